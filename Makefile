@@ -1,0 +1,65 @@
+# The commands of this house: demo, test, check, bench. The virtual environment is made when it is missing.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PYTEST_ARGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format bench schema clean
+
+help:  ## Show these lines
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, and show what came of it
+	@rm -rf demo && mkdir demo && cd demo && PATH="$(abspath $(BIN)):$$PATH"; \
+	coproc WEB { exec scrawler synthweb --port 0 --sites 50 --max-pages 200 --seeds-file seeds.txt --stop-with-stdin; }; \
+	read -r ready <&"$${WEB[0]}"; echo "$$ready"; \
+	set -x; \
+	scrawler import seeds.txt; \
+	scrawler run --allow-private --delay 0.02 --user-agent 'SCrawler-demo (+mailto:demo@localhost)'; \
+	scrawler status; \
+	{ set +x; } 2> /dev/null; \
+	echo; echo "Look at demo/: pages/ (WARC), output_urls/crawl.txt (seeds and candidate seeds), scrawler.db (SQLite)."; \
+	echo "Ask on:  cd demo; ../$(BIN)/scrawler seeds | head;  ../$(BIN)/scrawler pages --seed $$(head -n 1 seeds.txt)"
+
+test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and are skipped loudly without)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.developed  ## Lint, check the format, the types and who imports whom
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.developed  ## Sort imports and format the code
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.developed  ## Measure speed; takes a few minutes and wants a quiet machine
+	@set -- tests/bench/*.py; [ -e "$$1" ] || { echo "no benchmarks in tests/bench"; exit 1; }; \
+	for bench in "$$@"; do echo "== $$bench"; $(BIN)/python "$$bench"; done
+
+schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tables
+	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
+
+clean:  ## Remove the virtual environment, caches and the demo's folder
+	rm -rf $(VENV) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Python 3.11 or later is needed; say which: make PYTHON=python3.11 ..."; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "venv is missing; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
+
+$(VENV)/.installed: setup.py | $(BIN)/python
+	@echo "installing SCrawler in $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.developed: setup.py | $(BIN)/python
+	@echo "installing SCrawler and its development tools in $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@ $(VENV)/.installed

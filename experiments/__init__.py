@@ -1,0 +1,1 @@
+"""Experiments: real sites on this machine, an independent walk to compare with, and benchmarks."""

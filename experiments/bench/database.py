@@ -1,0 +1,44 @@
+"""A MariaDB server for as long as a benchmark runs, with an empty database for each turn."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import count
+from pathlib import Path
+
+import click
+
+from tests.mariadb import MariaDb, missing
+
+
+class DatabaseServer:
+    """A running server; `fresh` may be called any number of times."""
+
+    def __init__(self, server: MariaDb, folder: Path) -> None:
+        self._server, self._folder = server, folder
+        self._numbers = count(1)
+
+    def fresh(self) -> str:
+        """Make an empty database and return its URL."""
+        return self._server.create(f"crawl_bench_{next(self._numbers)}")
+
+    def pids(self) -> list[int]:
+        """Return the server's process id, for its CPU time."""
+        return [int((self._folder / "mariadbd.pid").read_text())]
+
+
+@contextmanager
+def mariadb() -> Iterator[DatabaseServer]:
+    """Run a server within a block, in a temporary folder."""
+    if programs := missing():
+        raise click.ClickException(f"not installed: {programs} (Debian: mariadb-server)")
+    with tempfile.TemporaryDirectory(prefix="bench-mariadb-") as name:
+        folder = Path(name)
+        server = MariaDb(folder)
+        server.start()
+        try:
+            yield DatabaseServer(server, folder)
+        finally:
+            server.stop()

@@ -1,0 +1,39 @@
+"""How experiments run SCrawler, and read what it did from its database."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+CRAWL_AGENT = "SCrawler-experiment (+mailto:experiment@localhost)"
+DATABASE = "scrawler.db"  # in the folder where SCrawler runs
+_SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
+
+
+class Totals(NamedTuple):
+    """Counts over all seeds, as of the last checkpoint."""
+
+    pages: int
+    requests: int
+    listed: int
+
+
+def import_command(seeds: Path) -> list[str]:
+    """Return the command that imports a seed file."""
+    return [_SCRAWLER, "import", str(seeds)]
+
+
+def run_command(**settings: object) -> list[str]:
+    """Return the command that crawls loopback sites without a pause; `settings` become flags."""
+    flags = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]
+    return [_SCRAWLER, "run", "--delay", "0", "--allow-private", "--user-agent", CRAWL_AGENT, *flags]
+
+
+def crawl_totals(folder: Path) -> Totals:
+    """Read the counts from the SQLite database of a crawl, also while it runs."""
+    with closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as connection:
+        row = connection.execute("SELECT SUM(pages), SUM(requests), SUM(listed) FROM seed").fetchone()
+    return Totals(*(int(value or 0) for value in row))

@@ -1,0 +1,7 @@
+"""The archive: exchanges with the web become WARC/1.1 files, and rows about them a CDXJ index.
+
+In: `warc.WarcWriter.write` takes one `record.Exchange` (plain bytes and text, from any thread).
+Out: a `record.RecordRef` (file, offset, length), which a page row keeps; files in one folder, which
+any WARC tool reads. `repair.repair` mends what a killed process left behind; `cdxj.write_cdxj` makes the index of
+a closed file from its rows, keyed by `surt.surt`.
+"""

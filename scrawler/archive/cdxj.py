@@ -1,0 +1,90 @@
+"""CDXJ: the sorted index beside a WARC file, one line a record: SURT key, 14-digit time, JSON.
+
+Fields and spelling are those of pywb's own indexer, which looks payloads of revisits up by `digest`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from scrawler.archive.record import base32
+from scrawler.archive.surt import surt
+from scrawler.errors import ArchiveError
+from scrawler.model import Millis
+
+_ROWS_IN_MEMORY = 100_000  # some 50 MB; more are sorted in pieces on disk and merged
+
+
+class CdxRow(NamedTuple):
+    """A response or revisit record, as a page row knows it; `mime` is a media type without parameters."""
+
+    url: str
+    date_ms: Millis
+    mime: str
+    status: int
+    digest: bytes
+    length: int
+    offset: int
+    file: str
+    revisit: bool
+
+
+def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_IN_MEMORY) -> int:
+    """Write the rows as lines in byte order, and put the file in place only once it is whole; return their number.
+
+    Raises ArchiveError where the folder or the disk refuses.
+    """
+    unfinished = path.with_name(path.name + ".tmp")
+    lines = map(cdxj_line, rows)
+    count = 0
+    try:
+        with contextlib.ExitStack() as pieces, unfinished.open("wb") as out:
+            for line in heapq.merge(*_sorted_pieces(lines, rows_in_memory, path.parent, pieces)):
+                out.write(line)
+                count += 1
+        os.replace(unfinished, path)
+    except OSError as error:
+        raise ArchiveError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()
+    return count
+
+
+def cdxj_line(row: CdxRow) -> bytes:
+    """Write one row as a line with its line end."""
+    timestamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(row.date_ms // 1000))
+    fields = {
+        "url": row.url,
+        "mime": "warc/revisit" if row.revisit else row.mime or "unk",
+        "status": str(row.status),
+        "digest": base32(row.digest),
+        "length": str(row.length),
+        "offset": str(row.offset),
+        "filename": row.file,
+    }
+    return f"{surt(row.url)} {timestamp} {json.dumps(fields)}\n".encode()
+
+
+def _sorted_pieces(
+    lines: Iterator[bytes], size: int, folder: Path, pieces: contextlib.ExitStack
+) -> list[Iterable[bytes]]:
+    """Sort in pieces of `size` lines, all but the last of them in temporary files that go with `pieces`."""
+    result: list[Iterable[bytes]] = []
+    piece = sorted(islice(lines, size))
+    while len(piece) == size:
+        file: IO[bytes] = pieces.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
+        file.writelines(piece)
+        file.seek(0)
+        result.append(file)
+        piece = sorted(islice(lines, size))
+    return [*result, piece]

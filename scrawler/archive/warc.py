@@ -1,0 +1,180 @@
+"""The WARC writer: exchanges go in from many threads, files of whole records come out.
+
+A file begins with a warcinfo record; then, for each exchange, its request record and right behind it its response (or
+revisit) record, each in a gzip member of its own. So the end of a response record is the end of its exchange: what
+lies beyond the last record that the database knows was never committed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from scrawler.archive.gzipping import Compress, gzip_member
+from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
+from scrawler.errors import ArchiveError
+from scrawler.model import Millis
+
+_PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class WarcWriter:
+    """Writes WARC files `{prefix}-{YYYYMMDDhhmmssmmm}-{serial}.warc.gz` into one folder; any thread may write.
+
+    `max_file_bytes` is exceeded only by a file of a single exchange. `info` goes into every warcinfo record. With
+    `fsync`, `flush` returns when the data would survive a power cut; without, when it would survive a kill. Nothing
+    is created before the first record. Raises ArchiveError when the folder or the disk refuses; the writer can be
+    used again once they do not.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        prefix: str,
+        *,
+        info: Mapping[str, str],
+        max_file_bytes: int = 1_000_000_000,
+        fsync: bool = False,
+        compress: Compress = gzip_member,
+    ) -> None:
+        if not _PREFIX.fullmatch(prefix):
+            raise ValueError(f"not a file name prefix: {prefix!r}")
+        self._folder = folder
+        self._prefix = prefix
+        self._info = dict(info)
+        self._max_file_bytes = max_file_bytes
+        self._fsync = fsync
+        self._compress = compress
+        self._lock = threading.Lock()
+        self._file: io.FileIO | None = None
+        self._name = ""
+        self._size = 0
+        self._serial = 0
+        self._closed_files: list[str] = []
+        self._closed = False
+
+    def write(self, exchange: Exchange) -> RecordRef:
+        """Append an exchange; return where its response or revisit record is."""
+        request, response = map(self._compress, request_and_response(exchange))
+        with self._lock:
+            end = self._append(request + response)
+            name = self._name
+        length = len(response)
+        return RecordRef(name, end - length, length, exchange.payload_digest, exchange.revisit_of is not None)
+
+    def flush(self) -> None:
+        """Return when all that was written is as safe as asked for; to be called before a commit."""
+        if not self._fsync:
+            return  # write() already handed everything to the kernel
+        with self._lock:
+            if self._file is None:
+                return
+            handle, name = os.dup(self._file.fileno()), self._name
+        try:
+            os.fsync(handle)  # outside the lock: others go on writing
+        except OSError as error:
+            raise self._error(name, error) from error
+        finally:
+            os.close(handle)
+
+    def roll(self) -> None:
+        """Close the current file, if any; the next record begins a new one."""
+        with self._lock:
+            self._close_file()
+
+    def close(self) -> None:
+        """Close the current file for good; calling it again does nothing."""
+        with self._lock:
+            self._closed = True
+            self._close_file()
+
+    def closed_files(self) -> list[str]:
+        """Return the names of all files closed so far, oldest first."""
+        with self._lock:
+            return self._closed_files.copy()
+
+    def _append(self, data: bytes) -> int:
+        """Write all of `data` or nothing, in a new file if it is time; return where the file ends now."""
+        if self._closed:
+            raise ValueError("write to a closed archive")
+        if self._file is not None and self._size + len(data) > self._max_file_bytes:
+            self._close_file()
+        if self._file is None:
+            self._open_file()
+        assert self._file is not None
+        if self._size == 0:
+            data = self._compress(warcinfo(self._name, self._info, _now_ms())) + data
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._undo()
+            raise self._error(self._name, error) from error
+        self._size += len(data)
+        return self._size
+
+    def _undo(self) -> None:
+        """Take back a record that was written in part; a file that would be left empty goes."""
+        file = self._file
+        assert file is not None
+        try:
+            file.truncate(self._size)
+            file.seek(self._size)
+            if self._size:
+                return
+            os.unlink(file.name)
+        except OSError:  # the torn record stays, so nothing may follow it here
+            self._closed_files.append(self._name)
+        self._file = None
+        with contextlib.suppress(OSError):
+            file.close()
+
+    def _open_file(self) -> None:
+        seconds, millis = divmod(_now_ms(), 1000)
+        stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(seconds))
+        self._name = f"{self._prefix}-{stamp}{millis:03d}-{self._serial:05d}.warc.gz"
+        self._size = 0
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            self._file = io.FileIO(self._folder / self._name, "x")
+            self._serial += 1
+            if self._fsync:
+                _sync_folder(self._folder)
+        except OSError as error:
+            raise self._error(self._name, error) from error
+
+    def _close_file(self) -> None:
+        file, self._file = self._file, None
+        if file is None:
+            return
+        self._closed_files.append(self._name)
+        try:
+            with file:
+                if self._fsync:
+                    os.fsync(file.fileno())
+        except OSError as error:
+            raise self._error(self._name, error) from error
+
+    def _error(self, name: str, error: OSError) -> ArchiveError:
+        return ArchiveError(f"cannot write {self._folder / name}: {error.strerror or error}")
+
+
+def _now_ms() -> Millis:
+    return time.time_ns() // 1_000_000
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the name of a new file survive a power cut, where a folder can be opened at all."""
+    if hasattr(os, "O_DIRECTORY"):
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,19 @@
+"""How a command opens the crawl's database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scrawler.settings import Settings
+from scrawler.store.engine import Database, open_database
+
+
+@contextmanager
+def crawl_database(settings: Settings, *, create: bool = False) -> Iterator[Database]:
+    """Open the database of the settings for one command; only with `create` is one made where there is none."""
+    database = open_database(settings.db, create=create)
+    try:
+        yield database
+    finally:
+        database.close()

@@ -1,0 +1,63 @@
+"""`scrawler import`: a seed file into the database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from scrawler.cli.database import crawl_database
+from scrawler.cli.options import with_settings
+from scrawler.cli.progress import ProgressLine, import_text
+from scrawler.errors import InputError
+from scrawler.seeds.files import Format, format_of, open_input
+from scrawler.seeds.formats import read_entries
+from scrawler.seeds.importer import ImportCounts, import_seeds
+from scrawler.seeds.rejects import open_rejects
+from scrawler.settings import Settings
+from scrawler.store.crawls import Crawls
+from scrawler.store.seeds import Seeds
+
+
+@click.command("import")
+@click.argument("file")
+@click.option(
+    "--format",
+    "written",
+    type=click.Choice([written.value for written in Format]),
+    help="How the file is written. [default: by its name; else txt]",
+)
+@click.option(
+    "--rejects",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write all invalid lines to this file: number, reason, text, separated by tabs.",
+)
+@with_settings("name", "input_dir", "max_url_length")
+def import_seeds_command(settings: Settings, file: str, written: str | None, rejects: Path | None) -> None:
+    """Import the seeds of FILE.
+
+    FILE is txt (a URL a line, # comments), CSV or JSONL with a column `url`, plain or packed by gzip or zstd; "-" is
+    standard input. A bare name is looked up here, then in input_urls/, then among the samples. What is
+    imported already changes nothing.
+    """
+    with open_input(file, settings.input_dir) as stream, crawl_database(settings, create=True) as database:
+        crawl = Crawls(database).open(settings.name, settings.scope)
+        with ProgressLine("seeds") as line, open_rejects(rejects, line.message) as report:
+            counts = import_seeds(
+                read_entries(stream, Format(written) if written else format_of(file)),
+                Seeds(database).add,
+                scope=crawl.scope,
+                max_url_length=settings.max_url_length,
+                on_invalid=report,
+                on_batch=lambda counts: line.show(counts.entries, import_text(counts)),
+            )
+    click.echo(import_text(counts), err=True)
+    _check_any(counts, file)
+
+
+def _check_any(counts: ImportCounts, file: str) -> None:
+    if counts.entries == 0:
+        raise InputError(f"{file}: no seeds in it")
+    if counts.entries == counts.invalid:
+        raise InputError(f"{file}: no usable seed in it, all {counts.invalid:,} lines are invalid")

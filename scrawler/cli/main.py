@@ -1,0 +1,61 @@
+"""The entry point: the command group, and the one place where errors become exit codes."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from scrawler import __version__
+from scrawler.cli.db import db
+from scrawler.cli.export import export
+from scrawler.cli.import_seeds import import_seeds_command
+from scrawler.cli.pages import pages
+from scrawler.cli.run import run
+from scrawler.cli.seeds import seeds
+from scrawler.cli.status import status
+from scrawler.cli.synthweb import synthweb
+from scrawler.errors import ScrawlerError
+
+STOPPED_BY_USER = 130
+
+_EPILOG = """\b
+Exit codes:
+    0  done
+    1  any other error
+    2  a setting or the usage is wrong
+    3  a seed file cannot be read or holds no usable seed
+    4  the database cannot be opened or refuses
+    5  pages cannot be written to the archive
+  130  stopped by the user (for `run`: by a second Ctrl-C)
+
+\b
+Settings come from scrawler.toml in the current folder, SCRAWLER_* variables
+and flags, in rising precedence: threads = 20, SCRAWLER_THREADS=20, --threads 20.
+A TIME is 90, 90s, 5m or 2h; a SIZE is 500000, 32MiB or 1GB.
+"""
+
+
+@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, message="scrawler %(version)s")
+def scrawler() -> None:
+    """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""
+
+
+for _command in (import_seeds_command, run, export, status, seeds, pages, db, synthweb):
+    scrawler.add_command(_command)
+
+
+def main() -> None:
+    """Run the command line; errors for users become one line on standard error and an exit code."""
+    try:
+        code = scrawler.main(standalone_mode=False)
+    except ScrawlerError as error:
+        click.echo(f"scrawler: error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except click.Abort:  # what click makes of a Ctrl-C
+        sys.exit(STOPPED_BY_USER)
+    sys.exit(code if isinstance(code, int) else 0)

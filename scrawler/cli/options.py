@@ -1,0 +1,80 @@
+"""Command line options made from the settings, so that name, help, default and range have one source."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scrawler.settings import (
+    CONFIG_FILE,
+    flag_name,
+    load_settings,
+    setting_choices,
+    setting_field,
+    setting_kind,
+    setting_range,
+    setting_text,
+)
+
+Command = Callable[..., None]
+
+
+def with_settings(*keys: str) -> Callable[[Command], Command]:
+    """Give a command --config, --db and a flag for each of `keys`; it is called with the checked Settings first."""
+    flags = ("db", *keys)
+
+    def decorate(command: Command) -> Command:
+        @functools.wraps(command)
+        def loading(config: Path | None, **values: Any) -> None:
+            given = {key: values.pop(key) for key in flags}
+            command(load_settings({key: value for key, value in given.items() if value != ()}, config), **values)
+
+        with_loaded: Command = loading
+        for key in reversed(flags):
+            with_loaded = _setting_option(key)(with_loaded)
+        return click.option(
+            "--config",
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help=f"Read settings from this file, not from {CONFIG_FILE} in the current folder.",
+        )(with_loaded)
+
+    return decorate
+
+
+def _setting_option(key: str) -> Callable[[Command], Command]:
+    info = setting_field(key)
+    if info.annotation is bool:
+        flag = f"{flag_name(key)}/{flag_name('no_' + key)}"
+        shown = "yes" if info.default else "no"
+        return click.option(flag, key, default=None, help=f"{info.description} [default: {shown}]")
+    return click.option(
+        flag_name(key),
+        key,
+        metavar=_metavar(key),
+        multiple=key == "resolve",
+        help=f"{info.description} {_range_and_default(key)}",
+    )
+
+
+def _metavar(key: str) -> str:
+    if choices := setting_choices(key):
+        return "|".join(choices)
+    if kind := setting_kind(key):
+        return kind.value
+    special = {"db": "URL", "resolve": "HOST=ADDRESS"}
+    plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
+    return special.get(key) or plain.get(setting_field(key).annotation, "N")
+
+
+def _range_and_default(key: str) -> str:
+    if key == "resolve":
+        return "[may be repeated]"
+    default = setting_field(key).default
+    shown = "none" if default is None else setting_text(key, default)
+    bounds = setting_range(key)
+    return f"[{bounds}; default: {shown}]" if bounds else f"[default: {shown}]"

@@ -1,0 +1,64 @@
+"""What is shown while a command works: a live line on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+from typing import Self
+
+import click
+from tqdm import tqdm
+
+from scrawler.crawl.progress import Progress
+from scrawler.seeds.importer import ImportCounts
+
+PLAIN_EVERY = 10.0  # seconds between two plain lines
+
+
+class ProgressLine:
+    """One line on standard error that counts `unit`s; use it as a context manager."""
+
+    def __init__(self, unit: str) -> None:
+        self._live = tqdm(unit=f" {unit}", dynamic_ncols=True, file=sys.stderr) if sys.stderr.isatty() else None
+        self._next_plain = time.monotonic() + PLAIN_EVERY
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.close()
+
+    def show(self, count: int, text: str) -> None:
+        """Show a count and, beside it, `text`; callable from any thread."""
+        if self._live is not None:
+            self._live.set_postfix_str(text, refresh=False)
+            self._live.update(count - self._live.n)
+        elif time.monotonic() >= self._next_plain:
+            self._next_plain = time.monotonic() + PLAIN_EVERY
+            click.echo(text, err=True)
+
+    def message(self, text: str) -> None:
+        """Write a line without disturbing the live one."""
+        if self._live is not None:
+            self._live.write(text, file=sys.stderr)
+        else:
+            click.echo(text, err=True)
+
+
+def crawl_text(progress: Progress) -> str:
+    """Say how a crawl goes, in one line."""
+    return (
+        f"{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
+        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors"
+    )
+
+
+def import_text(counts: ImportCounts) -> str:
+    """Say how an import goes, in one line."""
+    return (
+        f"{counts.entries:,} seeds read: {counts.new:,} new, {counts.duplicate:,} duplicate, {counts.invalid:,} invalid"
+    )

@@ -1,0 +1,81 @@
+"""`scrawler run`: crawl until no seed is left, then export."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from types import FrameType
+
+import click
+
+from scrawler.app import run_crawl
+from scrawler.cli.export import write_export
+from scrawler.cli.options import with_settings
+from scrawler.cli.progress import ProgressLine, crawl_text
+from scrawler.cli.tables import print_pairs
+from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.settings import Settings
+from scrawler.units import human_bytes
+
+_SECOND_SIGNAL_CODE = 130
+_SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_dir")]
+
+
+@click.command()
+@click.option("--export/--no-export", "exporting", default=True, help="Export when the crawl has ended. [default: yes]")
+@with_settings(*_SETTINGS)
+def run(settings: Settings, exporting: bool) -> None:
+    """Crawl until no seed is ready, then export.
+
+    Ctrl-C (or SIGTERM) stops cleanly: work in hand is kept, and the next run goes on from there.
+    A second one ends at once; the next run goes on from the last checkpoint.
+    """
+    if not has_contact(settings.user_agent):
+        click.echo(
+            f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
+            'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"',
+            err=True,
+        )
+    stop = threading.Event()
+    with ProgressLine("pages") as line:
+        _stop_on_signals(stop, line)
+
+        def show(progress: Progress) -> None:
+            line.show(progress.pages, crawl_text(progress))
+
+        summary = run_crawl(settings, show, stop)
+    _print_summary(summary)
+    if exporting and summary.outcome == "ended":
+        write_export(settings)
+
+
+def has_contact(user_agent: str) -> bool:
+    """Whether a user agent tells site owners where to turn: a URL or a mail address."""
+    return any(mark in user_agent for mark in ("http://", "https://", "@"))
+
+
+def _stop_on_signals(stop: threading.Event, line: ProgressLine) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            os._exit(_SECOND_SIGNAL_CODE)  # at once: no thread is waited for, the database is safe at any moment
+        stop.set()
+        line.message("stopping; what is in hand is finished and saved (once more: stop at once)")
+
+    signal.signal(signal.SIGINT, handle)
+    signal.signal(signal.SIGTERM, handle)
+
+
+def _print_summary(summary: RunSummary) -> None:
+    print_pairs(
+        f"crawl {summary.crawl} {summary.outcome} after {summary.elapsed_s:,.1f} s",
+        {
+            "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
+            "bytes": human_bytes(summary.bytes),
+            "requests": f"{summary.requests:,}",
+            "errors": f"{summary.errors:,}",
+            "DNS look-ups": f"{summary.lookups:,}",
+            **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
+            "WARC files": ", ".join(summary.warc_files) or "none",
+        },
+    )

@@ -1,0 +1,82 @@
+"""`scrawler seeds`: what came of each seed; `scrawler seeds promote`: candidate seeds become seeds."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from scrawler.cli.database import crawl_database
+from scrawler.cli.options import with_settings
+from scrawler.cli.tables import format_options, print_rows, seed_filters
+from scrawler.model import EndReason, SeedCounts, SeedState
+from scrawler.seeds.promoter import ANY_HOPS, promote
+from scrawler.settings import Settings
+from scrawler.store.candidates import Candidates
+from scrawler.store.crawls import Crawls
+from scrawler.store.seeds import Seeds, SeedView
+
+_FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
+_COUNTS = tuple(SeedCounts.__dataclass_fields__)
+_ALL = (
+    *("url", "site", "home_url", "hops", "rehomed", "state", "end_reason", "end_detail"),
+    *_COUNTS,
+    *("verdicts", "elapsed_ms", "added_at", "started_at", "ended_at", "machine_id"),
+)
+
+
+@click.group(invoke_without_command=True)
+@seed_filters
+@format_options
+@with_settings()
+@click.pass_context
+def seeds(
+    context: click.Context,
+    settings: Settings,
+    state: SeedState | None,
+    end_reason: EndReason | None,
+    written: str | None,
+) -> None:
+    """List the seeds and what came of them."""
+    context.obj = settings
+    if context.invoked_subcommand is None:
+        with crawl_database(settings) as database:
+            found = Seeds(database).list(state, end_reason)
+            print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)
+
+
+def _row(view: SeedView) -> dict[str, Any]:
+    seed = view.seed
+    return {
+        "url": seed.url,
+        "site": view.site_key,
+        "home_url": seed.home_url,
+        "hops": seed.hops,
+        "rehomed": seed.rehomed,
+        "state": seed.state.value,
+        "end_reason": seed.end_reason and seed.end_reason.value,
+        "end_detail": view.end_detail,
+        **asdict(seed.counts),
+        "verdicts": dict(seed.verdicts),
+        "elapsed_ms": seed.elapsed_ms,
+        "added_at": view.added_at,
+        "started_at": view.started_at,
+        "ended_at": view.ended_at,
+        "machine_id": view.machine_id,
+    }
+
+
+@seeds.command("promote")
+@click.option("--within", type=click.IntRange(1), default=ANY_HOPS, help="Only those at most this many sites away.")
+@click.option("--like", metavar="PATTERN", help="Only URLs like this SQL pattern: % is any text, _ any character.")
+@click.option("--min-count", type=click.IntRange(1), default=1, help="Only those found at least this often.")
+@with_settings()
+def promote_command(settings: Settings, within: int, like: str | None, min_count: int) -> None:
+    """Make seeds of candidate seeds; the next run crawls them."""
+    with crawl_database(settings) as database:
+        crawl = Crawls(database).open(settings.name, settings.scope)
+        new = promote(
+            Candidates(database), Seeds(database), crawl.scope, max_hops=within, like=like, min_count=min_count
+        )
+    click.echo(f"{new:,} candidate seeds are seeds now")

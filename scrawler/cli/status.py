@@ -1,0 +1,77 @@
+"""`scrawler status`: how the crawl stands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+import click
+
+from scrawler.cli.database import crawl_database
+from scrawler.cli.options import with_settings
+from scrawler.cli.tables import print_pairs
+from scrawler.settings import Settings
+from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.machines import Machines, MachineView, Summary
+from scrawler.units import human_bytes
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+@with_settings()
+def status(settings: Settings, as_json: bool) -> None:
+    """Show how the crawl stands.
+
+    Seeds by state and end reason, pages, bytes, errors, rate, and how many seeds each thread holds.
+    """
+    with crawl_database(settings) as database:
+        crawl = Crawls(database).open(settings.name, settings.scope)
+        summary = Machines(database).summary()
+        if as_json:
+            click.echo(json.dumps(_as_json(crawl, database.where, summary), ensure_ascii=False))
+        else:
+            _print(crawl, database.where, summary)
+
+
+def _as_json(crawl: Crawl, where: str, summary: Summary) -> dict[str, Any]:
+    seeds = {
+        state.value: {reason.value if reason else "": count for reason, count in reasons.items()}
+        for state, reasons in summary.seeds.items()
+    }
+    return {
+        "crawl": crawl.name,
+        "scope": crawl.scope.value,
+        "database": where,
+        "seeds": {state: sum(reasons.values()) for state, reasons in seeds.items()},
+        "end_reasons": seeds.get("done", {}),
+        "pages": summary.pages,
+        "bytes": summary.bytes,
+        "errors": summary.errors,
+        "pages_per_second": round(summary.pages_per_second, 2),
+        "machines": [asdict(machine) for machine in summary.machines],
+    }
+
+
+def _print(crawl: Crawl, where: str, summary: Summary) -> None:
+    lines = {
+        "seeds " + (f"{state} ({reason})" if reason else state): f"{count:,}"
+        for state, reasons in summary.seeds.items()
+        for reason, count in sorted(reasons.items(), key=lambda item: -item[1])
+    }
+    lines |= {
+        "pages": f"{summary.pages:,}",
+        "bytes": human_bytes(summary.bytes),
+        "errors": f"{summary.errors:,}",
+        "rate": f"{summary.pages_per_second:,.1f} pages/s in the last minute",
+    }
+    running = [machine for machine in summary.machines if machine.state == "running"]
+    lines["machines"] = f"{len(running)} running, {len(summary.machines) - len(running)} gone"
+    for machine in running:
+        lines[f"machine {machine.name}"] = _machine_text(machine)
+    print_pairs(f"crawl {crawl.name}, scope {crawl.scope}, in {where}", lines)
+
+
+def _machine_text(machine: MachineView) -> str:
+    held = " ".join(map(str, machine.held)) or "not known yet"
+    return f"{machine.pages_per_second:,.1f} pages/s; seeds held by each thread: {held}"

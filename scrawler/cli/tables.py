@@ -1,0 +1,89 @@
+"""Rows for people, for programs and for spreadsheets: aligned text, JSON lines, CSV."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any
+
+import click
+
+from scrawler.model import EndReason, SeedState
+
+Row = Mapping[str, Any]
+_WIDEST = 100  # characters of a cell in aligned text
+_SAMPLE = 1000  # rows by which columns are aligned
+
+
+def format_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --json and --csv; it gets `written`: "json", "csv" or None."""
+    as_json = click.option("--json", "written", flag_value="json", default=None, help="Write JSON, a row a line.")
+    as_csv = click.option("--csv", "written", flag_value="csv", help="Write CSV with a header line.")
+    return as_json(as_csv(command))
+
+
+def seed_filters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command --state and --end-reason, as SeedState and EndReason."""
+    state = click.option("--state", type=_choice(SeedState), callback=_member(SeedState), help="Only these seeds.")
+    reason = click.option(
+        "--end-reason", type=_choice(EndReason), callback=_member(EndReason), help="Only seeds that ended so."
+    )
+    return state(reason(command))
+
+
+def _choice(kind: type[StrEnum]) -> click.Choice[str]:
+    return click.Choice([member.value for member in kind])  # of an enum click would show the names
+
+
+def _member(kind: type[StrEnum]) -> Callable[[click.Context, click.Parameter, str | None], StrEnum | None]:
+    return lambda context, parameter, value: None if value is None else kind(value)
+
+
+def print_rows(rows: Iterable[Row], columns: Sequence[str], written: str | None) -> None:
+    """Write rows to standard output as they come, in bounded memory."""
+    if written == "json":
+        for row in rows:
+            sys.stdout.write(json.dumps({name: row[name] for name in columns}, ensure_ascii=False) + "\n")
+    elif written == "csv":
+        table = csv.writer(sys.stdout, lineterminator="\n")
+        table.writerow(columns)
+        table.writerows([row[name] for name in columns] for row in rows)
+    else:
+        _print_aligned(rows, columns)
+
+
+def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
+    """Write a title and names with values, aligned."""
+    click.echo(title)
+    width = max(map(len, pairs), default=0)
+    for name, value in pairs.items():
+        click.echo(f"  {name:<{width}}  {value}")
+
+
+def _print_aligned(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    waiting: list[list[str]] = [list(columns)]
+    widths: list[int] | None = None
+    for row in rows:
+        waiting.append([_cell(row[name]) for name in columns])
+        if len(waiting) > _SAMPLE:
+            widths = _print_block(waiting, widths)
+    _print_block(waiting, widths)
+
+
+def _print_block(lines: list[list[str]], widths: list[int] | None) -> list[int]:
+    """Write and empty `lines`; the first block fixes the widths."""
+    if widths is None:
+        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+    for line in lines:
+        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+    lines.clear()
+    return widths
+
+
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    text = text if text.isprintable() else repr(text)  # nothing from the web speaks to the terminal
+    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

@@ -1,0 +1,189 @@
+"""What a page's answer does to its party: retry or final result, archive, links in, candidates out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrawler.archive.record import RecordRef
+from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
+from scrawler.crawl.context import DEPTH_VERDICT, Origin, SeedContext, SiteContext
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, SeedLimits, retry_pause_ms, wants_retry
+from scrawler.crawl.depth import NORMAL, Entry, Lane
+from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.seen import SeenFullError
+from scrawler.fetch.downloader import Response
+from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, Scope, url_hash
+from scrawler.urls.scope import site_key
+
+_DETAIL_CHARACTERS = 1000
+SEEN_VERDICT = "seen"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PageFlight:
+    """A page in flight: which entry of which lane, for which party."""
+
+    site: SiteContext
+    party: SeedContext
+    lane: Lane
+    index: int  # in the lane
+    entry: Entry
+    origin: Origin
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt."""
+        return max(self.lane.kind, NORMAL) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRules:
+    """The settings that matter here."""
+
+    limits: SeedLimits
+    scope: Scope
+    retries: int
+    retry_pause_ms: int
+
+
+class AnswerHandler:
+    """Applies answers to parties; called by a collector under the machine's turn."""
+
+    def __init__(self, pipeline: PagePipeline, rules: AnswerRules) -> None:
+        self._pipeline, self._rules = pipeline, rules
+
+    def handle(self, flight: PageFlight, response: Response) -> None:
+        """Take the answer of a page. Raises ArchiveError, and then nothing has changed."""
+        party, rules = flight.party, self._rules
+        again = wants_retry(response.result, response.status, flight.attempt, rules.retries)
+        record = None if again else self._pipeline.archive(flight.site, response)
+        party.counts.requests += 1
+        party.counts.bytes += len(response.body)
+        if again:
+            self._list_again(flight, response)
+            return
+        links = self._pipeline.links(response) if response.result is Result.FETCHED else None
+        note = links.note if links else response.detail
+        if response.result is Result.REDIRECT:
+            note = response.headers.get("location", "")
+        self.finish(flight, page_row(flight, response, record, note))
+        if response.result is Result.REDIRECT:
+            self._follow(flight, response)
+        elif links is not None:
+            if flight.entry.depth == 0:
+                note_sample(flight.site, flight.origin, response)
+            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+
+    def handle_alias(self, flight: AliasFlight, response: Response) -> None:
+        """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
+        waiting = flight.site.unsure[flight.literal]
+        flight.site.unsure[flight.literal] = []
+        same = is_same(flight, response)
+        for link in waiting:
+            link.party.in_flight -= 1
+            if not same:
+                continue
+            internal = link.party.analyzer.analyze(link.url, [link.url]).internal
+            self._list(flight.site, link.party, internal, link.depth)
+
+    @staticmethod
+    def finish(flight: PageFlight, row: PageRow) -> None:
+        """Give an entry its final result."""
+        flight.lane.finish(flight.index)
+        flight.party.add_page(row)
+
+    def _list_again(self, flight: PageFlight, response: Response) -> None:
+        party, entry, attempt = flight.party, flight.entry, flight.attempt
+        pause = retry_pause_ms(attempt, self._rules.retry_pause_ms)
+        not_before = response.started_at + response.elapsed_ms + pause
+        flight.lane.finish(flight.index)
+        party.lane(attempt).append(entry.url, entry.depth, entry.position, not_before)
+        party.counts.retries += 1
+        party.touch()
+
+    def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+        """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
+        party, site = flight.party, flight.site
+        analysis = party.analyzer.analyze(flight.entry.url, hrefs, base)
+        party.verdicts.update(analysis.counts)
+        if analysis.external:
+            party.add_candidates(analysis.external, flight.entry.depth)
+            if site.sample is not None:
+                suspect(site, flight.origin, party, analysis.external, depth)
+        self._list(site, party, analysis.internal, depth)
+
+    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
+        """List those of the internal URLs that no party of the site has listed yet."""
+        if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
+            left_out = sum(url not in site.seen for url in urls)
+            if left_out:
+                party.verdicts[DEPTH_VERDICT] += left_out
+            return
+        try:
+            new = site.seen.add_new(urls)
+        except SeenFullError:
+            party.leaving = EndReason.SEEN_MEMORY
+            return
+        lane = party.lane(NORMAL)
+        for url in new:
+            lane.append(url, depth)
+        party.counts.listed += len(new)
+        party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+
+    def _follow(self, flight: PageFlight, response: Response) -> None:
+        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
+        party, entry = flight.party, flight.entry
+        location = response.headers.get("location", "")
+        is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
+        if not is_seed:
+            self._take_links(flight, [location], "", entry.depth + 1)
+            return
+        analysis = party.analyzer.analyze(entry.url, [location])
+        if not (analysis.internal or analysis.external):
+            party.verdicts.update(analysis.counts)
+            return
+        party.redirects += 1
+        if party.redirects > MAX_SEED_REDIRECTS:
+            party.leaving = EndReason.REDIRECTED
+            party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
+        elif analysis.internal:
+            self._take_links(flight, [location], "", 0)
+        else:
+            party.verdicts.update(analysis.counts)
+            home = analysis.external[0]
+            party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
+
+
+def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:
+    """Make the row of a URL's final result."""
+    entry = flight.entry
+    return PageRow(
+        seed_id=flight.party.seed.id,
+        url_hash=url_hash(entry.url),
+        url=entry.url,
+        depth=entry.depth,
+        lane_seed=flight.lane.seed_id,
+        position=entry.position,
+        result=response.result.value,
+        status=response.status,
+        content_type=response.content_type[:100],
+        length=len(response.body),
+        digest=record.digest if record else b"",
+        attempts=flight.attempt,
+        fetched_at=response.started_at,
+        elapsed_ms=response.elapsed_ms,
+        warc_file=record.file if record else "",
+        warc_offset=record.offset if record else 0,
+        warc_length=record.length if record else 0,
+        revisit=int(record.revisit) if record else 0,
+        detail=note[:_DETAIL_CHARACTERS],
+    )
+
+
+def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) -> PageRow:
+    """Make the row of a URL that is not asked for."""
+    entry = flight.entry
+    return PageRow(
+        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.position,
+        result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
+    )  # fmt: skip

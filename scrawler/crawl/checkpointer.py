@@ -1,0 +1,138 @@
+"""Checkpointer: makes the collectors' deltas durable, one transaction a batch, and reads chunks for them.
+
+It is the machine's store thread: it works in the order in which it was asked, so that what a reader asks for after
+a delta was submitted sees that delta. The WARC data that rows refer to is flushed first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from typing import Protocol
+
+from scrawler.errors import StoreBusyError
+from scrawler.model import SiteDelta
+
+_LINGER = 0.1  # seconds a batch waits for company
+_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries on a busy database
+
+
+class Checkpoints(Protocol):
+    """The part of the store that commits deltas."""
+
+    def commit(self, deltas: Sequence[SiteDelta]) -> Collection[int]:
+        """Commit all in one transaction; return ids of sites that are no longer this machine's."""
+
+
+class Checkpointer(threading.Thread):
+    """The one thread that writes for the collectors.
+
+    `room` is the number of rows that may wait. `on_committed(lost site ids, was_full)` and `failed` are called
+    without any lock. `give_up_after` is the time in seconds a busy database is tried again.
+    """
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        flush: Callable[[], None],
+        on_committed: Callable[[Collection[int], bool], None],
+        failed: Callable[[BaseException], None],
+        room: int,
+        give_up_after: float,
+    ) -> None:
+        super().__init__(name="checkpointer")
+        self._checkpoints, self._flush = checkpoints, flush
+        self._on_committed, self._failed, self._give_up_after = on_committed, failed, give_up_after
+        self._room = room
+        self._changed = threading.Condition()
+        self._deltas: list[SiteDelta] = []
+        self._reads: deque[Callable[[], None]] = deque()
+        self._rows = 0  # waiting or being written
+        self._busy = self._full = self._closing = self._broken = False
+        self.commits = 0
+
+    def submit(self, delta: SiteDelta) -> None:
+        """Take a delta; never blocks (collectors ask `has_room` before they start requests)."""
+        with self._changed:
+            self._deltas.append(delta)
+            self._rows += _weight(delta)
+            self._changed.notify()
+
+    def read(self, job: Callable[[], None]) -> None:
+        """Run a reading job after all that was submitted before."""
+        with self._changed:
+            self._reads.append(job)
+            self._changed.notify()
+
+    def has_room(self) -> bool:
+        """Whether collectors may go on to make rows."""
+        self._full = self._full or self._rows >= self._room
+        return not self._full
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything submitted is durable."""
+        with self._changed:
+            return not (self._deltas or self._reads or self._busy)
+
+    def close(self) -> None:
+        """Write what is there, then end."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+
+    def run(self) -> None:
+        """Commit batches and answer reads until closed; an error ends the machine."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._deltas or self._reads or self._closing)
+                self._changed.wait_for(lambda: self._reads or self._closing or self._rows >= self._room / 4, _LINGER)
+                deltas, self._deltas = self._deltas, []
+                reads, self._reads = self._reads, deque()
+                if not deltas and not reads:
+                    return
+                self._busy = True
+            try:
+                self._work(deltas, reads)
+            except BaseException as error:
+                self._broken = True
+                self._failed(error)
+            with self._changed:
+                self._busy = False
+
+    def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
+        lost: Collection[int] = ()
+        if deltas and not self._broken:
+            self._flush()
+            lost = self._commit(deltas)
+        with self._changed:
+            self._rows -= sum(map(_weight, deltas))
+            was_full, self._full = self._full, False
+            self._busy = False  # before others are told: all of this is durable
+        self._on_committed(lost, was_full)
+        if not self._broken:
+            for job in reads:
+                job()
+
+    def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
+        deadline = time.monotonic() + self._give_up_after
+        tries = 0
+        while True:
+            try:
+                self.commits += 1
+                return self._checkpoints.commit(deltas)
+            except StoreBusyError:
+                if time.monotonic() >= deadline:
+                    raise
+            with self._changed:
+                self._changed.wait_for(lambda: False, _PAUSES[min(tries, len(_PAUSES) - 1)])
+            tries += 1
+
+
+def _weight(delta: SiteDelta) -> int:
+    """Rows of a delta, about."""
+    return 1 + sum(len(seed.pages) + len(seed.candidates) + 8 * len(seed.chunks) for seed in delta.seeds)
+
+

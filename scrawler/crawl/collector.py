@@ -1,0 +1,354 @@
+"""URL Collector: one crawling thread, a small event loop over its Seed Contexts (paper 004, section 3.2).
+
+It starts a download for every site that is due and handles what has completed. Only `Downloader.wait` blocks, and
+only that happens outside the machine's turn. Politeness is a due time in a heap.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
+from math import inf
+
+from scrawler.crawl.aliases import AliasFlight
+from scrawler.crawl.answers import AnswerHandler, PageFlight, refused_row
+from scrawler.crawl.context import Origin, SeedContext, SiteContext
+from scrawler.crawl.origins import Origins, RobotsFlight
+from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.progress import Totals
+from scrawler.fetch.downloader import Downloader, Request, Response
+from scrawler.fetch.politeness import next_due
+from scrawler.model import Result, SiteDelta
+
+_REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorRules:
+    """The settings that matter here; times in seconds."""
+
+    capacity: int  # seeds held at most
+    per_site: int
+    delay: float
+    checkpoint_interval: float
+    checkpoint_rows: int
+    stop_grace: float
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorPorts:
+    """Where things go from here; all are called under the turn and never block."""
+
+    submit: Callable[[SiteDelta], None]
+    has_room: Callable[[], bool]  # whether the checkpointer takes more
+    help_yourself: Callable[[UrlCollector], None]  # take seeds from the queue (free competition)
+    seeds_changed: Callable[[], None]  # to the distributor: seeds ended or came
+    site_inactive: Callable[[UrlCollector], None]  # to the distributor: a site could move
+    more_seeds: Callable[[SiteContext], None]  # to the selector
+    failed: Callable[[BaseException], None]
+
+
+class UrlCollector(threading.Thread):
+    """One of the machine's crawling threads; holds up to `capacity` Seed Contexts."""
+
+    def __init__(
+        self,
+        number: int,
+        turn: threading.RLock,
+        stop: threading.Event,
+        downloader: Downloader,
+        origins: Origins,
+        parties: Parties,
+        answers: AnswerHandler,
+        rules: CollectorRules,
+        ports: CollectorPorts,
+    ) -> None:
+        super().__init__(name=f"collector-{number}")
+        self.number = number
+        self.totals = Totals()
+        self._turn, self._halt = turn, stop
+        self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
+        self._rules, self._ports = rules, ports
+        self.sites: dict[int, SiteContext] = {}
+        self._heap: list[tuple[float, int, SiteContext]] = []
+        self._ticket = count()
+        self._in_flight = 0
+        self._blocked = False  # the checkpointer was full
+        self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
+        self._grace_ends = inf
+
+    # -- called by others, under the turn ------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Seeds held now."""
+        return sum(site.count for site in self.sites.values())
+
+    @property
+    def room(self) -> int:
+        """Seeds that may still be given to this collector."""
+        return self._rules.capacity - self.held
+
+    def take_in(self, site: SiteContext) -> None:
+        """Receive a site with its parties, from the queue or from another collector."""
+        site.collector = self
+        self.sites[site.id] = site
+        self._fill(site)
+        self.look_again(site)
+        self._downloader.wake()
+
+    def give_away(self, site: SiteContext) -> None:
+        """Let go of an inactive site, so that another collector can take it in."""
+        del self.sites[site.id]
+        site.collector, site.wake_at = None, -1.0
+
+    def look_again(self, site: SiteContext) -> None:
+        """Visit a site as soon as possible."""
+        self._schedule(site, 0.0)
+
+    def drop(self, site: SiteContext) -> None:
+        """Forget a site whose lease is lost; nothing of it may be written any more."""
+        site.lost = True
+        self._release(site, time.monotonic())
+
+    def wake(self) -> None:
+        """Make the loop turn once."""
+        self._downloader.wake()
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Loop until stopped; errors end the machine, not just this thread."""
+        try:
+            going = True
+            while going:
+                self._downloader.wait(self._patience())
+                with self._turn:
+                    going = self._step(time.monotonic())
+        except BaseException as error:
+            with self._turn:
+                self._ports.failed(error)
+        finally:
+            with self._turn:
+                self._let_go(time.monotonic())
+            self._downloader.close()
+
+    def _patience(self) -> float:
+        """Seconds until something is due."""
+        heap = self._heap
+        at = heap[0][0] if heap else inf
+        return max(0.0, min(at, self._checkpoint_at, self._grace_ends) - time.monotonic())
+
+    def _step(self, now: float) -> bool:
+        """Handle what has completed, start what is due; returns whether to go on."""
+        responses = self._downloader.completed()
+        if not self._halt.is_set():
+            self._ports.help_yourself(self)
+        for response in responses:
+            self._landed(response, now)
+        self._visit_due(now)  # before pages are read, so that the network works meanwhile
+        for response in responses:
+            self._handle(response)
+        self._visit_due(now)
+        if now >= self._checkpoint_at:
+            self._checkpoint(now)
+        if self._halt.is_set():
+            self._grace_ends = min(self._grace_ends, now + self._rules.stop_grace)
+            return self._in_flight > 0 and now < self._grace_ends
+        return True
+
+    def _landed(self, response: Response, now: float) -> None:
+        """Note that a request is over: its site may be asked again after the delay."""
+        flight = response.request.tag
+        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+        site, origin = flight.site, flight.origin
+        self._in_flight -= 1
+        site.in_flight -= 1
+        crawl_delay = origin.robots.crawl_delay if origin.robots else None
+        site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
+        self._schedule(site, now)
+
+    def _handle(self, response: Response) -> None:
+        flight = response.request.tag
+        if isinstance(flight, RobotsFlight):
+            follow = self._origins.robots_answer(flight, response)
+            if follow is not None:
+                flight.site.queued.append(follow)
+        elif isinstance(flight, AliasFlight):
+            self._answers.handle_alias(flight, response)
+        else:
+            assert isinstance(flight, PageFlight)
+            self._answers.handle(flight, response)
+            flight.party.in_flight -= 1
+            self._count(response)
+            if flight.party.weight >= self._rules.checkpoint_rows:
+                self._submit(flight.site, time.monotonic())
+        self.look_again(flight.site)
+
+    def _count(self, response: Response) -> None:
+        totals, result = self.totals, response.result
+        totals.requests += 1
+        totals.bytes += len(response.body)
+        totals.pages += result is Result.FETCHED
+        totals.errors += result not in (Result.FETCHED, Result.REDIRECT)
+
+    # -- scheduling ----------------------------------------------------------------------------------------
+
+    def _schedule(self, site: SiteContext, at: float) -> None:
+        if at == site.wake_at:
+            return
+        site.wake_at = at
+        if at != inf:
+            heappush(self._heap, (at, next(self._ticket), site))
+
+    def _visit_due(self, now: float) -> None:
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            at, _, site = heappop(heap)
+            if site.wake_at != at or site.collector is not self:
+                continue
+            site.wake_at = -1.0
+            if self._halt.is_set():
+                continue
+            if not self._ports.has_room():
+                self._blocked = True
+                continue
+            self._visit(site, now)
+
+    def unblocked(self) -> None:
+        """Go on after the checkpointer was full."""
+        if self._blocked:
+            self._blocked = False
+            for site in self.sites.values():
+                self.look_again(site)
+            self._downloader.wake()
+
+    def _visit(self, site: SiteContext, now: float) -> None:
+        """Start what the site may start now, end its parties that are over, and note when to come back."""
+        at = self._start_requests(site, now)
+        if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
+            self._settle(site, now)
+        if site.collector is self:
+            self._schedule(site, at)
+            if site.inactive:
+                self._ports.site_inactive(self)
+
+    def _start_requests(self, site: SiteContext, now: float) -> float:
+        """Start requests while the site may have more in flight; returns when to come back."""
+        if site.queued and site.in_flight < self._rules.per_site:
+            flight = site.queued[0].tag
+            assert isinstance(flight, RobotsFlight | AliasFlight)
+            if (due := site.due.get(flight.origin.host, 0.0)) > now:
+                return due
+            self._start(site, site.queued.pop(0))
+        refused = 0
+        while site.in_flight < self._rules.per_site and not site.lost:
+            wall = int(time.time() * 1000)
+            choice = self._parties.choose(site, now, wall)
+            if not isinstance(choice, Choice):
+                return choice
+            origin = self._origins.of(site, choice.entry.url)
+            if not self._origins.addressed(site, origin, now):
+                return inf if origin.pending else now + _ASK_AGAIN
+            if origin.failure is not None:
+                self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
+            elif (due := site.due.get(origin.host, 0.0)) > now:
+                return due
+            elif self._origins.awaits_robots(origin):
+                request = self._origins.robots_request(site, origin)
+                if request is None:
+                    return inf
+                self._start(site, request)
+            elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
+                result = Result.ROBOTS_UNAVAILABLE if origin.robots.unavailable else Result.ROBOTS_DENIED
+                self._refuse(site, choice, origin, result, "", wall)
+            else:
+                self._start_page(site, choice, origin)
+                continue
+            refused += 1
+            if refused >= _REFUSALS_AT_ONCE:
+                return now
+        return inf
+
+    def _refuse(
+        self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
+    ) -> None:
+        index = choice.lane.take()
+        flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
+        self._answers.finish(flight, refused_row(flight, result, detail, wall))
+
+    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin) -> None:
+        flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
+        choice.party.in_flight += 1
+        self._start(site, Request(choice.entry.url, origin.address, flight))
+
+    def _start(self, site: SiteContext, request: Request) -> None:
+        site.in_flight += 1
+        self._in_flight += 1
+        self._downloader.start(request)
+
+    # -- ends, checkpoints ---------------------------------------------------------------------------------
+
+    def _settle(self, site: SiteContext, now: float) -> None:
+        """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
+        self._submit(site, now)
+        site.parties = [party for party in site.parties if not party.ended]
+        for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
+            self._fill(other)
+        if site.count == 0 and site.inactive:
+            if site.more_seeds:
+                self._ports.more_seeds(site)
+            else:
+                self._release(site, now)
+        self._ports.seeds_changed()
+
+    def _fill(self, site: SiteContext) -> None:
+        while site.set_aside and self.room > 0:
+            site.parties.append(site.set_aside.popleft())
+            self.look_again(site)
+
+    def add_parties(self, site: SiteContext, parties: list[SeedContext], more: bool) -> None:
+        """Take further seeds of a site that is held already (or none: then it is let go)."""
+        site.more_seeds = more
+        site.set_aside.extend(parties)
+        self._settle(site, time.monotonic())
+        self._downloader.wake()
+
+    def _release(self, site: SiteContext, now: float) -> None:
+        delta = site.take_delta(now, wall_offset_ms(now), released=True)
+        if delta is not None and not site.lost:
+            self._ports.submit(delta)
+        site.seen.close()
+        self.sites.pop(site.id, None)
+        site.collector = None
+
+    def _submit(self, site: SiteContext, now: float) -> None:
+        delta = site.take_delta(now, wall_offset_ms(now))
+        if delta is not None and not site.lost:
+            self._ports.submit(delta)
+
+    def submit_now(self, site: SiteContext) -> None:
+        """Hand over what the site has not yet handed over."""
+        self._submit(site, time.monotonic())
+
+    def _checkpoint(self, now: float) -> None:
+        for site in self.sites.values():
+            self._submit(site, now)
+        self._checkpoint_at = now + self._rules.checkpoint_interval
+
+    def _let_go(self, now: float) -> None:
+        """Give all sites back to the database; what was in flight is fetched again by the next owner."""
+        self._downloader.cancel()
+        for site in list(self.sites.values()):
+            self._release(site, now)
+
+
+def wall_offset_ms(now: float) -> int:
+    """Milliseconds to add to machine time to get UTC milliseconds."""
+    return int((time.time() - now) * 1000)
+

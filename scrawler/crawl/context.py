@@ -1,0 +1,258 @@
+"""Seed Context and its site: all state of the parties in work (paper 004, section 3.2).
+
+A SiteContext is what moves between collectors; it carries the Seed Contexts of the site's active seeds, and what
+they share: politeness clocks, robots rules, addresses, the Bloom filter (with one seed a site, as usual, that is
+the party's own) and the digests of archived payloads. It is guarded by the machine's turn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict, deque
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.seen import SeenFilter
+from scrawler.fetch.downloader import Request
+from scrawler.fetch.robots import RobotsRules
+from scrawler.model import (
+    CandidateRow,
+    EndReason,
+    LaneState,
+    Millis,
+    PageRow,
+    Rehoming,
+    Result,
+    Seed,
+    SeedDelta,
+    SeedState,
+    SiteDelta,
+    url_hash,
+)
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import ScopeRule
+
+if TYPE_CHECKING:
+    from scrawler.crawl.aliases import UnsureLink
+    from scrawler.crawl.collector import UrlCollector
+
+DEPTH_VERDICT = "depth"
+_DIGESTS_KEPT = 10_000
+
+
+@dataclass(slots=True)
+class Origin:
+    """One scheme, host and port of a site: where it is and what its robots.txt says."""
+
+    origin: str  # "http://host:port"
+    host: str
+    address: str = ""
+    expires_at: float = 0.0  # of the address, machine clock
+    failure: Result | None = None  # no address, or one that must not be asked
+    detail: str = ""
+    robots: RobotsRules | None = None
+    pending: bool = False  # a look-up or a robots.txt is on its way
+
+
+@dataclass(frozen=True, slots=True)
+class Archived:
+    """An archived payload that later records may refer to."""
+
+    url: str
+    date: Millis
+
+
+class SeedContext:
+    """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
+
+    def __init__(self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float) -> None:
+        self.seed, self.analyzer, self.scope = seed, analyzer, scope
+        self.lanes: list[Lane] = []  # own normal lane, own retry lanes, then those taken over from ended seeds
+        self.counts = replace(seed.counts)
+        self.verdicts: Counter[str] = Counter(seed.verdicts)
+        self.in_flight = 0  # requests whose answer has not been handled
+        self.begun = False  # it has been decided that it is crawled
+        self.redirects = seed.rehomed  # of the seed's own URL
+        self.seed_result: Result | None = None
+        self.leaving: EndReason | Rehoming | None = None  # takes effect when nothing is in flight
+        self.end: EndReason | None = None
+        self.end_detail = ""
+        self.rehoming: Rehoming | None = None
+        self.started = started
+        self.pages: list[PageRow] = []
+        self._candidates: dict[str, tuple[int, int]] = {}
+        self._dirty = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the party is over: it has an end reason, or goes to another site."""
+        return self.end is not None or self.rehoming is not None
+
+    def lane(self, kind: int) -> Lane:
+        """Return the party's own lane of a kind, made on first use."""
+        for lane in self.lanes:
+            if lane.kind == kind and lane.seed_id == self.seed.id:
+                return lane
+        made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0))
+        own = sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        self.lanes.insert(own, made)
+        return made
+
+    def next_lane(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
+        """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
+
+        Returns a time when only retries that are not due are left, None when there is nothing to hand out
+        (or a chunk is missing: see `missing_lane`).
+        """
+        first: tuple[Lane, Entry] | None = None
+        earliest: Millis | None = None
+        for lane in self.lanes:
+            if lane.kind == LEFTOVER and lane.holder_id == lane.seed_id == self.seed.id:
+                continue
+            entry = lane.peek()
+            if entry is None:
+                continue
+            if entry.not_before > now:
+                earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
+            elif lane.kind > NORMAL:
+                return lane, entry
+            elif first is None:
+                first = lane, entry
+        return first or earliest
+
+    def missing_lane(self) -> Lane | None:
+        """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
+        return next((lane for lane in self.lanes if lane.missing is not None), None)
+
+    def elapsed_ms(self, now: float) -> int:
+        """Time in work, over all machines, in milliseconds."""
+        return self.seed.elapsed_ms + int((now - self.started) * 1000)
+
+    def add_page(self, row: PageRow) -> None:
+        """Note the final result of a URL, in the row and in the counts."""
+        self.pages.append(row)
+        counts, result = self.counts, row.result
+        if result == Result.FETCHED:
+            counts.pages += 1
+            counts.revisits += row.revisit
+        elif result == Result.REDIRECT:
+            counts.redirects += 1
+        elif result == Result.HTTP_ERROR:
+            counts.http_errors += 1
+        elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
+            counts.denied += 1
+        else:
+            counts.failures += 1
+        if row.depth == 0 and row.lane_seed == self.seed.id:
+            self.seed_result = Result(result)
+        self._dirty = True
+
+    def add_candidates(self, urls: list[str], depth: int) -> None:
+        """Note external URLs found on a page of a depth."""
+        known = self._candidates
+        for url in urls:
+            first, times = known.get(url, (depth, 0))
+            known[url] = (first, times + 1)
+        self.counts.candidates += len(urls)
+
+    @property
+    def weight(self) -> int:
+        """Rows that the next checkpoint of this party will write, about."""
+        return len(self.pages) + len(self._candidates)
+
+    def touch(self) -> None:
+        """Note that something changed that the next checkpoint must write."""
+        self._dirty = True
+
+    def take_delta(self, now: float) -> SeedDelta | None:
+        """Return what changed since the last checkpoint, or None."""
+        changed = [change for lane in self.lanes if (change := lane.take_delta())]
+        if not (self._dirty or changed):
+            return None
+        seed_id = self.seed.id
+        candidates = tuple(
+            CandidateRow(seed_id, url_hash(url), url, depth, count)
+            for url, (depth, count) in self._candidates.items()
+        )
+        delta = SeedDelta(
+            seed_id=seed_id,
+            pages=tuple(self.pages),
+            lanes=tuple(state for state, _ in changed),
+            chunks=tuple(row for _, rows in changed for row in rows),
+            candidates=candidates,
+            counts=replace(self.counts),
+            verdicts=dict(self.verdicts),
+            elapsed_ms=self.elapsed_ms(now),
+            state=self._state(),
+            end_reason=self.end,
+            end_detail=self.end_detail,
+            rehoming=self.rehoming,
+        )
+        self.pages, self._candidates, self._dirty = [], {}, False
+        return delta
+
+    def _state(self) -> SeedState:
+        if self.rehoming is not None:
+            return SeedState.READY
+        return SeedState.DONE if self.end is not None else SeedState.ACTIVE
+
+
+@dataclass(eq=False, slots=True)
+class SiteContext:
+    """A claimed site with its parties; the unit that is dealt out, moved and checkpointed."""
+
+    id: int
+    key: str
+    token: int
+    seen: SeenFilter
+    more_seeds: bool  # the database may hold further ready seeds of this site
+    parties: list[SeedContext] = field(default_factory=list)
+    set_aside: deque[SeedContext] = field(default_factory=deque)  # no room for them at the collector yet
+    collector: UrlCollector | None = None
+    origins: dict[str, Origin] = field(default_factory=dict)
+    due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
+    in_flight: int = 0
+    waiting: int = 0  # answers expected from the store or the resolver
+    owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
+    archived: OrderedDict[bytes, Archived] = field(default_factory=OrderedDict)
+    orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
+    queued: list[Request] = field(default_factory=list)  # to be started before anything else
+    aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
+    sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
+    unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
+    judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
+    wake_at: float = -1.0  # the one valid entry in its collector's heap
+    lost: bool = False  # the lease is gone: nothing of it may be written
+    next_party: int = 0  # whose turn it is, round robin
+
+    @property
+    def inactive(self) -> bool:
+        """Whether it can move: nothing is in flight or expected."""
+        return not (self.in_flight or self.waiting)
+
+    @property
+    def count(self) -> int:
+        """How many of its seeds count as held by its collector."""
+        return len(self.parties)
+
+    def remember(self, digest: bytes, archived: Archived) -> None:
+        """Keep the newest payload digests, for revisit records."""
+        self.archived[digest] = archived
+        if len(self.archived) > _DIGESTS_KEPT:
+            self.archived.popitem(last=False)
+
+    def next_due(self) -> float:
+        """Return the latest politeness clock of the site's hosts, machine time."""
+        return max(self.due.values(), default=0.0)
+
+    def address(self) -> str:
+        """Return the address of the site's first host, if it is known."""
+        return next((origin.address for origin in self.origins.values() if origin.address), "")
+
+    def take_delta(self, now: float, wall_offset_ms: int, released: bool = False) -> SiteDelta | None:
+        """Return what changed since the last checkpoint, or None."""
+        seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
+        if not (seeds or released):
+            return None
+        due_at = int(self.next_due() * 1000) + wall_offset_ms
+        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released)

@@ -1,0 +1,66 @@
+"""Pure decisions of a collector, each with its reason in the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrawler.model import EndReason, Result, Seed, SeedCounts
+
+MAX_SEED_REDIRECTS = 5
+_RETRY_STATUS = frozenset({429, 500, 502, 503, 504})
+_RETRY_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.CONNECT_FAILED, Result.BAD_ANSWER, Result.NO_ADDRESS})
+_SEED_FAILURES = {
+    Result.NO_ADDRESS: EndReason.NO_ADDRESS,
+    Result.PRIVATE_ADDRESS: EndReason.PRIVATE_ADDRESS,
+    Result.ROBOTS_DENIED: EndReason.ROBOTS_DENIED,
+    Result.ROBOTS_UNAVAILABLE: EndReason.ROBOTS_UNAVAILABLE,
+    Result.HTTP_ERROR: EndReason.HTTP_ERROR,
+    Result.REDIRECT: EndReason.REDIRECTED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SeedLimits:
+    """Limits of one seed; None means no limit."""
+
+    max_depth: int
+    max_pages: int | None = None
+    max_bytes: int | None = None
+    max_time_ms: int | None = None
+
+
+def is_covered(seed: Seed, fetched_before: bool) -> bool:
+    """Decide before a party is begun whether the seed needs no crawl of its own (paper 004, step 1)."""
+    return fetched_before and seed.counts.requests == 0
+
+
+def limit_reached(counts: SeedCounts, elapsed_ms: int, limits: SeedLimits, in_flight: int = 0) -> EndReason | None:
+    """Tell whether a seed may start no further request, and by which limit."""
+    if limits.max_pages is not None and counts.pages + in_flight >= limits.max_pages:
+        return EndReason.MAX_PAGES
+    if limits.max_bytes is not None and counts.bytes >= limits.max_bytes:
+        return EndReason.MAX_BYTES
+    if limits.max_time_ms is not None and elapsed_ms >= limits.max_time_ms:
+        return EndReason.MAX_TIME
+    return None
+
+
+def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:
+    """Tell whether a URL is tried again after its `attempt`-th attempt (1 is the first)."""
+    if attempt > retries:
+        return False
+    return result in _RETRY_RESULTS or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
+
+
+def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
+    """Pause before the next attempt: doubled each time, the same for all entries of one retry lane."""
+    return int(first_pause_ms * 2 ** (attempt - 1))
+
+
+def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_for_depth: bool) -> EndReason:
+    """Say why a party that has nothing left is done; `seed_result` is that of the seed's own URL, if known."""
+    if counts.pages == 0 and seed_result is not None and seed_result is not Result.FETCHED:
+        return _SEED_FAILURES.get(seed_result, EndReason.DEAD)
+    if links_left_out_for_depth:
+        return EndReason.MAX_DEPTH
+    return EndReason.COMPLETED

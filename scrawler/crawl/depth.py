@@ -1,0 +1,181 @@
+"""Depth URL Buffer and Depth URL File: a party's URLs as an append-only list with a cursor (a lane).
+
+The newest entries stand in the buffer; a full buffer becomes a numbered, compressed, immutable chunk (the file)
+and leaves memory once it is durable. Whatever the length of a list, at most about three chunks are in memory.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scrawler.model import ChunkRow, LaneState, Millis
+
+CHUNK_ENTRIES = 1024
+_LEVEL = 1
+
+NORMAL = 0  # lane kinds: the normal lane; n > 0 is the lane of the n-th retry
+LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next seed
+
+
+class Entry(NamedTuple):
+    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds."""
+
+    url: str
+    depth: int
+    position: int
+    not_before: Millis = 0
+
+
+def encode(entries: list[Entry]) -> bytes:
+    """Pack entries for a chunk row: a line each, compressed (normalised URLs hold neither space nor newline)."""
+    text = "\n".join([f"{e.depth} {e.position} {e.not_before} {e.url}" for e in entries])
+    return zlib.compress(text.encode(), _LEVEL)
+
+
+def decode(data: bytes) -> list[Entry]:
+    """Unpack what `encode` packed."""
+    entries = []
+    for line in zlib.decompress(data).decode().split("\n"):
+        depth, position, not_before, url = line.split(" ", 3)
+        entries.append(Entry(url, int(depth), int(position), int(not_before)))
+    return entries
+
+
+def decode_urls(data: bytes) -> Iterator[str]:
+    """Yield only the URLs of a chunk, for rebuilding a seen filter."""
+    for line in zlib.decompress(data).decode().split("\n"):
+        yield line.rpartition(" ")[2]
+
+
+class Lane:
+    """A list that only grows at its end and a cursor that only moves forward.
+
+    Life of an entry: `append` -> `peek`/`take` (handed out, in flight) -> `finish`. The cursor is the lowest
+    entry not finished; what is finished beyond it is remembered, so that several can be in flight.
+    `peek` returns None both for an empty lane and for one whose next chunk is not in memory: ask `missing`.
+    """
+
+    def __init__(self, state: LaneState, tail: ChunkRow | None = None) -> None:
+        self.seed_id, self.kind, self.holder_id = state.seed_id, state.kind, state.holder_id
+        self.length = state.length
+        self.loading = False  # a chunk is on its way from the store
+        self._cursor = self._next = state.cursor
+        self._ahead = set(state.ahead)
+        self._sealed: list[ChunkRow] = []  # full chunks no delta has taken yet
+        self._head: list[Entry] = []  # the chunk that is being read, when it is not the buffer
+        self._head_first = 0
+        self._buffer: list[Entry] = []
+        self._buffer_first, self._seq = state.length, 0
+        self._dirty = self._buffer_dirty = False
+        if tail is not None:
+            self._continue_after(tail)
+
+    def _continue_after(self, tail: ChunkRow) -> None:
+        if tail.count < CHUNK_ENTRIES:
+            self._buffer, self._buffer_first, self._seq = decode(tail.data), tail.first, tail.seq
+        else:
+            self._seq = tail.seq + 1
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether an entry is left that has not been finished (it may be in flight)."""
+        return self._cursor < self.length
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether every entry has been handed out."""
+        self._skip_finished()
+        return self._next >= self.length
+
+    def append(self, url: str, depth: int, position: int | None = None, not_before: Millis = 0) -> None:
+        """List a URL at the end."""
+        self._buffer.append(Entry(url, depth, self.length if position is None else position, not_before))
+        self.length += 1
+        self._dirty = self._buffer_dirty = True
+        if len(self._buffer) >= CHUNK_ENTRIES:
+            self._seal()
+
+    def _seal(self) -> None:
+        self._sealed.append(self._buffer_row())
+        if self._next >= self._buffer_first:
+            self._head, self._head_first = self._buffer, self._buffer_first
+        self._seq += 1
+        self._buffer, self._buffer_first, self._buffer_dirty = [], self.length, False
+
+    def _buffer_row(self) -> ChunkRow:
+        entries = self._buffer
+        return ChunkRow(self.seed_id, self.kind, self._seq, self._buffer_first, len(entries), encode(entries))
+
+    def peek(self) -> Entry | None:
+        """Return the entry that `take` would hand out, if it is in memory."""
+        self._skip_finished()
+        index = self._next
+        if index >= self._buffer_first:
+            offset = index - self._buffer_first
+            return self._buffer[offset] if offset < len(self._buffer) else None
+        offset = index - self._head_first
+        if 0 <= offset < len(self._head):
+            return self._head[offset]
+        return self._from_sealed(index)
+
+    def _skip_finished(self) -> None:
+        while self._next in self._ahead:
+            self._next += 1
+
+    def _from_sealed(self, index: int) -> Entry | None:
+        for row in self._sealed:
+            if row.first <= index < row.first + row.count:
+                self._head, self._head_first = decode(row.data), row.first
+                return self._head[index - row.first]
+        return None
+
+    @property
+    def missing(self) -> int | None:
+        """The position whose chunk has to be read from the store before `peek` can go on, or None."""
+        return self._next if not self.exhausted and self.peek() is None else None
+
+    def filled(self, row: ChunkRow) -> None:
+        """Take the chunk that was asked for."""
+        self._head, self._head_first = decode(row.data), row.first
+
+    def take(self) -> int:
+        """Hand out the entry that `peek` showed; returns its index in this lane."""
+        index = self._next
+        self._next += 1
+        return index
+
+    def finish(self, index: int) -> None:
+        """Note that an entry has its final result, or was passed to another lane."""
+        self._dirty = True
+        if index != self._cursor:
+            self._ahead.add(index)
+            return
+        self._cursor += 1
+        while self._cursor in self._ahead:
+            self._ahead.remove(self._cursor)
+            self._cursor += 1
+
+    def give_back(self) -> None:
+        """Hand out again, from the cursor, what was taken and not finished (a stop, a failed write)."""
+        self._next = self._cursor
+
+    def hand_to(self, holder_id: int) -> None:
+        """Let another seed of the site fetch the rest."""
+        self.holder_id = holder_id
+        self._dirty = True
+        self.give_back()
+
+    def take_delta(self) -> tuple[LaneState, tuple[ChunkRow, ...]] | None:
+        """Return what changed since the last delta, or None."""
+        if not self._dirty:
+            return None
+        rows = self._sealed
+        if self._buffer_dirty:
+            rows = [*rows, self._buffer_row()]
+        state = LaneState(
+            self.seed_id, self.kind, self.holder_id, self._cursor, self.length, tuple(sorted(self._ahead))
+        )
+        self._sealed, self._dirty, self._buffer_dirty = [], False, False
+        return state, tuple(rows)

@@ -1,0 +1,186 @@
+"""Seed ID Queue and URL Distributor (paper 004, section 3.3, Figures 4-6), and free competition.
+
+The algorithm of Figure 5: while the queue has seeds, hand them to the collectors in turn; else, when the collector
+with the fewest seeds is below the average, move an inactive seed from the fullest collector to the emptiest.
+
+Deviations, and why:
+* As printed the rule never settles: with 9, 9 and 10 seeds the emptiest is always below the average, and a seed would
+  move for ever. A move needs a difference of at least two and must make it smaller.
+* What is dealt out and moved is a site with all its active seeds, for they share one politeness clock; with one seed
+  a site, as usual, that is the seed.
+* A collector gets as many seeds of a site as it has room for. The others are set aside with the site and follow when
+  there is room; they block nobody. 500 seeds of one host thus keep one collector busy, not twenty idle.
+* The loop sleeps until something has changed.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from scrawler.crawl.collector import UrlCollector
+from scrawler.crawl.context import SiteContext
+
+
+class SeedIdQueue:
+    """Claimed seeds of this machine, by site, that no collector holds yet. Guarded by the machine's turn."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity  # sites
+        self._sites: deque[SiteContext] = deque()
+        self.reserved = 0  # places for sites that wait for their address
+        self.on_taken: Callable[[], None] = lambda: None
+
+    def __len__(self) -> int:
+        return len(self._sites)
+
+    @property
+    def room(self) -> int:
+        """Sites that may still be claimed."""
+        return self._capacity - len(self._sites) - self.reserved
+
+    def put(self, site: SiteContext) -> None:
+        """Add a site at the end; its place was reserved."""
+        self.reserved -= 1
+        self._sites.append(site)
+
+    def take(self) -> SiteContext:
+        """Remove the first site."""
+        site = self._sites.popleft()
+        self.on_taken()
+        return site
+
+    @property
+    def seeds(self) -> int:
+        """Seeds in the queue."""
+        return sum(len(site.set_aside) for site in self._sites)
+
+
+class Distribution(Protocol):
+    """How seeds come from the queue to the collectors; called under the turn, except start and join."""
+
+    def start(self) -> None:
+        """Begin to work."""
+
+    def join(self) -> None:
+        """Wait until it has ended."""
+
+    def seeds_changed(self) -> None:
+        """Seeds came into the queue, ended, or moved."""
+
+    def site_inactive(self, collector: UrlCollector) -> None:
+        """A site of this collector could be moved now."""
+
+    def help_yourself(self, collector: UrlCollector) -> None:
+        """A collector looks for seeds."""
+
+
+def choose_move(counts: Sequence[int]) -> tuple[int, int] | None:
+    """Return (from, to) if the emptiest collector is below the average by Figure 5 and a move can help."""
+    if not counts:
+        return None
+    most, fewest = max(counts), min(counts)
+    if fewest >= sum(counts) / len(counts) or most - fewest < 2:
+        return None
+    return counts.index(most), counts.index(fewest)
+
+
+class UrlDistributor(threading.Thread):
+    """Deals seeds out in turn, then keeps the collectors balanced."""
+
+    def __init__(
+        self,
+        queue: SeedIdQueue,
+        collectors: Sequence[UrlCollector],
+        turn: threading.RLock,
+        stop: threading.Event,
+    ) -> None:
+        super().__init__(name="distributor")
+        self.moves = 0
+        self._queue, self._collectors, self._halt = queue, collectors, stop
+        self._changed = threading.Condition(turn)
+        self._next = 0  # whose turn it is
+        self._short_of: UrlCollector | None = None  # a move waits for an inactive site of this one
+
+    def run(self) -> None:
+        """Deal and balance until stopped."""
+        with self._changed:
+            while not self._halt.is_set():
+                if not (self._deal() or self._rebalance()):
+                    self._changed.wait()
+
+    def seeds_changed(self) -> None:
+        """Look again."""
+        self._changed.notify()
+
+    def site_inactive(self, collector: UrlCollector) -> None:
+        """Look again if a move waits for that."""
+        if collector is self._short_of:
+            self._short_of = None
+            self._changed.notify()
+
+    def help_yourself(self, collector: UrlCollector) -> None:
+        """Nothing: seeds are dealt out here."""
+
+    def _deal(self) -> bool:
+        """Give the next site to the next collector in turn that has room; returns whether it did."""
+        number = len(self._collectors)
+        if not len(self._queue):
+            return False
+        for step in range(number):
+            collector = self._collectors[(self._next + step) % number]
+            if collector.room > 0:
+                self._next = (self._next + step + 1) % number
+                collector.take_in(self._queue.take())
+                return True
+        return False
+
+    def _rebalance(self) -> bool:
+        """Move one inactive site from the fullest collector to the emptiest; returns whether it did."""
+        counts = [collector.held for collector in self._collectors]
+        move = choose_move(counts)
+        if move is None or len(self._queue):
+            return False
+        source, target = self._collectors[move[0]], self._collectors[move[1]]
+        difference = counts[move[0]] - counts[move[1]]
+        movable = (site for site in source.sites.values() if site.inactive and 0 < site.count < difference)
+        site = next(movable, None)
+        if site is None:
+            self._short_of = source
+            return False
+        source.give_away(site)
+        target.take_in(site)
+        self.moves += 1
+        return True
+
+
+class FreeCompetition:
+    """What the paper compares with (Figure 6): each collector takes from the queue whatever it has room for."""
+
+    moves = 0
+
+    def __init__(self, queue: SeedIdQueue, collectors: Sequence[UrlCollector]) -> None:
+        self._queue, self._collectors = queue, collectors
+
+    def start(self) -> None:
+        """Nothing to start: there is no distributor."""
+
+    def join(self) -> None:
+        """Nothing to wait for."""
+
+    def seeds_changed(self) -> None:
+        """Wake the collectors that have room."""
+        if len(self._queue):
+            for collector in self._collectors:
+                if collector.room > 0:
+                    collector.wake()
+
+    def site_inactive(self, collector: UrlCollector) -> None:
+        """Nothing: nobody balances."""
+
+    def help_yourself(self, collector: UrlCollector) -> None:
+        """Take seeds from the queue as long as there is room."""
+        while len(self._queue) and collector.room > 0:
+            collector.take_in(self._queue.take())

@@ -1,0 +1,180 @@
+"""Begin and end of parties: which seeds are crawled at all, which entry is next, what an end leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+from scrawler.crawl.context import DEPTH_VERDICT, SeedContext, SiteContext
+from scrawler.crawl.decisions import SeedLimits, end_reason, is_covered, limit_reached
+from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.seen import SeenFullError
+from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
+
+COVERED_VERDICT = "covered"
+
+ChunkLoader = Callable[[Lane, int, Callable[[ChunkRow | None], None]], None]
+FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a site fetches next."""
+
+    party: SeedContext
+    lane: Lane
+    entry: Entry
+
+
+class Parties:
+    """Chooses the next entry of a site among its parties; ends those that have nothing left.
+
+    `load_chunk(lane, position, done)` and `check_fetched(site, hash, done)` are answered later, under the turn;
+    then `look_again(site)` is called.
+    """
+
+    def __init__(
+        self,
+        limits: SeedLimits,
+        load_chunk: ChunkLoader,
+        check_fetched: FetchedCheck,
+        look_again: Callable[[SiteContext], None],
+    ) -> None:
+        self._limits, self._load_chunk, self._check_fetched = limits, load_chunk, check_fetched
+        self._look_again = look_again
+
+    def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
+        """Return the next entry, or the machine time at which to ask again (inf: an event will come first)."""
+        earliest = inf
+        parties = site.parties
+        for turn in range(len(parties)):
+            party = parties[(site.next_party + turn) % len(parties)]
+            found = self._of_party(site, party, now, wall)
+            if isinstance(found, Choice):
+                site.next_party = (site.next_party + turn + 1) % len(parties)
+                return found
+            earliest = min(earliest, found)
+        return earliest
+
+    def _of_party(self, site: SiteContext, party: SeedContext, now: float, wall: Millis) -> Choice | float:
+        if party.ended or not (party.begun or party.leaving or self._begin(site, party)):
+            return inf
+        while (reason := self._over(party, now)) is None:
+            found = party.next_lane(wall)
+            if isinstance(found, int):
+                return now + (found - wall) / 1000
+            if found is None:
+                return self._nothing_at_hand(site, party)
+            lane, entry = found
+            if self._is_for(site, party, lane, entry):
+                return Choice(party, lane, entry)
+        if party.in_flight == 0:
+            self._end(site, party, reason)
+        return inf
+
+    def _over(self, party: SeedContext, now: float) -> EndReason | Rehoming | None:
+        if party.leaving is not None:
+            return party.leaving
+        reason = limit_reached(party.counts, party.elapsed_ms(now), self._limits, party.in_flight)
+        if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
+            return self._natural_end(party)
+        return reason
+
+    def _nothing_at_hand(self, site: SiteContext, party: SeedContext) -> float:
+        lane = party.missing_lane()
+        if lane is not None:
+            self._ask_for_chunk(site, lane)
+        elif party.in_flight == 0:
+            self._end(site, party, self._natural_end(party))
+        return inf
+
+    def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
+        """Tell whether this party fetches the entry; else pass it by."""
+        if len(site.owners) > 1 and site.owners.get(url_hash(entry.url), party.seed.id) != party.seed.id:
+            lane.finish(lane.take())  # another seed's own URL: fetched for that seed
+            party.verdicts[COVERED_VERDICT] += 1
+            return False
+        if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
+            party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
+            lane.finish(lane.take())
+            return False
+        return True
+
+    @staticmethod
+    def _natural_end(party: SeedContext) -> EndReason:
+        return end_reason(party.counts, party.seed_result, party.verdicts[DEPTH_VERDICT] > 0)
+
+    def _ask_for_chunk(self, site: SiteContext, lane: Lane) -> None:
+        position = lane.missing
+        if lane.loading or position is None:
+            return
+
+        def done(row: ChunkRow | None) -> None:
+            lane.loading = False
+            site.waiting -= 1
+            if row is not None:
+                lane.filled(row)
+            self._look_again(site)
+
+        lane.loading = True
+        site.waiting += 1
+        self._load_chunk(lane, position, done)
+
+    def _begin(self, site: SiteContext, party: SeedContext) -> bool:
+        """Decide whether the seed is crawled (paper 004, section 3.2, step 1); list its URL as entry 0."""
+        home = party.seed.home_url
+        key = url_hash(home)
+        if site.owners.setdefault(key, party.seed.id) != party.seed.id:
+            self._end(site, party, EndReason.COVERED)
+            return False
+        if home not in site.seen:
+            return self._list_home(site, party)
+        party.begun = True  # listed by another party, perhaps fetched: ask
+
+        def done(fetched: bool) -> None:
+            site.waiting -= 1
+            party.in_flight -= 1
+            if is_covered(party.seed, fetched):
+                self._end(site, party, EndReason.COVERED)
+            else:
+                party.lane(NORMAL).append(home, 0)
+                self._adopt(site, party)
+            self._look_again(site)
+
+        site.waiting += 1
+        party.in_flight += 1  # not to be ended for want of entries
+        self._check_fetched(site, key, done)
+        return False
+
+    def _list_home(self, site: SiteContext, party: SeedContext) -> bool:
+        try:
+            site.seen.add_new([party.seed.home_url])
+        except SeenFullError:
+            self._end(site, party, EndReason.SEEN_MEMORY)
+            return False
+        party.lane(NORMAL).append(party.seed.home_url, 0)
+        party.counts.listed += 1
+        party.begun = True
+        self._adopt(site, party)
+        return True
+
+    @staticmethod
+    def _adopt(site: SiteContext, party: SeedContext) -> None:
+        """Take over what ended seeds of the site have left unfetched."""
+        for lane in site.orphans:
+            lane.hand_to(party.seed.id)
+            party.lanes.append(lane)
+        site.orphans = []
+
+    def _end(self, site: SiteContext, party: SeedContext, reason: EndReason | Rehoming) -> None:
+        if isinstance(reason, Rehoming):
+            party.rehoming = reason
+        else:
+            party.end = reason
+        party.touch()
+        left = [lane for lane in party.lanes if lane.unfinished]
+        site.orphans += left
+        heir = next((other for other in site.parties if other.begun and not other.ended), None)
+        if heir is not None:
+            self._adopt(site, heir)

@@ -1,0 +1,47 @@
+"""What a crawl tells while it runs and when it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Totals:
+    """Counts of a machine, or of one of its threads, since it started."""
+
+    requests: int = 0
+    pages: int = 0
+    bytes: int = 0
+    errors: int = 0  # answers other than a page or a redirect, and missing ones
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """One look at a running machine; counts since it started, seeds as the database and the machine know them."""
+
+    elapsed_s: float
+    pages: int
+    pages_per_second: float  # since the last look
+    bytes: int
+    errors: int
+    done: int
+    active: int
+    waiting: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """What one `run` did; `seeds` counts the whole crawl by state or, when done, by end reason."""
+
+    crawl: str
+    outcome: str  # "ended": no seed is left; "stopped": asked to
+    elapsed_s: float
+    pages: int
+    requests: int
+    bytes: int
+    errors: int
+    pages_per_second: float
+    lookups: int
+    seeds: Mapping[str, int]
+    warc_files: tuple[str, ...]

@@ -1,0 +1,138 @@
+"""Seen filters: has a party of this site listed this URL before? One interface, three parts.
+
+The filters are layered Bloom filters with an error rate of 1e-6 over all layers: a new layer, four times as
+large and half as faulty, is added when the last one is full. A machine has one memory budget for all of them.
+Python's own string hash is keyed anew in each process, so that nobody outside can choose URLs that collide.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from math import log
+from typing import Protocol
+
+from pybloom_live import BloomFilter
+from rbloom import Bloom
+
+ERROR_RATE = 1e-6
+_FIRST_LAYER = 2048
+_GROWTH = 4
+
+
+class SeenFullError(Exception):
+    """The machine's ceiling for seen filters is reached; the seed ends with reason seen-memory."""
+
+
+class MemoryBudget:
+    """The bytes that all seen filters of a machine may use together."""
+
+    def __init__(self, ceiling: int) -> None:
+        self._left = ceiling
+
+    def take(self, size: int) -> None:
+        """Reserve bytes; raises SeenFullError when there are not as many left."""
+        if size > self._left:
+            raise SeenFullError
+        self._left -= size
+
+    def give_back(self, size: int) -> None:
+        """Return reserved bytes."""
+        self._left += size
+
+
+class SeenFilter(Protocol):
+    """Remembers URLs; may take a new one for seen (one in a million), never a seen one for new."""
+
+    def add_new(self, urls: Iterable[str]) -> list[str]:
+        """Add URLs; return those that were not in before, in order. Raises SeenFullError."""
+
+    def __contains__(self, url: str) -> bool:
+        """Tell whether a URL was (probably) added."""
+
+    def close(self) -> None:
+        """Give the memory back to the budget."""
+
+
+class _Layer(Protocol):
+    def __contains__(self, url: str, /) -> bool: ...
+
+    def add(self, url: str, /) -> object: ...
+
+
+class LayeredSeen:
+    """Bloom filters that grow by layers; `make_layer(capacity, error_rate)` says of what kind."""
+
+    def __init__(self, budget: MemoryBudget, make_layer: Callable[[int, float], _Layer]) -> None:
+        self._budget, self._make_layer = budget, make_layer
+        self._layers: list[_Layer] = []
+        self._capacity, self._room, self._reserved = 0, 0, 0
+        self._error_rate = ERROR_RATE
+
+    def add_new(self, urls: Iterable[str]) -> list[str]:
+        """Add URLs; return those that were not in before, in order."""
+        new = []
+        for url in urls:
+            if url in self:
+                continue
+            if not self._room:
+                self._grow()
+            self._layers[-1].add(url)
+            self._room -= 1
+            new.append(url)
+        return new
+
+    def _grow(self) -> None:
+        capacity = self._capacity * _GROWTH or _FIRST_LAYER
+        error_rate = self._error_rate / 2
+        size = int(-capacity * log(error_rate) / log(2) ** 2 / 8) + 1
+        self._budget.take(size)
+        self._reserved += size
+        self._layers.append(self._make_layer(capacity, error_rate))
+        self._capacity = self._room = capacity
+        self._error_rate = error_rate
+
+    def __contains__(self, url: str) -> bool:
+        return any(url in layer for layer in reversed(self._layers))
+
+    def close(self) -> None:
+        """Give the memory back to the budget."""
+        self._budget.give_back(self._reserved)
+        self._layers, self._room, self._capacity, self._reserved = [], 0, 0, 0
+
+
+class ExactSeen:
+    """A plain set: never wrong, some 150 bytes a URL."""
+
+    _BYTES_PER_URL = 150
+
+    def __init__(self, budget: MemoryBudget) -> None:
+        self._budget = budget
+        self._urls: set[str] = set()
+
+    def add_new(self, urls: Iterable[str]) -> list[str]:
+        """Add URLs; return those that were not in before, in order."""
+        new = []
+        for url in urls:
+            if url not in self._urls:
+                self._budget.take(self._BYTES_PER_URL)
+                self._urls.add(url)
+                new.append(url)
+        return new
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._urls
+
+    def close(self) -> None:
+        """Give the memory back to the budget."""
+        self._budget.give_back(self._BYTES_PER_URL * len(self._urls))
+        self._urls = set()
+
+
+def rbloom_seen(budget: MemoryBudget) -> SeenFilter:
+    """Make the default filter (rbloom, compiled)."""
+    return LayeredSeen(budget, Bloom)
+
+
+def pybloom_seen(budget: MemoryBudget) -> SeenFilter:
+    """Make the classic filter (pybloom-live)."""
+    return LayeredSeen(budget, BloomFilter)

@@ -1,0 +1,154 @@
+"""URL Selector: claims seeds from the database into the Seed ID Queue (paper 004, section 3.2).
+
+A seed enters the queue when its host's address is known: waiting for DNS holds no collector's place. The selector
+also brings further seeds of sites that are held already, and notices that the crawl has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from scrawler.crawl.context import SiteContext
+from scrawler.crawl.distributor import SeedIdQueue
+from scrawler.crawl.origins import Origins
+from scrawler.crawl.takeup import SiteTaker
+from scrawler.errors import StoreBusyError
+from scrawler.fetch.resolver import Resolution, Resolver
+from scrawler.model import ClaimedSite, Seed, WorkLeft
+
+_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to
+_RESOLVER_FULL = 0.05
+
+
+class Claims(Protocol):
+    """The part of the store that gives out sites and seeds."""
+
+    def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
+        """Claim up to so many sites."""
+
+    def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
+        """Claim further seeds of a site that is held."""
+
+    def work_left(self) -> WorkLeft:
+        """Count seeds by state."""
+
+
+class UrlSelector(threading.Thread):
+    """Keeps the Seed ID Queue filled.
+
+    `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable; `promote`
+    turns candidates into seeds and returns how many; `deliver(site, seeds, more)` gives further seeds to the site's
+    collector; `ended` is called once no seed is left.
+    """
+
+    def __init__(
+        self,
+        claims: Claims,
+        taker: SiteTaker,
+        queue: SeedIdQueue,
+        resolver: Resolver,
+        origins: Origins,
+        turn: threading.RLock,
+        stop: threading.Event,
+        seeds_per_site: int,
+        *,
+        holding: Callable[[], bool],
+        promote: Callable[[], int],
+        queued: Callable[[], None],
+        ended: Callable[[], None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        super().__init__(name="selector")
+        self._claims, self._taker, self._queue = claims, taker, queue
+        self._resolver, self._origins = resolver, origins
+        self._halt, self._seeds_per_site = stop, seeds_per_site
+        self._holding, self._promote, self._queued = holding, promote, queued
+        self._ended, self._failed = ended, failed
+        self._changed = threading.Condition(turn)
+        self._turn = turn
+        self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
+        self._news = True  # something happened since the database was last asked
+        queue.on_taken = self.look_again
+
+    def look_again(self) -> None:
+        """Ask the database again: there is room, or something was committed. Called under the turn."""
+        self._news = True
+        self._changed.notify()
+
+    def ask_more(self, site: SiteContext) -> None:
+        """Bring further seeds of a held site. Called under the turn."""
+        site.waiting += 1
+        self._hungry.append(site)
+        self.look_again()
+
+    def run(self) -> None:
+        """Claim until stopped or until nothing is left."""
+        try:
+            while not self._halt.is_set():
+                with self._changed:
+                    self._changed.wait_for(self._has_work, _LOOK_AGAIN)
+                    self._news = False
+                    hungry, self._hungry = self._hungry, []
+                    room = self._queue.room
+                if self._halt.is_set():
+                    return
+                self._feed(hungry)
+                if room > 0 and not self._fill(room) and not hungry and self._is_over():
+                    self._ended()
+                    return
+        except BaseException as error:
+            self._failed(error)
+
+    def _has_work(self) -> bool:
+        return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.room > 0)
+
+    def _feed(self, hungry: list[SiteContext]) -> None:
+        """Bring further seeds to sites that are held; a site of which there are none is let go."""
+        for site in hungry:
+            seeds = self._claims.more(site.id, site.token, self._seeds_per_site)
+            parties = [self._taker.party(site, seed, []) for seed in seeds]
+            with self._turn:
+                site.waiting -= 1
+                if site.collector is not None:
+                    site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
+
+    def _fill(self, room: int) -> int:
+        """Claim sites for the free places of the queue; returns how many came."""
+        try:
+            claimed = self._claims.claim(room, self._seeds_per_site)
+        except StoreBusyError:
+            return 1  # another program writes: asked again after a while
+        for site in claimed:
+            self._enqueue(self._taker.take_up(site, self._seeds_per_site))
+        if claimed:
+            with self._changed:
+                self._news = True  # there may be more
+        return len(claimed)
+
+    def _enqueue(self, site: SiteContext) -> None:
+        """Put a site into the queue as soon as the address of its first seed's host is known."""
+        origin = self._origins.of(site, site.set_aside[0].seed.home_url)
+
+        def done(_host: str, resolution: Resolution) -> None:
+            with self._turn:
+                self._origins.learn(origin, resolution)
+                self._queue.put(site)
+                self._queued()
+
+        with self._turn:
+            self._queue.reserved += 1
+        while not self._resolver.resolve(origin.host, done):
+            if self._halt.wait(_RESOLVER_FULL):
+                with self._turn:
+                    self._queue.put(site)  # given back with the rest of the queue
+                return
+
+    def _is_over(self) -> bool:
+        """Whether the crawl has ended: nothing in work here, nothing left in the database, nothing to promote."""
+        with self._turn:
+            if self._holding() or self._news:
+                return False
+        left = self._claims.work_left()
+        return left.ready == 0 and left.active == 0 and self._promote() == 0

@@ -1,0 +1,103 @@
+"""Takes up claimed sites: Site and Seed Contexts for them, fresh or as the last checkpoint left them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
+from typing import Protocol
+
+from scrawler.crawl.context import SeedContext, SiteContext
+from scrawler.crawl.depth import NORMAL, Lane, decode_urls
+from scrawler.crawl.seen import SeenFilter, SeenFullError
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Scope, Seed
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import ScopeRule, host_port, scope_of
+
+
+class Frontier(Protocol):
+    """The part of the store that keeps lanes and chunks."""
+
+    def lanes(self, site_id: int) -> list[LaneState]:
+        """All lanes of the site that are unfinished or whose holder is active."""
+
+    def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
+        """The last chunk of a lane."""
+
+    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
+        """The chunk that holds a position."""
+
+    def listed(self, site_id: int) -> Iterator[bytes]:
+        """The chunks of all normal lanes of the site."""
+
+    def own_urls(self, site_id: int) -> Mapping[bytes, int]:
+        """Hash of the home URL -> seed, of all seeds of the site that were taken up."""
+
+    def fetched(self, url_hash: bytes) -> bool:
+        """Whether a page row with this URL exists."""
+
+
+class SiteTaker:
+    """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database."""
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        scope: Scope,
+        make_seen: Callable[[], SeenFilter],
+        make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
+    ) -> None:
+        self._frontier, self._scope = frontier, scope
+        self._make_seen, self._make_analyzer = make_seen, make_analyzer
+
+    def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
+        """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
+        site = SiteContext(
+            claimed.id, claimed.key, claimed.token, self._make_seen(), more_seeds=len(claimed.seeds) >= asked_for
+        )
+        wait = claimed.next_due_at / 1000 - time.time()
+        if wait > 0:
+            site.due = {host_port(seed.home_url)[0]: time.monotonic() + wait for seed in claimed.seeds}
+        states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
+        site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
+        if not claimed.fresh:
+            site.owners.update(self._frontier.own_urls(claimed.id))
+            self._rebuild_seen(site)
+            self._take_orphans(site, states)
+        return site
+
+    def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
+        """Make the context of one seed; it is begun if it has a list already."""
+        scope = scope_of(seed.home_url, self._scope)
+        party = SeedContext(seed, self._make_analyzer(scope, site.aliases), scope, time.monotonic())
+        held = [state for state in states if state.holder_id == seed.id]
+        held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
+        party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
+        party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
+        return party
+
+    def _lane(self, state: LaneState, with_tail: bool) -> Lane:
+        tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
+        return Lane(state, tail)
+
+    def _rebuild_seen(self, site: SiteContext) -> None:
+        try:
+            site.seen.add_new(chain.from_iterable(map(decode_urls, self._frontier.listed(site.id))))
+        except SeenFullError:
+            for party in site.set_aside:
+                party.leaving = EndReason.SEEN_MEMORY
+
+    def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
+        taken = {party.seed.id for party in site.set_aside}
+        orphans = [
+            self._lane(state, with_tail=False)
+            for state in states
+            if state.holder_id not in taken and state.cursor < state.length
+        ]
+        begun = next((party for party in site.set_aside if party.begun), None)
+        if begun is None:
+            site.orphans = orphans
+            return
+        for lane in orphans:
+            lane.hand_to(begun.seed.id)
+        begun.lanes += orphans

@@ -1,0 +1,40 @@
+"""The one exception tree: every error that a user can cause or meet, with its exit code.
+
+An expected failure of the web (a 404, a timeout, a bad page) is a value, never one of these.
+"""
+
+from __future__ import annotations
+
+
+class ScrawlerError(Exception):
+    """Root of all errors; its text is one line that says what, where and what to do."""
+
+    exit_code = 1
+
+
+class SettingsError(ScrawlerError):
+    """A setting is unknown, malformed or out of range (exit code 2)."""
+
+    exit_code = 2
+
+
+class InputError(ScrawlerError):
+    """A seed file cannot be read, or holds no usable seed (exit code 3)."""
+
+    exit_code = 3
+
+
+class StoreError(ScrawlerError):
+    """The database cannot be opened, is at the wrong schema version, or refuses (exit code 4)."""
+
+    exit_code = 4
+
+
+class StoreBusyError(StoreError):
+    """The database is locked by another program, or is away for now: worth trying again."""
+
+
+class ArchiveError(ScrawlerError):
+    """Pages cannot be written: folder read-only, disk full (exit code 5)."""
+
+    exit_code = 5

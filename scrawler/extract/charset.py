@@ -1,0 +1,125 @@
+"""From bytes to UTF-8: what a page's encoding is, and whether it is HTML at all.
+
+The order is that of the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, <meta> in the first 1,024
+bytes, and then a guess. A page that declares nothing and is valid UTF-8 is UTF-8 here; browsers refuse that guess only
+to keep authors honest. For the rest chardetng guesses, the detector that Firefox uses for the same question.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from functools import lru_cache
+
+import webencodings
+from chardetng_py.detector import EncodingDetector
+
+from scrawler.extract.markup import ATTRIBUTE, TAG_REST
+
+_PRESCANNED = 1_024  # bytes
+_DETECTED = 16_384  # bytes, at most, that a guess is based on
+_VALIDATED = 65_536  # bytes that must be valid UTF-8 for a page that does not declare it
+_FALLBACK = "windows-1252"
+_BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
+# Where the Encoding Standard's decoder takes more than the codec that Python has under the same name.
+_CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "gbk": "gb18030"}
+
+_HEADER_CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
+_CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
+_MARKUP = re.compile(
+    rf"<!--.*?-->|<meta[\s/](?P<meta>{TAG_REST})>|</?[a-z]{TAG_REST}>|<[!/?][^>]*>".encode(), re.IGNORECASE | re.DOTALL
+)
+_ATTRIBUTE = re.compile(ATTRIBUTE.encode())
+
+_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
+_UNKNOWN_TYPES = frozenset(("", "*/*", "application/unknown", "unknown/unknown"))  # MIME Sniffing Standard, 5.1
+_HTML_START = re.compile(  # MIME Sniffing Standard, 7.1; an XML declaration before it is let pass
+    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?"
+    rb"<(?:!--|(?:!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[\s>])",
+    re.IGNORECASE,
+)
+
+
+def is_html(content_type: str, body_start: bytes) -> bool:
+    """Tell whether a body is to be parsed as HTML, by its Content-Type or, if that says nothing, its first bytes."""
+    media_type = content_type.partition(";")[0].strip().lower()
+    if media_type in _UNKNOWN_TYPES:
+        return _HTML_START.match(body_start) is not None
+    return media_type in _HTML_TYPES
+
+
+def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
+    """Return the body in UTF-8 and the WHATWG name of the encoding it was in; UTF-8 is handed back as it came.
+
+    Bytes that are invalid in the encoding become U+FFFD; in a body that was UTF-8 they are still there.
+    """
+    for mark, name in _BYTE_ORDER_MARKS:
+        if body.startswith(mark):
+            return _transcode(body[len(mark) :], name)
+    name = _declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED]) or _guess(body)
+    return _transcode(body, name)
+
+
+def declared_in_meta(start: bytes) -> str:
+    """Return the encoding that a <meta> declares (HTML Standard, 13.2.3.2, "prescan"), or an empty string."""
+    for markup in _MARKUP.finditer(start):
+        if markup["meta"] is not None and (name := _meta_charset(markup["meta"])):
+            return name
+    return ""
+
+
+@lru_cache(maxsize=1_024)  # sites send the same few headers with every page
+def _declared_in_header(content_type: str) -> str:
+    match = _HEADER_CHARSET.search(content_type)
+    return _known(match[1] or match[2] or match[3]) if match else ""
+
+
+def _meta_charset(source: bytes) -> str:
+    attributes: dict[bytes, bytes] = {}
+    for match in _ATTRIBUTE.finditer(source):
+        value = match["double"] or match["single"] or match["bare"] or b""
+        attributes.setdefault(match["name"].lower(), value)
+    label = attributes.get(b"charset", b"")
+    if b"charset" not in attributes and attributes.get(b"http-equiv", b"").lower() == b"content-type":
+        match_content = _CONTENT_CHARSET.search(attributes.get(b"content", b""))
+        if match_content:
+            label = match_content[1] or match_content[2] or match_content[3] or b""
+    name = _known(label.decode("latin-1"))
+    if name.startswith("utf-16"):
+        return "utf-8"  # it was read as ASCII, so it is not UTF-16
+    return _FALLBACK if name == "x-user-defined" else name
+
+
+def _known(label: str | None) -> str:
+    encoding = webencodings.lookup(label) if label else None
+    # "replacement" stands for encodings that the Encoding Standard refuses to decode for safety.
+    return encoding.name if encoding and encoding.name != "replacement" else ""
+
+
+def _guess(body: bytes) -> str:
+    if b"\x1b" not in body and (body.isascii() or _is_utf8(body[:_VALIDATED])):  # escapes: perhaps ISO-2022-JP
+        return "utf-8"
+    # A declaration further down makes a browser start again; here it only has to be better than a guess.
+    if late := declared_in_meta(body[:_DETECTED]):
+        return late
+    guess = EncodingDetector()
+    guess.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
+    return _known(guess.guess(tld=None, allow_utf8=False)) or _FALLBACK
+
+
+def _is_utf8(start: bytes) -> bool:
+    try:
+        codecs.utf_8_decode(start, "strict", False)  # False: a character cut in two at the end is no error
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _transcode(body: bytes, name: str) -> tuple[bytes, str]:
+    if name == "utf-8":
+        return body, name
+    encoding = webencodings.lookup(name)
+    assert encoding is not None  # names come from webencodings itself
+    codec = codecs.lookup(_CODECS[name]) if name in _CODECS else encoding.codec_info
+    text, _ = codec.decode(body, "replace")
+    return text.encode("utf-8", "replace"), name

@@ -1,0 +1,163 @@
+"""Content decoding: undoes Content-Encoding (RFC 9110, 8.4), never beyond a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, cast
+
+import brotli
+import zstandard
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
+
+DECODE_ERROR = "decode-error"  # corrupt, cut short, or in an unknown coding
+DECODED_TOO_LARGE = "decoded-too-large"
+
+_INFLATE_ERROR = cast("type[Exception]", IsalError)  # its stubs call it an instance
+_MAX_LAYERS = 3
+_MAX_MEMBERS = 100  # of a gzip body; each copies what is left of the input
+_GZIP, _ZLIB, _RAW = 31, 15, -15  # window bits, as zlib wants to be told
+_GZIP_MAGIC = b"\x1f\x8b"
+_ZSTD_WINDOW = 8 << 20  # bytes; RFC 9659 allows no more for Content-Encoding
+_ZSTD_SLICE = 256  # bytes of input at a time, which give at most 64 blocks of 128 KB
+_SALVAGE_SLICE = 512  # bytes
+
+
+class Decoded(NamedTuple):
+    """A body without its content codings, or as much of it as could be had; then `note` says why."""
+
+    body: bytes
+    note: str = ""
+
+
+def decode_body(body: bytes, content_encoding: str, limit: int) -> Decoded:
+    """Undo the codings of a body, the last one first; no layer may be larger than `limit` bytes.
+
+    A body that was announced as encoded and visibly is not comes back as it is, with the note.
+    """
+    codings = [name for part in content_encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
+    if not codings or not body:
+        return Decoded(body)
+    if len(codings) > _MAX_LAYERS or not _DECODERS.keys() >= set(codings):
+        return Decoded(body, DECODE_ERROR)
+    note = ""
+    for coding in reversed(codings):
+        decoded = _DECODERS[coding](body, limit)
+        if not decoded.body and decoded.note and body.lstrip().startswith(b"<"):
+            return Decoded(body, decoded.note)
+        body, note = decoded.body, note or decoded.note
+    return Decoded(body, note)
+
+
+def _gunzip(body: bytes, limit: int) -> Decoded:
+    parts: list[bytes] = []
+    room = limit + 1  # one byte more tells "just as much" from "too much"
+    for _ in range(_MAX_MEMBERS):
+        member = _inflate(body, _GZIP, room)
+        parts.append(member.decoded)
+        room -= len(member.decoded)
+        if room <= 0 or not member.complete:
+            return _cut(b"".join(parts), limit, complete=False)
+        if not member.rest.startswith(_GZIP_MAGIC):  # what else follows the last member is padding
+            return Decoded(b"".join(parts))
+        body = member.rest
+    return Decoded(b"".join(parts), DECODE_ERROR)
+
+
+def _deflate(body: bytes, limit: int) -> Decoded:
+    # "deflate" means the zlib format, but some servers send the bare data; a zlib header can be told (RFC 1950, 2.2).
+    has_header = len(body) > 1 and body[0] & 0x0F == 8 and (body[0] << 8 | body[1]) % 31 == 0
+    member = _inflate(body, _ZLIB if has_header else _RAW, limit + 1)
+    return _cut(member.decoded, limit, member.complete)
+
+
+class _Member(NamedTuple):
+    decoded: bytes
+    complete: bool
+    rest: bytes
+
+
+def _inflate(body: bytes, window_bits: int, room: int) -> _Member:
+    inflater = isal_zlib.decompressobj(window_bits)
+    try:
+        decoded = inflater.decompress(body, room)
+    except _INFLATE_ERROR:
+
+        def start() -> Callable[[bytes], bytes]:
+            again = isal_zlib.decompressobj(window_bits)
+            return lambda part: again.decompress(part, room)
+
+        return _Member(_salvage(body, start, room), False, b"")
+    return _Member(decoded, inflater.eof, inflater.unused_data)
+
+
+def _unbrotli(body: bytes, limit: int) -> Decoded:
+    room = limit + 1
+    decompressor = brotli.Decompressor()
+    try:
+        decoded = decompressor.process(body, output_buffer_limit=room)
+    except brotli.error:
+
+        def start() -> Callable[[bytes], bytes]:
+            again = brotli.Decompressor()
+            return lambda part: again.process(part, output_buffer_limit=room)
+
+        return _cut(_salvage(body, start, room), limit, complete=False)
+    return _cut(decoded, limit, decompressor.is_finished())
+
+
+def _unzstd(body: bytes, limit: int) -> Decoded:
+    context = zstandard.ZstdDecompressor(max_window_size=_ZSTD_WINDOW)
+    frame = context.decompressobj()
+    parts: list[bytes] = []
+    room = limit + 1
+    for position in range(0, len(body), _ZSTD_SLICE):
+        part = body[position : position + _ZSTD_SLICE]
+        try:
+            while part:
+                if frame.eof:
+                    frame = context.decompressobj()
+                parts.append(frame.decompress(part))
+                room -= len(parts[-1])
+                part = frame.unused_data
+        except zstandard.ZstdError:
+            return _cut(b"".join(parts), limit, complete=False)
+        if room <= 0:
+            break
+    return _cut(b"".join(parts), limit, frame.eof)
+
+
+def _cut(decoded: bytes, limit: int, complete: bool) -> Decoded:
+    if len(decoded) > limit:
+        return Decoded(decoded[:limit], DECODED_TOO_LARGE)
+    return Decoded(decoded, "" if complete else DECODE_ERROR)
+
+
+def _salvage(body: bytes, start: Callable[[], Callable[[bytes], bytes]], room: int) -> bytes:
+    """Decode up to the first error, which costs a decoder all that came in the same call: so in ever smaller parts."""
+    good = 0
+    parts: list[bytes] = []
+    for size in (_SALVAGE_SLICE, 1):
+        feed = start()
+        parts = [feed(body[:good])]
+        room_left = room - len(parts[0])
+        position = good
+        try:
+            while position < len(body) and room_left > 0:
+                parts.append(feed(body[position : position + size]))
+                room_left -= len(parts[-1])
+                position += size
+        except (_INFLATE_ERROR, brotli.error):
+            good = position
+        else:
+            break
+    return b"".join(parts)
+
+
+_DECODERS: dict[str, Callable[[bytes, int], Decoded]] = {
+    "gzip": _gunzip,
+    "x-gzip": _gunzip,
+    "deflate": _deflate,
+    "br": _unbrotli,
+    "zstd": _unzstd,
+}

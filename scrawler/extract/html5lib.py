@@ -1,0 +1,71 @@
+"""The reference link extractor, on html5lib: slow, and the letter of the parsing rules (of 2020)."""
+
+from __future__ import annotations
+
+from xml.etree.ElementTree import Element
+
+import html5lib
+
+from scrawler.extract.charset import to_utf8
+from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.links import DEEP_HTML, PageLinks, PageText
+from scrawler.extract.rules import LinkCollector
+from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.text import TextCollector
+
+
+class Html5libExtractor:
+    """LinkExtractor on html5lib; about 10 ms for a page of 32 KB."""
+
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+        """Find the links of a decoded body; see LinkExtractor."""
+        utf8, charset = to_utf8(body, content_type)
+        page = utf8.decode("utf-8", "replace")
+        if is_hazardous(utf8):
+            base, hrefs = scan_links(page, url)
+            return PageLinks(base, hrefs, charset, DEEP_HTML)
+        collector = LinkCollector(url)
+        root = _parse(page)
+        in_templates = {base for template in root.iter("template") for base in template.iter("base")}
+        for element in root.iter():
+            if isinstance(element.tag, str):  # comments have a function there
+                collector.element(_local_name(element), element.attrib, element in in_templates)
+        return PageLinks(collector.base, collector.hrefs, charset)
+
+    def text(self, body: bytes, content_type: str = "") -> PageText:
+        """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
+        utf8, _ = to_utf8(body, content_type)
+        page = utf8.decode("utf-8", "replace")
+        if is_hazardous(utf8):
+            return scan_text(page)
+        collector = TextCollector()
+        _collect_text(_parse(page), collector)
+        return collector.result()
+
+
+def _parse(page: str) -> Element:
+    root: Element = html5lib.parse(page, treebuilder="etree", namespaceHTMLElements=False)
+    return root
+
+
+def _local_name(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]  # SVG and MathML elements have a namespace
+
+
+def _collect_text(root: Element, collector: TextCollector) -> None:
+    # A stack, not recursion: pages nest deeper than Python can call. Strings on it are texts, None ends an element.
+    waiting: list[Element | str | None] = [root]
+    open_tags: list[str] = []
+    while waiting:
+        item = waiting.pop()
+        if item is None:
+            collector.end(open_tags.pop())
+        elif isinstance(item, str):
+            collector.text(item)
+        elif isinstance(item.tag, str):
+            open_tags.append(_local_name(item))
+            collector.start(open_tags[-1], item.attrib)
+            waiting.append(None)
+            for child in reversed(item):
+                waiting += (child.tail or "", child)
+            waiting.append(item.text or "")

@@ -1,0 +1,44 @@
+"""The link extractor interface: bytes of a page in, hrefs out, in document order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
+
+
+@dataclass(frozen=True, slots=True)
+class PageLinks:
+    """Links of one page, as written (character references decoded, surrounding white space stripped).
+
+    `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link, repeated ones
+    repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was read in.
+    `note` says what went wrong on the way ("deep-html", "decode-error", "decoded-too-large"), or is empty.
+    """
+
+    base: str
+    hrefs: list[str]
+    charset: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """What a page says, computed only when asked for."""
+
+    title: str
+    meta: dict[str, str]  # name or property, lower case -> content (the first wins)
+    headings: list[tuple[int, str]]  # level 1-6, text
+    anchors: list[tuple[str, str]]  # href as written, visible text
+    text: str  # visible text, white space folded
+
+
+class LinkExtractor(Protocol):
+    """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one."""
+
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+        """Find the links of a decoded body; `content_type` is the raw header, for its charset."""
+
+    def text(self, body: bytes, content_type: str = "") -> PageText:
+        """Read title, meta data, headings, anchor texts and visible text."""

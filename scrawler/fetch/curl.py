@@ -1,0 +1,274 @@
+"""The default downloader: many downloads at a time on libcurl's multi interface, woken by ready sockets."""
+
+from __future__ import annotations
+
+from time import monotonic, time
+
+import certifi
+import pycurl
+
+from scrawler.fetch import wire
+from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.poller import READ, WRITE, Poller
+from scrawler.model import Millis, Result
+
+_RECEIVE_BUFFER = 64 * 1024  # a usual page comes in one piece, so that it is copied once
+_EVENTS = {pycurl.POLL_IN: READ, pycurl.POLL_OUT: WRITE, pycurl.POLL_INOUT: READ | WRITE}
+
+# The symbolic names of libcurl's codes above 91 are missing in pycurl.
+_E_HTTP2_STREAM = 92
+_E_TOO_LARGE = 100
+_RESULTS = {
+    pycurl.E_OPERATION_TIMEDOUT: Result.TIMEOUT,
+    pycurl.E_COULDNT_CONNECT: Result.CONNECT_FAILED,
+    pycurl.E_COULDNT_RESOLVE_HOST: Result.CONNECT_FAILED,
+    pycurl.E_INTERFACE_FAILED: Result.CONNECT_FAILED,
+    pycurl.E_SSL_CONNECT_ERROR: Result.TLS_FAILED,
+    pycurl.E_PEER_FAILED_VERIFICATION: Result.TLS_FAILED,
+    pycurl.E_SSL_CIPHER: Result.TLS_FAILED,
+    pycurl.E_SSL_CERTPROBLEM: Result.TLS_FAILED,
+    pycurl.E_SSL_CACERT_BADFILE: Result.TLS_FAILED,
+    pycurl.E_SSL_ISSUER_ERROR: Result.TLS_FAILED,
+    pycurl.E_PARTIAL_FILE: Result.CUT,
+    pycurl.E_GOT_NOTHING: Result.CUT,
+    pycurl.E_RECV_ERROR: Result.CUT,
+    pycurl.E_SEND_ERROR: Result.CUT,
+    _E_HTTP2_STREAM: Result.CUT,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: Result.BAD_ANSWER,
+    pycurl.E_UNSUPPORTED_PROTOCOL: Result.BAD_ANSWER,  # an answer as of HTTP/0.9
+    pycurl.E_HTTP2: Result.BAD_ANSWER,
+    pycurl.E_BAD_CONTENT_ENCODING: Result.BAD_ANSWER,
+    _E_TOO_LARGE: Result.BAD_ANSWER,
+}
+
+
+class _Transfer:
+    """One easy handle and what it collects for the request it is at; used again for the next one."""
+
+    __slots__ = ("address", "body", "handle", "limit", "lines", "origin", "overflow", "request", "sent", "size", "started_at")
+
+    def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
+        self.request: Request | None = None
+        self.address = ""
+        self.origin = ""
+        self.sent = b""
+        self.started_at: Millis = 0
+        self.limit = 0
+        self.size = 0
+        self.overflow = False
+        self.lines: list[bytes] = []
+        self.body: list[bytes] = []
+        self.handle = _new_handle(limits, headers, ca_file)
+        self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
+
+    def begin(self, request: Request, target: wire.RequestTarget, headers: str, max_body: int) -> None:
+        """Forget the last request and take `request`; only what differs between requests is set."""
+        handle = self.handle
+        self.request = request
+        self.sent = wire.request_head(target, headers)
+        self.limit = max_body
+        self.size = 0
+        self.overflow = False
+        self.lines = []
+        self.body = []
+        origin = f"{target.scheme}://{target.authority}/"
+        if origin != self.origin:
+            self.origin = origin
+            handle.setopt(pycurl.URL, origin)
+        handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
+        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
+        if request.address != self.address:
+            self.address = request.address
+            host = f"[{request.address}]" if ":" in request.address else request.address
+            handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
+        self.started_at = int(time() * 1000)
+
+    def end(self) -> None:
+        """Let go of everything that belongs to the request."""
+        self.request = None
+        self.lines = []
+        self.body = []
+
+    def _take(self, data: bytes) -> int | None:
+        """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
+        before = self.size
+        self.size = before + len(data)
+        if self.size <= self.limit:
+            self.body.append(data)
+            return None
+        if not self.overflow:
+            self.overflow = True
+            self.body.append(data[: self.limit - before])
+            announced = wire.announced_length(wire.final_head(self.lines))
+            if announced is None or announced - self.limit > wire.SPARE_BODY:
+                return 0
+        return None
+
+    def response(self, code: int, message: str) -> Response:
+        """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""
+        assert self.request is not None
+        lines = wire.final_head(self.lines)
+        status, head, headers = 0, b"", {}
+        if lines and lines[-1] in wire.BLANK:
+            status = int(lines[0].split(None, 2)[1])
+            head = wire.as_http1(lines, status)
+            headers = wire.parse_headers(head)
+        result, detail = self._result(code, message, status, headers)
+        sent = self.sent
+        if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
+            sent = b""  # it never came to that
+        return Response(
+            self.request,
+            result,
+            status,
+            head,
+            headers,
+            self.body[0] if len(self.body) == 1 else b"".join(self.body),
+            sent,
+            self.started_at,
+            int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
+            detail,
+        )
+
+    def _result(self, code: int, message: str, status: int, headers: dict[str, str]) -> tuple[Result, str]:
+        if self.overflow:
+            return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
+        if code == 0 and status:
+            return wire.result_of(status, headers), ""
+        if sum(map(len, self.lines)) > wire.MAX_HEAD:
+            return Result.BAD_ANSWER, f"head of more than {wire.MAX_HEAD} bytes"
+        if code == 0:
+            return Result.CUT, "connection ended within the head"
+        return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"
+
+
+def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl.Curl:
+    """Return a handle with all options that never change."""
+    handle = pycurl.Curl()
+    for option, value in (
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+        (pycurl.PROXY, ""),  # else the environment's
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+        (pycurl.HTTP_CONTENT_DECODING, 0),
+        (pycurl.HTTP09_ALLOWED, 0),
+        (pycurl.HTTPHEADER, headers),
+        (pycurl.BUFFERSIZE, _RECEIVE_BUFFER),
+        (pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000)),
+        (pycurl.TIMEOUT_MS, int(limits.timeout * 1000)),
+        (pycurl.SSL_VERIFYPEER, int(limits.tls_verify)),
+        (pycurl.SSL_VERIFYHOST, 2 if limits.tls_verify else 0),
+        (pycurl.CAINFO, ca_file),
+    ):
+        handle.setopt(option, value)
+    return handle
+
+
+class CurlDownloader:
+    """A Downloader on libcurl: HTTP/1.1 and HTTP/2 (TLS only), kept-alive connections, any number in flight.
+
+    One thread calls it, except for `wake`. Certificates are checked against `ca_file`, by default certifi's.
+    A head of more than 256 KiB (libcurl itself stops at 300 KB) or an HTTP/0.9 answer is BAD_ANSWER.
+    """
+
+    def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
+        self._limits = limits
+        self._ca_file = ca_file or certifi.where()
+        lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent)]
+        self._header_lines = lines
+        self._header_text = "".join(f"{line}\r\n" for line in lines)
+        self._idle: list[_Transfer] = []
+        self._active: dict[pycurl.Curl, _Transfer] = {}
+        self._done: list[Response] = []
+        self._ready: list[tuple[int, int]] = []
+        self._running = 0
+        self._timer_at: float | None = None
+        self._poller = Poller()
+        self._multi = pycurl.CurlMulti()
+        self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections)
+        self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+
+    def start(self, request: Request) -> None:
+        """Take a request and send it as far as can be done without waiting."""
+        target = wire.split_url(request.url)
+        if target is None:
+            self._done.append(wire.refused(request))
+            return
+        transfer = self._idle.pop() if self._idle else _Transfer(self._limits, self._header_lines, self._ca_file)
+        transfer.begin(request, target, self._header_text, request.max_body or self._limits.max_body)
+        self._active[transfer.handle] = transfer
+        self._multi.add_handle(transfer.handle)
+        self._timer_at = None
+        self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+
+    def wait(self, seconds: float) -> None:
+        """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
+        if self._done or self._running < len(self._active):
+            return
+        if self._timer_at is not None:
+            seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
+        self._ready = self._poller.wait(seconds)
+
+    def completed(self) -> list[Response]:
+        """Move all transfers on that can move, and return those that have ended."""
+        ready, self._ready = self._ready, []
+        for fd, events in ready:
+            bits = (events & READ and pycurl.CSELECT_IN) | (events & WRITE and pycurl.CSELECT_OUT)
+            if events & ~(READ | WRITE):
+                bits |= pycurl.CSELECT_ERR
+            self._running = self._multi.socket_action(fd, bits)[1]
+        if self._timer_at is not None and monotonic() >= self._timer_at:
+            self._timer_at = None
+            self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+        done, self._done = self._done, []
+        if self._running < len(self._active):
+            _left, good, bad = self._multi.info_read()
+            done.extend(self._finish(handle, 0, "") for handle in good)
+            done.extend(self._finish(handle, code, message) for handle, code, message in bad)
+        return done
+
+    def cancel(self) -> list[Request]:
+        """Give up all requests in flight and return them; their connections are closed."""
+        requests = []
+        for handle, transfer in self._active.items():
+            self._multi.remove_handle(handle)
+            assert transfer.request is not None
+            requests.append(transfer.request)
+            transfer.end()
+            self._idle.append(transfer)
+        self._active.clear()
+        self._ready.clear()
+        self._running = 0
+        return requests
+
+    def wake(self) -> None:
+        """Make a `wait` return at once, now or next time."""
+        self._poller.wake()
+
+    def close(self) -> None:
+        """Close all connections and handles."""
+        self.cancel()
+        for transfer in self._idle:
+            transfer.handle.close()
+        self._idle.clear()
+        self._multi.close()
+        self._poller.close()
+
+    def _finish(self, handle: pycurl.Curl, code: int, message: str) -> Response:
+        transfer = self._active.pop(handle)
+        response = transfer.response(code, message)
+        self._multi.remove_handle(handle)
+        transfer.end()
+        self._idle.append(transfer)
+        return response
+
+    def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
+        if what == pycurl.POLL_REMOVE:
+            self._poller.forget(fd)
+        else:
+            self._poller.watch(fd, _EVENTS[what])
+
+    def _on_timer(self, milliseconds: int) -> None:
+        self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000

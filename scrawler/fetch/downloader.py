@@ -1,0 +1,85 @@
+"""The downloader interface: requests go in, responses come out, nobody is called back.
+
+A collector owns one downloader and alone uses it, except for `wake`. It calls in turn
+`start` (any number of times), `wait` (the only call that blocks) and `completed`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from scrawler.model import Millis, Result
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """One HTTP GET of one hop; redirects are never followed by a downloader."""
+
+    url: str
+    address: str  # IP address to connect to; the URL's host is used for Host and TLS only
+    tag: object = None  # handed back untouched
+    max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Response:
+    """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
+
+    `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
+    heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
+    repeated header the values joined with ", ". `result` is FETCHED, REDIRECT, HTTP_ERROR, or a failure.
+    """
+
+    request: Request
+    result: Result
+    status: int = 0
+    head: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    request_head: bytes = b""  # the request as it was sent, for the archive
+    started_at: Millis = 0
+    elapsed_ms: int = 0
+    detail: str = ""  # what went wrong, one line
+
+    @property
+    def content_type(self) -> str:
+        """Media type without parameters, lower case; empty when none was sent."""
+        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What a downloader needs of the settings; times in seconds, sizes in bytes."""
+
+    user_agent: str
+    connect_timeout: float
+    timeout: float  # of the whole download
+    max_body: int
+    connections: int  # kept alive at most
+    tls_verify: bool = True
+
+
+class Downloader(Protocol):
+    """Fetches URLs for one collector thread."""
+
+    def start(self, request: Request) -> None:
+        """Take a request; never blocks, never raises for what the web does."""
+
+    def wait(self, seconds: float) -> None:
+        """Block until something may have completed, `wake` was called, or the time is over.
+
+        The only call made outside the machine's turn; it does no Python work that matters.
+        """
+
+    def completed(self) -> list[Response]:
+        """Return the responses that are there now, in order of completion; never blocks."""
+
+    def cancel(self) -> list[Request]:
+        """Give up all requests in flight and return them."""
+
+    def wake(self) -> None:
+        """Make a `wait` return at once, now or next time; callable from any thread."""
+
+    def close(self) -> None:
+        """Close all connections; the downloader is not used again."""

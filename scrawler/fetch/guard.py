@@ -1,0 +1,93 @@
+"""The address guard: which addresses a crawler never connects to, or only where private ones are allowed.
+
+Source: the IANA special-purpose address registries (RFC 6890). The lists are our own, because what `ipaddress` calls
+private differs between versions of Python.
+"""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+
+# Nobody crawls these on purpose: not unicast, of the link, or the credentials of a cloud's machine.
+_NEVER_4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "0.0.0.0/8",
+        "169.254.0.0/16",  # link-local, 169.254.169.254 among them
+        "100.100.100.200/32",  # metadata (Alibaba Cloud), inside the carriers' range
+        "168.63.129.16/32",  # metadata (Azure), a public address
+        "192.0.0.0/24",
+        "192.88.99.0/24",
+        "224.0.0.0/4",
+        "240.0.0.0/4",
+    )
+)
+_NEVER_6 = tuple(
+    IPv6Network(text)
+    for text in (
+        "fd00:ec2::254/128",  # metadata (Amazon), inside the private range
+        "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID, ...
+        "2001:db8::/32",
+        "3fff::/20",
+    )
+)
+_PRIVATE_4 = tuple(
+    IPv4Network(text)
+    for text in (
+        "10.0.0.0/8",
+        "100.64.0.0/10",  # carrier-grade NAT
+        "127.0.0.0/8",
+        "172.16.0.0/12",
+        "192.0.2.0/24",
+        "192.168.0.0/16",
+        "198.18.0.0/15",
+        "198.51.100.0/24",
+        "203.0.113.0/24",
+    )
+)
+_PRIVATE_6 = (IPv6Network("::1/128"), IPv6Network("fc00::/7"))
+_GLOBAL_6 = IPv6Network("2000::/3")  # the only global unicast space there is
+_MAPPED = IPv6Network("::ffff:0:0/96")
+_NAT64 = IPv6Network("64:ff9b::/96")
+_6TO4 = IPv6Network("2002::/16")
+
+
+def refuses(address: str, allow_private: bool) -> bool:
+    """Tell whether connecting to an IP address is refused.
+
+    With `allow_private`, loopback, private, carrier-grade NAT and documentation addresses pass; link-local,
+    multicast, reserved and metadata addresses never do, nor what is not an IP address. An IPv6 form that
+    carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one.
+    """
+    try:
+        parsed = ip_address(address)
+    except ValueError:
+        return True
+    if isinstance(parsed, IPv6Address):
+        embedded = _embedded(parsed)
+        if embedded is None:
+            return _refuses_6(parsed, allow_private)
+        parsed = embedded
+    return _refuses_4(parsed, allow_private)
+
+
+def _embedded(address: IPv6Address) -> IPv4Address | None:
+    if address in _MAPPED or address in _NAT64:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
+    if address in _6TO4:
+        return IPv4Address(int(address) >> 80 & 0xFFFFFFFF)
+    return None
+
+
+def _refuses_4(address: IPv4Address, allow_private: bool) -> bool:
+    if any(address in network for network in _NEVER_4):
+        return True
+    return not allow_private and any(address in network for network in _PRIVATE_4)
+
+
+def _refuses_6(address: IPv6Address, allow_private: bool) -> bool:
+    if address.scope_id is not None or any(address in network for network in _NEVER_6):
+        return True
+    if any(address in network for network in _PRIVATE_6):
+        return not allow_private
+    return address not in _GLOBAL_6

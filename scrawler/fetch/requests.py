@@ -1,0 +1,308 @@
+"""The classic downloader, on the package requests: blocking, one download at a time, as the paper's collectors were."""
+
+from __future__ import annotations
+
+import http.client
+import io
+import socket
+import ssl
+import threading
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic, time
+from typing import Any, cast
+
+import certifi
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from scrawler.fetch import wire
+from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.model import Result
+
+_PIECE = 64 * 1024  # bytes of the body read at a time
+
+
+@dataclass(slots=True)
+class _Exchange:
+    """The download in progress, as far as the adapter and the connection below it have to know."""
+
+    address: str = ""
+    host: str = ""  # the URL's, for the certificate
+    path: str = ""
+    deadline: float = 0.0
+    lines: list[bytes] = field(default_factory=list)  # the answer's head
+    sent: bool = False
+    reused: bool = False
+
+    def begin(self, address: str, target: wire.RequestTarget, seconds: float) -> None:
+        """Take the next download, or the next try of this one, which may take `seconds`."""
+        self.address, self.path = address, target.path
+        self.host = target.host
+        self.deadline = monotonic() + seconds
+        self.lines = []
+        self.sent = self.reused = False
+
+
+class _DeadlineFile(io.RawIOBase):
+    """A socket's reading end on which every read ends by the deadline of the whole download."""
+
+    def __init__(self, file: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
+        self._file, self._sock, self._deadline = file, sock, deadline
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        seconds = self._deadline - monotonic()
+        if seconds <= 0:
+            raise TimeoutError("the time of the whole download is over")
+        self._sock.settimeout(seconds)
+        count: int | None = self._file.readinto(buffer)
+        return count
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+class _HeadFile:
+    """Stands in for an answer's file while its head is read: skips interim heads, keeps and bounds the lines."""
+
+    def __init__(self, file: io.BufferedReader) -> None:
+        self.file = file
+        self.lines: list[bytes] = []
+        self._size = 0
+
+    def readline(self, limit: int = -1) -> bytes:
+        line = self._next(limit)
+        while not self.lines and wire.is_interim(line):
+            while self._next(limit) not in (*wire.BLANK, b""):
+                pass
+            line = self._next(limit)
+        self.lines.append(line)
+        return line
+
+    def close(self) -> None:
+        self.file.close()
+
+    def _next(self, limit: int) -> bytes:
+        line = self.file.readline(limit)
+        self._size += len(line)
+        if self._size > wire.MAX_HEAD:
+            raise http.client.HTTPException(f"head of more than {wire.MAX_HEAD} bytes")
+        return line
+
+
+class _Answer(http.client.HTTPResponse):
+    """An answer that keeps its head as it came and ends with the download's deadline."""
+
+    def __init__(self, sock: socket.socket, *args: Any, exchange: _Exchange, **options: Any) -> None:
+        super().__init__(sock, *args, **options)
+        self._exchange = exchange
+        self.fp = io.BufferedReader(_DeadlineFile(self.fp.detach(), sock, exchange.deadline), _PIECE)
+
+    def begin(self) -> None:
+        """Read the head, as the base class does; an end of the connection within it is no end of a head."""
+        head = _HeadFile(self.fp)
+        self.fp = cast("io.BufferedReader", head)
+        try:
+            super().begin()
+        finally:
+            if self.fp is not None:  # the base class closes and forgets it where there is no body
+                self.fp = head.file
+        if head.lines[-1] not in wire.BLANK:
+            raise http.client.IncompleteRead(b"".join(head.lines))
+        self._exchange.lines = head.lines
+
+
+class _ExactConnection(HTTPConnection):
+    """Sends the path of the exchange as it is, where urllib3 would rewrite it (`%7e` to `%7E`, `|` to `%7C`)."""
+
+    def __init__(self, *args: Any, exchange: _Exchange, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._exchange = exchange
+        self._used = False
+
+    def connect(self) -> None:
+        super().connect()
+        self._used = False
+
+    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
+        exchange = self._exchange
+        exchange.reused, self._used = self._used, True
+        self.response_class = partial(_Answer, exchange=exchange)  # type: ignore[assignment]
+        super().request(method, exchange.path, *args, **options)
+        exchange.sent = True
+
+
+class _ExactTLSConnection(_ExactConnection, HTTPSConnection):
+    """The same over TLS."""
+
+
+class _PinnedAdapter(HTTPAdapter):
+    """Connects to the exchange's address; the URL's host is left for Host, SNI and the certificate."""
+
+    def __init__(self, exchange: _Exchange, connections: int) -> None:
+        self._exchange = exchange
+        super().__init__(pool_connections=connections, pool_maxsize=1)
+
+    def get_connection_with_tls_context(
+        self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
+    ) -> urllib3.HTTPConnectionPool:
+        origin, tls = self.build_connection_pool_key_attributes(request, verify, cert)
+        secure, options = origin["scheme"] == "https", dict[str, Any](tls)
+        if secure:
+            options |= {"server_hostname": self._exchange.host, "assert_hostname": self._exchange.host}
+        pool: urllib3.HTTPConnectionPool = self.poolmanager.connection_from_host(
+            self._exchange.address, origin["port"], origin["scheme"], pool_kwargs=options
+        )
+        pool.ConnectionCls = _ExactTLSConnection if secure else _ExactConnection
+        pool.conn_kw["exchange"] = self._exchange
+        return pool
+
+
+class RequestsDownloader:
+    """A Downloader on requests: `start` queues, `wait` performs one download, `completed` returns it.
+
+    HTTP/1.1 only. `wake` ends a `wait` that has nothing to do; a download in progress is bounded by its timeouts.
+    Certificates are checked against `ca_file`, by default certifi's.
+    """
+
+    def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
+        self._limits = limits
+        self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
+        self._headers = wire.header_lines(limits.user_agent)
+        self._header_text = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
+        self._queue: deque[Request] = deque()
+        self._done: list[Response] = []
+        self._woken = threading.Event()
+        self._exchange = _Exchange()
+        self._adapter = _PinnedAdapter(self._exchange, limits.connections)
+
+    def start(self, request: Request) -> None:
+        """Queue a request."""
+        self._queue.append(request)
+
+    def wait(self, seconds: float) -> None:
+        """Perform one download, if one is queued; else wait for `wake`."""
+        if self._done:
+            return
+        if self._queue and not self._woken.is_set():
+            self._done.append(self._download(self._queue.popleft()))
+            return
+        self._woken.wait(seconds)
+        self._woken.clear()
+
+    def completed(self) -> list[Response]:
+        """Return what has been downloaded."""
+        done, self._done = self._done, []
+        return done
+
+    def cancel(self) -> list[Request]:
+        """Give up what is queued; nothing is in flight outside `wait`."""
+        requests_, self._queue = list(self._queue), deque()
+        return requests_
+
+    def wake(self) -> None:
+        """Make an idle `wait` return at once, now or next time."""
+        self._woken.set()
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._queue.clear()
+        self._adapter.close()
+
+    def _download(self, request: Request) -> Response:
+        target = wire.split_url(request.url)
+        if target is None:
+            return wire.refused(request)
+        response = self._attempt(request, target)
+        if response.result is Result.CUT and self._exchange.reused and not self._exchange.lines:
+            # The server closed the kept-alive connection just as the request went out: not its fault, nor the page's.
+            response = self._attempt(request, target)
+        return response
+
+    def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
+        exchange, body = self._exchange, bytearray()
+        began, started_at = monotonic(), int(time() * 1000)
+        exchange.begin(request.address, target, self._limits.timeout)
+        status, limit = 0, request.max_body or self._limits.max_body
+        result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
+        try:
+            with self._send(request, target) as answer:
+                status = answer.status_code
+                whole = _read_body(answer.raw, body, limit, exchange.lines)
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
+            if len(body) <= limit:
+                result, detail = _failure(error, exchange, target.scheme)
+            whole = False
+        head = b"".join(exchange.lines)
+        headers = wire.parse_headers(head)
+        if whole:
+            result, detail = wire.result_of(status, headers), ""
+        return Response(
+            request,
+            result,
+            status,
+            head,
+            headers,
+            bytes(body[:limit]),
+            wire.request_head(target, self._header_text) if exchange.sent else b"",
+            started_at,
+            int((monotonic() - began) * 1000),
+            detail,
+        )
+
+    def _send(self, request: Request, target: wire.RequestTarget) -> requests.Response:
+        prepared = requests.PreparedRequest()
+        prepared.method = "GET"
+        prepared.url = request.url  # by hand: prepare_url would rewrite it
+        prepared.headers = requests.structures.CaseInsensitiveDict([("Host", target.authority), *self._headers])
+        timeout = (min(self._limits.connect_timeout, self._limits.timeout), self._limits.timeout)
+        return self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
+
+
+def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool:
+    """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
+    announced = wire.announced_length(head)
+    keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
+    for piece in raw.stream(_PIECE, decode_content=False):
+        if len(body) <= limit:
+            body += piece
+        if len(body) > limit and not keep_reading:
+            raw.close()
+            return False
+    return len(body) <= limit
+
+
+def _failure(error: Exception, exchange: _Exchange, scheme: str) -> tuple[Result, str]:
+    """Return which fault of the web stands behind an exception of requests or urllib3, and what it says."""
+    causes = list(_causes(error))
+    detail = " ".join(str(causes[-1]).split())[:500] or type(causes[-1]).__name__
+
+    def among(*kinds: type[BaseException]) -> bool:
+        return any(isinstance(cause, kinds) for cause in causes)
+
+    if among(urllib3.exceptions.NewConnectionError):  # first, as it counts among the timeouts
+        return Result.CONNECT_FAILED, detail
+    if among(TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError):
+        return Result.TIMEOUT, detail
+    if among(ssl.SSLError, urllib3.exceptions.SSLError):
+        return Result.TLS_FAILED, detail
+    cut_between_chunks = type(causes[-1]) is urllib3.exceptions.ProtocolError
+    if cut_between_chunks or among(http.client.IncompleteRead, http.client.RemoteDisconnected, ConnectionError):
+        return (Result.CUT if exchange.sent or scheme == "http" else Result.TLS_FAILED), detail
+    return Result.BAD_ANSWER, detail
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those that its layers wrapped, innermost last."""
+    yield error
+    for inner in (getattr(error, "reason", None), *error.args):
+        if isinstance(inner, BaseException):
+            yield from _causes(inner)

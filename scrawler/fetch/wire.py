@@ -1,0 +1,130 @@
+"""HTTP/1.1 as text: the request head that is sent, the answer's head that is kept, the result it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import NamedTuple
+
+from scrawler.fetch.downloader import Request, Response
+from scrawler.model import Result
+
+ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
+ACCEPT_ENCODING = "gzip, deflate, br, zstd"
+MAX_HEAD = 256 * 1024  # bytes of all heads of one answer, interim ones included
+SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than paid for with a new connection
+
+BLANK = (b"\r\n", b"\n")  # the line that ends a head
+
+_REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+class RequestTarget(NamedTuple):
+    """Where a URL points, exactly as it is written: nothing is decoded, encoded or folded."""
+
+    scheme: str
+    authority: str  # the Host header; the scheme's own port is left out of a normalised URL
+    path: str  # path and query
+
+    @property
+    def host(self) -> str:
+        """Host without port and without the brackets of an IPv6 address."""
+        if self.authority.startswith("["):
+            return self.authority[1:].partition("]")[0]
+        return self.authority.partition(":")[0]
+
+
+def split_url(url: str) -> RequestTarget | None:
+    """Split a normalised absolute URL; None for what no downloader asks for (not http, or with credentials)."""
+    scheme, separator, rest = url.partition("://")
+    if not separator or scheme not in ("http", "https"):
+        return None
+    rest = rest.partition("#")[0]
+    slash = rest.find("/")
+    if slash < 0:
+        authority, path = rest, "/"
+    else:
+        authority, path = rest[:slash], rest[slash:]
+    if not authority or "@" in authority or "?" in authority or not url.isascii():
+        return None
+    return RequestTarget(scheme, authority, path)
+
+
+def header_lines(user_agent: str) -> list[tuple[str, str]]:
+    """Return the headers that follow Host, in the order in which they are sent."""
+    return [("User-Agent", user_agent), ("Accept", ACCEPT), ("Accept-Encoding", ACCEPT_ENCODING)]
+
+
+def request_head(target: RequestTarget, headers: str) -> bytes:
+    """Return the head of a GET; `headers` are the lines after Host, each ended by CRLF."""
+    return f"GET {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n{headers}\r\n".encode("latin-1", "replace")
+
+
+def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
+    """Return the lines from the last status line to its blank line: no interim 1xx heads, no trailers.
+
+    `lines` are as they came, each with its line end.
+    """
+    start = 0
+    for index, line in enumerate(lines):
+        if line in BLANK:
+            if not is_interim(lines[start]):
+                return lines[start : index + 1]
+            start = index + 1
+    return lines[start:]
+
+
+def is_interim(status_line: bytes) -> bool:
+    """Tell whether this status line begins a 1xx head, after which another one comes (RFC 9110, 15.2)."""
+    _version, _space, rest = status_line.partition(b" ")
+    return rest[:1] == b"1" and rest[:3] != b"101"
+
+
+def as_http1(head: Sequence[bytes], status: int) -> bytes:
+    """Join the lines of a head; the status line of HTTP/2, which has no such text, becomes one of HTTP/1.1."""
+    if head and not head[0].startswith(b"HTTP/1."):
+        first = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
+        return b"".join((first, *head[1:]))
+    return b"".join(head)
+
+
+def parse_headers(head: bytes) -> dict[str, str]:
+    """Return the headers below the status line: names in lower case, repeated values joined with ", "."""
+    headers: dict[str, str] = {}
+    name = ""
+    lines = head.decode("latin-1").split("\n")
+    for line in lines[1:]:
+        if line[:1] in (" ", "\t") and name and line.strip():
+            headers[name] += " " + line.strip()  # a folded line (RFC 9112, 5.2)
+            continue
+        name, separator, value = line.partition(":")
+        if not separator:
+            name = ""
+            continue
+        name = name.rstrip().lower()
+        headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
+    return headers
+
+
+def result_of(status: int, headers: dict[str, str]) -> Result:
+    """Return what a whole answer with this status stands for."""
+    if 200 <= status < 300:
+        return Result.FETCHED
+    if status in _REDIRECTS and "location" in headers:
+        return Result.REDIRECT
+    return Result.HTTP_ERROR
+
+
+def announced_length(lines: Iterable[bytes]) -> int | None:
+    """Return the Content-Length among header lines, or None where there is none that makes sense."""
+    for line in lines:
+        if line[:15].lower() == b"content-length:":
+            text = line[15:].strip()
+            return int(text) if text.isdigit() else None
+    return None
+
+
+def refused(request: Request) -> Response:
+    """Return the response to a request that cannot be made, so that it ends as any other."""
+    return Response(request, Result.CONNECT_FAILED, detail="not a URL that can be requested")

@@ -1,0 +1,233 @@
+"""Frozen data that travels between stages: states, reasons, seeds, lanes, page rows, deltas.
+
+Times are UTC integer milliseconds. URLs are normalised absolute strings. A *position* counts a
+party's entries from 0 in the order in which they were listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import blake2b
+from typing import NamedTuple
+
+Millis = int
+
+
+def url_hash(url: str) -> bytes:
+    """Return the 16 bytes by which the database knows a URL (BLAKE2b; collisions cannot be made at will)."""
+    return blake2b(url.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+class Scope(StrEnum):
+    """What is internal to a party: the seed's host, its registrable domain, or its URL prefix."""
+
+    HOST = "host"
+    DOMAIN = "domain"
+    PREFIX = "prefix"
+
+
+class SeedState(StrEnum):
+    """Life of a seed: ready (waits for a machine) -> active (a party in work) -> done (has an end reason)."""
+
+    READY = "ready"
+    ACTIVE = "active"
+    DONE = "done"
+
+
+class EndReason(StrEnum):
+    """Why a seed is done."""
+
+    COMPLETED = "completed"  # every listed URL has its final result
+    COVERED = "covered"  # its URL was fetched already for another seed of the site
+    MAX_DEPTH = "max-depth"  # all fetched, but links below the depth limit were left out
+    MAX_PAGES = "max-pages"
+    MAX_BYTES = "max-bytes"
+    MAX_TIME = "max-time"
+    NO_ADDRESS = "no-address"  # the name has no address
+    PRIVATE_ADDRESS = "private-address"  # loopback, private or reserved, and not allowed
+    DEAD = "dead"  # the seed URL could not be fetched: no connection, timeout, cut
+    HTTP_ERROR = "http-error"  # the seed URL answered with 4xx or 5xx
+    ROBOTS_DENIED = "robots-denied"  # robots.txt forbids the seed URL
+    ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx or not at all (RFC 9309, 2.3.1.4)
+    REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
+    SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
+
+
+class Result(StrEnum):
+    """What came of a download attempt, and, once final, of a URL."""
+
+    FETCHED = "fetched"  # a whole answer with 2xx
+    REDIRECT = "redirect"  # 3xx with a Location
+    HTTP_ERROR = "http-error"  # any other whole answer
+    TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated
+    CUT = "cut"  # connection lost, or fewer bytes than announced
+    TIMEOUT = "timeout"
+    CONNECT_FAILED = "connect-failed"
+    TLS_FAILED = "tls-failed"
+    BAD_ANSWER = "bad-answer"  # not HTTP
+    NO_ADDRESS = "no-address"
+    PRIVATE_ADDRESS = "private-address"
+    ROBOTS_DENIED = "robots-denied"
+    ROBOTS_UNAVAILABLE = "robots-unavailable"
+
+    @property
+    def answered(self) -> bool:
+        """Whether the server gave a whole HTTP answer."""
+        return self in (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
+
+
+@dataclass(slots=True)
+class SeedCounts:
+    """Counts of one seed ("fetched for this seed"); pages + redirects + errors + failures + denied = page rows."""
+
+    requests: int = 0  # attempts, good or bad, robots.txt not among them
+    pages: int = 0  # final result fetched
+    redirects: int = 0
+    http_errors: int = 0
+    failures: int = 0  # too-large, cut, timeout, connect-failed, ...
+    denied: int = 0  # robots-denied, robots-unavailable
+    retries: int = 0
+    bytes: int = 0  # body bytes over the wire, all attempts
+    listed: int = 0  # URLs appended to the party's list
+    revisits: int = 0  # pages whose payload was archived before
+    candidates: int = 0  # external links handed back
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A row of the table seed, as a machine needs it."""
+
+    id: int
+    site_id: int
+    url: str  # as imported (normalised)
+    home_url: str  # where the party starts: url, or where its redirects led
+    rehomed: int  # redirects followed to get there, across sites
+    hops: int  # 0: given by the user; n: found n sites away
+    state: SeedState = SeedState.READY
+    end_reason: EndReason | None = None
+    counts: SeedCounts = field(default_factory=SeedCounts)
+    verdicts: Mapping[str, int] = field(default_factory=dict)  # URL verdict reason -> times
+    elapsed_ms: int = 0  # time in work so far, for max_time
+
+
+class LaneState(NamedTuple):
+    """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
+
+    `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
+    `kind` 0 is the normal lane, n > 0 the lane of the n-th retry. `cursor` is the lowest position
+    not finished; `ahead` lists finished positions beyond it.
+    """
+
+    seed_id: int
+    kind: int
+    holder_id: int
+    cursor: int
+    length: int
+    ahead: tuple[int, ...] = ()
+
+
+class ChunkRow(NamedTuple):
+    """Entries `first` .. `first + count - 1` of a lane, compressed (the Depth URL File)."""
+
+    seed_id: int
+    kind: int
+    seq: int
+    first: int
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
+    data: bytes
+
+
+class PageRow(NamedTuple):
+    """The final result of one URL; `warc_file` is empty where nothing was archived."""
+
+    seed_id: int  # fetched for this seed
+    url_hash: bytes
+    url: str
+    depth: int
+    lane_seed: int  # listed by this seed ...
+    position: int  # ... at this position of its normal lane
+    result: str  # a Result
+    status: int  # HTTP status, 0 for none
+    content_type: str  # media type without parameters, lower case
+    length: int  # body bytes over the wire
+    digest: bytes  # SHA-1 of the payload, 20 bytes, or empty
+    attempts: int
+    fetched_at: Millis
+    elapsed_ms: int
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+    revisit: int  # 1 if the record is a revisit
+    detail: str  # redirect target, or what went wrong; at most 1,000 characters
+
+
+class CandidateRow(NamedTuple):
+    """An external URL found `count` times since the last checkpoint by one seed."""
+
+    seed_id: int
+    url_hash: bytes
+    url: str
+    depth: int  # of the page where it was first found
+    count: int  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True)
+class Rehoming:
+    """A seed moves to the site to which its URL redirects."""
+
+    home_url: str
+    site_key: str
+    rehomed: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedDelta:
+    """All that changed for one seed since its last checkpoint; counts and verdicts are absolute."""
+
+    seed_id: int
+    pages: tuple[PageRow, ...]
+    lanes: tuple[LaneState, ...]
+    chunks: tuple[ChunkRow, ...]  # new ones, and a tail chunk written again with more entries
+    candidates: tuple[CandidateRow, ...]
+    counts: SeedCounts
+    verdicts: Mapping[str, int]
+    elapsed_ms: int
+    state: SeedState = SeedState.ACTIVE
+    end_reason: EndReason | None = None
+    end_detail: str = ""
+    rehoming: Rehoming | None = None  # then state is READY again
+
+
+@dataclass(frozen=True, slots=True)
+class SiteDelta:
+    """What one site's holder hands to the checkpointer; it commits only while `token` is the site's."""
+
+    site_id: int
+    token: int
+    seeds: tuple[SeedDelta, ...]
+    next_due_at: Millis  # politeness clock, travels with the site
+    address: str = ""
+    released: bool = False  # the machine lets go of the site
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedSite:
+    """A site that this machine now owns, with the seeds it is to crawl first."""
+
+    id: int
+    key: str
+    token: int
+    next_due_at: Millis
+    seeds: tuple[Seed, ...]
+    fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
+
+
+@dataclass(frozen=True, slots=True)
+class WorkLeft:
+    """Seeds of the crawl by state: the crawl has ended when ready and active are both 0."""
+
+    ready: int
+    active: int
+    done: int

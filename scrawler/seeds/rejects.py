@@ -1,0 +1,66 @@
+"""Where invalid lines of a seed file are reported: the first ones to people, all of them to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from scrawler.errors import ScrawlerError
+from scrawler.seeds.formats import Entry
+
+TOLD = 20  # invalid lines that are reported one by one
+_SHOWN = 100  # characters of a line that a message quotes
+
+Report = Callable[[Entry], None]
+
+
+@contextmanager
+def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Report]:
+    """Give a callable for invalid lines; it tells the first 20 and writes all to `file`: number, reason, text, by tabs.
+
+    The file is there, and empty, when no line is invalid. Raises ScrawlerError when it cannot be written.
+    """
+    told = 0
+
+    def tell_first(entry: Entry) -> None:
+        nonlocal told
+        told += 1
+        if told <= TOLD:
+            tell(f"line {entry.line}: {entry.problem}: {_quoted(entry.text)}")
+        elif told == TOLD + 1:
+            tell(
+                "more invalid lines follow"
+                + (f", see {file}" if file else "; --rejects FILE writes them all to a file")
+            )
+
+    if file is None:
+        yield tell_first
+        return
+    try:
+        out = file.open("w", encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    with out:
+
+        def tell_and_write(entry: Entry) -> None:
+            tell_first(entry)
+            try:
+                out.write(f"{entry.line}\t{entry.problem}\t{_one_line(entry.text)}\n")
+            except OSError as error:
+                raise _unwritable(file, error) from error
+
+        yield tell_and_write
+
+
+def _unwritable(file: Path, error: OSError) -> ScrawlerError:
+    return ScrawlerError(f"{file}: rejects cannot be written: {error.strerror}")
+
+
+def _one_line(text: str) -> str:
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
+
+
+def _quoted(text: str) -> str:
+    shown = _one_line(text[:_SHOWN])
+    return f"{shown} ..." if len(text) > _SHOWN else shown

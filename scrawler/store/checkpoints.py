@@ -1,0 +1,177 @@
+"""Checkpoints: makes what the machine did durable, in one transaction for many sites, fenced by their tokens."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, select, update
+
+from scrawler.errors import StoreError
+from scrawler.model import CandidateRow, LaneState, PageRow, Result, SeedDelta, SeedState, SiteDelta
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database, database_time
+from scrawler.store.rows import AnyRow
+from scrawler.store.sites import ensure_sites, lock_sites, release_sites, wake_sites
+from scrawler.store.tables import SEED_COUNTS, candidate, chunk, lane, machine, page, seed, site
+
+_LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
+_CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
+_COUNTS = tuple(column.name for column in SEED_COUNTS)
+_LONGEST_DETAIL = 1_000  # characters
+_GOOD = (Result.FETCHED.value, Result.REDIRECT.value)
+
+_UPDATE_SEED = (
+    update(seed)
+    .where(seed.c.id == bindparam("of_seed"))
+    .values(
+        {name: bindparam(f"new_{name}") for name in (*_COUNTS, "verdicts", "elapsed_ms", "state")}
+        | {name: bindparam(f"new_{name}") for name in ("end_reason", "end_detail", "ended_at")}
+    )
+)
+_MOVE_SEED = (
+    update(seed)
+    .where(seed.c.id == bindparam("of_seed"))
+    .values(site_id=bindparam("new_site_id"), home_url=bindparam("new_home_url"), rehomed=bindparam("new_rehomed"))
+)
+_UPDATE_SITE = (
+    update(site)
+    .where(site.c.id == bindparam("of_site"))
+    .values(next_due_at=bindparam("new_next_due_at"), address=bindparam("new_address"))
+)
+
+
+class _CommittedAlready(Exception):
+    """An earlier try did commit, only its acknowledgement was lost."""
+
+
+class Checkpoints:
+    """Commits deltas for one machine; used by one thread at a time."""
+
+    def __init__(self, database: Database, machine_id: int) -> None:
+        """Commit in the name of `machine_id`."""
+        self._database = database
+        self._machine_id = machine_id
+        compiler = database.compiler
+        self._pages = BulkInsert.inserting(page, PageRow._fields, compiler)
+        self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
+        self._chunks = BulkInsert.replacing(chunk, _CHUNK, compiler)
+        self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
+
+    def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
+        """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
+
+        The delta of such a site is dropped whole, the others are written.
+
+        Raises:
+            StoreBusyError: nothing was written; the same deltas can be committed again.
+            StoreError: the database refuses; nothing was written.
+        """
+        if not deltas:
+            return frozenset()
+        number = self._database.reading(self._checkpoints_so_far)
+        stale: frozenset[int] = frozenset()
+
+        def work(connection: Connection) -> None:
+            nonlocal stale
+            targets = self._targets(connection, deltas)
+            rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
+            dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
+            valid = [delta for delta in deltas if delta.site_id not in dropped]
+            self._write(connection, valid, targets)
+            self._count(connection, valid, number)
+            stale = dropped
+
+        with suppress(_CommittedAlready):
+            self._database.retrying(work)
+        return stale
+
+    def _checkpoints_so_far(self, connection: Connection) -> int:
+        found = connection.scalar(select(machine.c.checkpoints).where(machine.c.id == self._machine_id))
+        if found is None:
+            raise StoreError(f"machine {self._machine_id} is not in the database {self._database.where}")
+        return int(found)
+
+    def _targets(self, connection: Connection, deltas: Sequence[SiteDelta]) -> dict[str, int]:
+        """Return the sites to which seeds move, by key; made before any is locked, to lock all in one order."""
+        keys = {one.rehoming.site_key for delta in deltas for one in delta.seeds if one.rehoming}
+        return ensure_sites(connection, keys, self._database.compiler)[0] if keys else {}
+
+    def _owns(self, row: AnyRow | None, delta: SiteDelta) -> bool:
+        return row is not None and (row.owner, row.token) == (self._machine_id, delta.token)
+
+    def _write(self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]) -> None:
+        seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
+        self._pages.run(connection, [row for one in seeds for row in one.pages])
+        # In key order: writers that go through a table in different orders lock each other out.
+        self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
+        by_key = itemgetter(0, 1, 2)
+        self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
+        found = (row for one in seeds for row in one.candidates)
+        self._candidates.run(connection, sorted(found, key=itemgetter(0, 1)))
+        self._write_seeds(connection, seeds)
+        self._move_seeds(connection, seeds, targets)
+        self._write_sites(connection, deltas)
+
+    def _write_seeds(self, connection: Connection, seeds: list[SeedDelta]) -> None:
+        if seeds:
+            now = database_time(connection, self._database.clock)
+            connection.execute(_UPDATE_SEED, [_seed_values(one, now) for one in seeds])
+
+    def _move_seeds(self, connection: Connection, seeds: list[SeedDelta], targets: dict[str, int]) -> None:
+        moving = [(one.seed_id, one.rehoming) for one in seeds if one.rehoming]
+        if moving:
+            values = [
+                {
+                    "of_seed": seed_id,
+                    "new_site_id": targets[to.site_key],
+                    "new_home_url": to.home_url,
+                    "new_rehomed": to.rehomed,
+                }
+                for seed_id, to in moving
+            ]
+            connection.execute(_MOVE_SEED, values)
+            wake_sites(connection, [targets[to.site_key] for _, to in moving])
+
+    def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
+        values = [
+            {"of_site": one.site_id, "new_next_due_at": one.next_due_at, "new_address": one.address} for one in deltas
+        ]
+        if values:
+            connection.execute(_UPDATE_SITE, values)
+        release_sites(connection, [one.site_id for one in deltas if one.released])
+
+    def _count(self, connection: Connection, deltas: list[SiteDelta], number: int) -> None:
+        """Add to the machine's totals, last of all: its heartbeat writes the same row and shall not wait for long."""
+        pages = list(chain.from_iterable(one.pages for delta in deltas for one in delta.seeds))
+        fetched = sum(row.result == Result.FETCHED.value for row in pages)
+        totals = {
+            "checkpoints": number + 1,
+            "pages": machine.c.pages + fetched,
+            "bytes": machine.c.bytes + sum(row.length for row in pages),
+            "errors": machine.c.errors + sum(row.result not in _GOOD for row in pages),
+        }
+        mine = update(machine).where(machine.c.id == self._machine_id, machine.c.checkpoints == number)
+        if connection.execute(mine.values(totals)).rowcount == 0:
+            raise _CommittedAlready
+
+
+def _lane_row(state: LaneState) -> tuple[Any, ...]:
+    return (*state[:5], json.dumps(state.ahead, separators=(",", ":")))
+
+
+def _seed_values(delta: SeedDelta, now: int) -> dict[str, Any]:
+    detail = delta.end_detail[:_LONGEST_DETAIL].encode("utf-8", "backslashreplace").decode()
+    return {f"new_{name}": getattr(delta.counts, name) for name in _COUNTS} | {
+        "of_seed": delta.seed_id,
+        "new_verdicts": json.dumps(dict(delta.verdicts), separators=(",", ":"), sort_keys=True),
+        "new_elapsed_ms": delta.elapsed_ms,
+        "new_state": delta.state.value,
+        "new_end_reason": delta.end_reason.value if delta.end_reason else None,
+        "new_end_detail": detail[:_LONGEST_DETAIL],
+        "new_ended_at": now if delta.state is SeedState.DONE else None,
+    }

@@ -1,0 +1,181 @@
+"""Claims: how a machine comes to own sites, gets their seeds, and lets go of them again.
+
+A claim takes two steps, on `site` only: candidates in index order without locks, then as many as wanted locked by
+primary key, those passed over that another machine has locked. Sites of a machine that stopped or died come first.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, select, update
+from sqlalchemy import func as sql
+
+from scrawler.model import ClaimedSite, Seed, SeedState, WorkLeft
+from scrawler.store.engine import Database, database_time
+from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
+from scrawler.store.sites import by_primary_key, lock_sites, release_sites
+from scrawler.store.tables import lane, machine, seed, site
+
+_SPREAD = 4  # candidates looked at for each site wanted, where other machines look too
+_SUBSELECTS = 200  # of one query; SQLite allows 500
+_OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
+
+
+class Claims:
+    """Claims for one machine (a row of the table machine)."""
+
+    def __init__(self, database: Database, machine_id: int) -> None:
+        """Claim in the name of `machine_id`."""
+        self._database = database
+        self._machine_id = machine_id
+
+    def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
+        """Own up to `sites` more sites; each comes with up to `seeds_per_site` seeds, all of them active now.
+
+        Begun parties come before new seeds. An empty list does not mean that the crawl has ended: see `work_left`.
+        """
+        claimed: list[ClaimedSite] = []
+
+        def work(connection: Connection) -> list[ClaimedSite]:
+            nonlocal claimed
+            if not claimed or not self._own(connection, claimed):  # else: an earlier try did commit
+                claimed = self._claim(connection, sites, seeds_per_site)
+            return claimed
+
+        return self._database.retrying(work)
+
+    def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
+        """Make up to `limit` more ready seeds of an owned site active; none if the site is no longer owned."""
+
+        def work(connection: Connection) -> tuple[Seed, ...]:
+            if not self._still_own(connection, {site_id: token}):
+                return ()
+            begun = self._begin_seeds(connection, [site_id], limit, (SeedState.READY.value,))
+            return tuple(begun.get(site_id, ()))
+
+        return self._database.retrying(work)
+
+    def release(self, held: Mapping[int, int]) -> None:
+        """Let go of sites, given as id -> token; seeds still active are taken up first by the next owner."""
+        self._database.retrying(lambda connection: release_sites(connection, self._still_own(connection, held)))
+
+    def put_back(self, seed_ids: Iterable[int]) -> None:
+        """Make active seeds ready again whose parties were never begun: they have no lane."""
+        begun = exists().where(lane.c.seed_id == seed.c.id)
+        owned = exists().where(site.c.id == seed.c.site_id, site.c.owner == self._machine_id)
+        ids = sorted(set(seed_ids))
+
+        def work(connection: Connection) -> None:
+            for part in sliced(ids):
+                mine = and_(seed.c.id.in_(part), seed.c.state == SeedState.ACTIVE.value, owned, ~begun)
+                connection.execute(update(seed).where(mine).values(state=SeedState.READY.value, started_at=None))
+
+        self._database.retrying(work)
+
+    def work_left(self) -> WorkLeft:
+        """Count the seeds of the crawl by state, from an index alone."""
+        query = select(seed.c.state, sql.count()).group_by(seed.c.state)
+        counts = self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
+        return WorkLeft(*(counts.get(state.value, 0) for state in (SeedState.READY, SeedState.ACTIVE, SeedState.DONE)))
+
+    def _own(self, connection: Connection, claimed: Iterable[ClaimedSite]) -> bool:
+        held = {one.id: one.token for one in claimed}
+        return len(self._still_own(connection, held)) == len(held)
+
+    def _still_own(self, connection: Connection, held: Mapping[int, int]) -> list[int]:
+        rows = lock_sites(connection, held)
+        return [row.id for row in rows.values() if (row.owner, row.token) == (self._machine_id, held[row.id])]
+
+    def _claim(self, connection: Connection, wanted: int, seeds_per_site: int) -> list[ClaimedSite]:
+        claimed: list[ClaimedSite] = []
+        for source in self._sources(connection):
+            while len(claimed) < wanted:
+                ids = self._lock_free(connection, source, wanted - len(claimed))
+                if not ids:
+                    break
+                claimed += self._take(connection, ids, seeds_per_site)
+        return claimed
+
+    def _sources(self, connection: Connection) -> Iterator[ColumnElement[bool]]:
+        """Give the conditions for sites to claim: first those left by a machine, then those without an owner."""
+        gone = machine.c.state.in_(["stopped", "dead"])
+        owners = select(site.c.owner).where(site.c.state == "active").distinct().subquery()
+        left = list(connection.scalars(select(machine.c.id).join(owners, owners.c.owner == machine.c.id).where(gone)))
+        for owner in left:
+            yield and_(site.c.state == "active", site.c.owner == owner)
+        yield and_(site.c.state == "ready", site.c.owner.is_(None))
+
+    def _lock_free(self, connection: Connection, condition: ColumnElement[bool], wanted: int) -> list[int]:
+        look_at = wanted if self._database.dialect == "sqlite" else wanted * _SPREAD  # SQLite has one writer at a time
+        found = list(connection.scalars(select(site.c.id).where(condition).order_by(site.c.id).limit(look_at)))
+        chosen = sorted(found if len(found) <= wanted else random.sample(found, wanted))
+        locked: list[int] = []
+        for part in sliced(chosen):
+            query = select(site.c.id).where(site.c.id.in_(part), condition).order_by(site.c.id)
+            locked += connection.scalars(by_primary_key(query.with_for_update(skip_locked=True)))
+        return locked
+
+    def _take(self, connection: Connection, ids: list[int], seeds_per_site: int) -> list[ClaimedSite]:
+        rows: list[AnyRow] = []
+        begun: set[int] = set()
+        for part in sliced(ids):
+            own = {"owner": self._machine_id, "token": site.c.token + 1, "state": "active"}
+            connection.execute(update(site).where(site.c.id.in_(part)).values(own))
+            query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at).where(site.c.id.in_(part))
+            rows += connection.execute(query.order_by(site.c.id)).all()
+            listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
+            begun.update(connection.scalars(listed.distinct()))
+        seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)
+        release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing to crawl there
+        return [
+            ClaimedSite(row.id, row.site_key, row.token, row.next_due_at, tuple(seeds[row.id]), row.id not in begun)
+            for row in rows
+            if row.id in seeds
+        ]
+
+    def _begin_seeds(
+        self, connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]
+    ) -> dict[int, list[Seed]]:
+        """Make up to `limit` seeds of each site active, in the order of `states`, then of id."""
+        found: dict[int, list[Seed]] = {}
+        for one in sorted(
+            _first_seeds(connection, site_ids, limit, states), key=lambda s: (states.index(s.state), s.id)
+        ):
+            mine = found.setdefault(one.site_id, [])
+            if len(mine) < limit:
+                mine.append(one)
+        self._mark_active(connection, [one.id for seeds in found.values() for one in seeds])
+        return {site_id: [replace(one, state=SeedState.ACTIVE) for one in seeds] for site_id, seeds in found.items()}
+
+    def _mark_active(self, connection: Connection, seed_ids: list[int]) -> None:
+        if not seed_ids:
+            return
+        now = database_time(connection, self._database.clock)
+        values = {
+            "state": SeedState.ACTIVE.value,
+            "started_at": sql.coalesce(seed.c.started_at, now),
+            "machine_id": self._machine_id,
+        }
+        for part in sliced(sorted(seed_ids)):
+            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+
+
+def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[Seed]:
+    """Read the first `limit` seeds of each site in each state, for many sites in one query.
+
+    One subselect a site and state: a site may have a million seeds, and a window function would read them all.
+    Of ids alone: MariaDB puts each subselect with a TEXT column on disk.
+    """
+    ids: list[int] = []
+    for part in sliced([(site_id, state) for site_id in site_ids for state in states], _SUBSELECTS):
+        query = " UNION ALL ".join(
+            f"SELECT id FROM (SELECT id FROM seed WHERE site_id = {site_id:d} AND state = '{state}'"
+            f" ORDER BY id LIMIT {limit:d}) AS s{number:d}"
+            for number, (site_id, state) in enumerate(part)
+        )
+        ids += connection.exec_driver_sql(query).scalars()
+    for some in sliced(ids):
+        yield from map(seed_of, connection.execute(select(*SEED_COLUMNS).where(seed.c.id.in_(some))))

@@ -1,0 +1,121 @@
+"""Crawls: the one crawl of a database, its scope, and a row for each run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+
+from scrawler.errors import StoreError
+from scrawler.model import Scope, SeedState
+from scrawler.store.engine import Database, database_time
+from scrawler.store.rows import inserted_id
+from scrawler.store.sites import ensure_sites
+from scrawler.store.tables import crawl, run, seed, site
+
+_THE_CRAWL = 1
+_REKEYED = 2_000  # seeds held in memory at a time
+
+
+@dataclass(frozen=True, slots=True)
+class Crawl:
+    """The crawl that a database holds."""
+
+    id: int
+    name: str
+    scope: Scope
+
+
+class Crawls:
+    """Opens the crawl and records its runs."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on `database`."""
+        self._database = database
+
+    def open(self, name: str, scope: Scope) -> Crawl:
+        """Return the database's crawl, made with this name and scope if there is none yet.
+
+        A crawl that is there keeps its name and scope: compare `scope`, and use `rekey` to change it.
+        """
+
+        def work(connection: Connection) -> Crawl:
+            found = _stored(connection)
+            if found is None:
+                now = database_time(connection, self._database.clock)
+                row = {"id": _THE_CRAWL, "name": name, "scope": scope.value, "state": "open", "created_at": now}
+                ignoring = (
+                    insert(crawl).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
+                )
+                connection.execute(ignoring, row)  # another program may be opening it as well
+                found = _stored(connection)
+            return found or Crawl(_THE_CRAWL, name, scope)
+
+        return self._database.reading(_stored) or self._database.retrying(work)
+
+    def rekey(self, scope: Scope, key_of: Callable[[str], str]) -> None:
+        """Change the scope of a crawl in which nothing has been begun: every seed goes to the site `key_of(url)`.
+
+        All of it is one transaction.
+
+        Raises:
+            StoreError: a seed has been begun already.
+        """
+
+        def work(connection: Connection) -> None:
+            connection.execute(select(crawl.c.id).with_for_update())
+            begun = select(seed.c.id).where(seed.c.state.in_([SeedState.ACTIVE.value, SeedState.DONE.value])).limit(1)
+            if connection.scalar(begun) is not None:
+                raise StoreError(
+                    f"the scope of a crawl cannot be changed to {scope.value} once a seed was begun;"
+                    " use the scope it has, or import the seeds into another database"
+                )
+            self._move_seeds(connection, key_of)
+            used = select(seed.c.site_id).where(seed.c.site_id == site.c.id).exists()
+            connection.execute(delete(site).where(~used))
+            connection.execute(update(crawl).values(scope=scope.value))
+
+        self._database.retrying(work)
+
+    def _move_seeds(self, connection: Connection, key_of: Callable[[str], str]) -> None:
+        move = update(seed).where(seed.c.id == bindparam("of_seed")).values(site_id=bindparam("new_site"))
+        query = select(seed.c.id, seed.c.url, seed.c.site_id).order_by(seed.c.id).limit(_REKEYED)
+        after = 0
+        while rows := connection.execute(query.where(seed.c.id > after)).all():
+            keys = {row.id: key_of(row.url) for row in rows}
+            ids, _ = ensure_sites(connection, set(keys.values()), self._database.compiler)
+            moves = [
+                {"of_seed": row.id, "new_site": ids[keys[row.id]]} for row in rows if ids[keys[row.id]] != row.site_id
+            ]
+            if moves:
+                connection.execute(move, moves)
+            after = rows[-1].id
+
+    def begin_run(self, machine_id: int, settings: Mapping[str, Any]) -> int:
+        """Record that a run begins, with its settings (values that JSON knows); return its id."""
+
+        def work(connection: Connection) -> int:
+            now = database_time(connection, self._database.clock)
+            text = json.dumps(dict(settings), sort_keys=True)
+            row = {"machine_id": machine_id, "started_at": now, "settings": text}
+            return inserted_id(connection.execute(insert(run), row))
+
+        return self._database.retrying(work)
+
+    def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
+        """Record how a run ended ("completed", "stopped", ...) and its totals."""
+
+        def work(connection: Connection) -> None:
+            now = database_time(connection, self._database.clock)
+            values = {"ended_at": now, "outcome": outcome, "pages": pages, "bytes": bytes_, "errors": errors}
+            connection.execute(update(run).where(run.c.id == run_id).values(values))
+
+        self._database.retrying(work)
+
+
+def _stored(connection: Connection) -> Crawl | None:
+    row = connection.execute(select(crawl.c.id, crawl.c.name, crawl.c.scope)).first()
+    return Crawl(row.id, row.name, Scope(row.scope)) if row else None

@@ -1,0 +1,53 @@
+"""Maps what SQLAlchemy and the drivers raise to StoreError and StoreBusyError, once, at this edge."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import DBAPIError
+
+from scrawler.errors import StoreBusyError, StoreError
+
+_SQLITE_BUSY = {5, 6}  # SQLITE_BUSY, SQLITE_LOCKED
+_SQLITE_ADVICE = {
+    8: "is read-only",  # SQLITE_READONLY
+    11: "is damaged",  # SQLITE_CORRUPT
+    13: "cannot grow: the disk is full",  # SQLITE_FULL
+    14: "cannot be opened (does its folder exist, and may you write there?)",  # SQLITE_CANTOPEN
+    26: "is not an SQLite database",  # SQLITE_NOTADB
+}
+_MYSQL_BUSY = {1205, 1213}  # lock wait timeout, deadlock
+_MYSQL_AWAY = {1040, 1053, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055}  # too many, shut down, killed, gone, lost
+_MYSQL_ADVICE = {
+    1044: "refuses this user",
+    1045: "refuses this user and password",
+    1049: "does not exist on the server; create it first (CREATE DATABASE ... CHARACTER SET utf8mb4)",
+    1290: "is read-only",  # the server runs with --read-only
+}
+
+
+@contextmanager
+def mapped(where: str) -> Iterator[None]:
+    """Raise driver errors of the block as StoreError; `where` names the database, without its password."""
+    try:
+        yield
+    except DBAPIError as error:
+        raise _store_error(error, where) from error
+
+
+def _store_error(error: DBAPIError, where: str) -> StoreError:
+    cause = error.orig
+    said = " ".join(str(cause.args[-1] if cause is not None and cause.args else error).split())
+    if isinstance(cause, sqlite3.Error):
+        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
+        if code in _SQLITE_BUSY:
+            return StoreBusyError(f"database {where} is locked by another program ({said})")
+        return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({said})")
+    code = cause.args[0] if cause is not None and cause.args else 0
+    if code in _MYSQL_BUSY:
+        return StoreBusyError(f"database {where} is busy ({said})")
+    if code in _MYSQL_AWAY or error.connection_invalidated:
+        return StoreBusyError(f"database {where} cannot be reached ({said})")
+    return StoreError(f"database {where} {_MYSQL_ADVICE.get(code, 'refuses')} ({said})")

@@ -1,0 +1,103 @@
+"""Frontier: what the database keeps of parties, read when a site is taken up and while its lists are followed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
+
+from scrawler.model import ChunkRow, LaneState, SeedState
+from scrawler.model import url_hash as hash_of
+from scrawler.store.engine import Database
+from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
+from scrawler.store.tables import chunk, lane, page, seed
+
+_CHUNKS_READ = 16  # chunks held in memory at a time
+_SEEDS_READ = 2_000
+
+
+class Frontier:
+    """Lanes, chunks and known URLs of the parties of a crawl."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def lanes(self, site_id: int) -> list[LaneState]:
+        """Return the lanes held by the site's seeds that are not finished, or whose holder is active."""
+        query = (
+            select(lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead)
+            .join(seed, seed.c.id == lane.c.holder_id)
+            .where(
+                seed.c.site_id == site_id,
+                or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
+            )
+            .order_by(lane.c.seed_id, lane.c.kind)
+        )
+        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in self._all(query)]
+
+    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
+        """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet."""
+        query = _chunk_of(seed_id, kind, chunk.c.first_position <= position).order_by(chunk.c.first_position.desc())
+        found = self._one_chunk(query)
+        return found if found is not None and position < found.first + found.count else None
+
+    def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
+        """Return the last chunk of a lane."""
+        return self._one_chunk(_chunk_of(seed_id, kind).order_by(chunk.c.seq.desc()))
+
+    def listed(self, site_id: int) -> Iterator[bytes]:
+        """Yield the data of all normal-lane chunks of all seeds of the site, some in memory at a time."""
+        query = (
+            select(chunk.c.seed_id, chunk.c.seq, chunk.c.data)
+            .join(seed, seed.c.id == chunk.c.seed_id)
+            .where(seed.c.site_id == site_id, chunk.c.kind == 0)
+            .order_by(chunk.c.seed_id, chunk.c.seq)
+            .limit(_CHUNKS_READ)
+        )
+        after: ColumnElement[bool] | None = None
+        while rows := self._all(query if after is None else query.where(after)):
+            yield from (row.data for row in rows)
+            last = rows[-1]
+            after = or_(chunk.c.seed_id > last.seed_id, and_(chunk.c.seed_id == last.seed_id, chunk.c.seq > last.seq))
+
+    def own_urls(self, site_id: int) -> dict[bytes, int]:
+        """Return hash of the home URL -> seed id of the site's seeds that have been begun, active and done."""
+        found: dict[bytes, int] = {}
+        query = (
+            select(seed.c.id, HOME_URL)
+            .where(seed.c.site_id == site_id, seed.c.state != SeedState.READY.value)
+            .order_by(seed.c.id)
+            .limit(_SEEDS_READ)
+        )
+        after = 0
+        while rows := self._all(query.where(seed.c.id > after)):
+            for identity, home_url in rows:
+                found.setdefault(hash_of(home_url), identity)
+            after = rows[-1][0]
+        return found
+
+    def fetched(self, url_hash: bytes) -> bool:
+        """Tell whether the URL with this hash has its final result, for whichever seed."""
+        return bool(self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)))
+
+    def drop_chunks(self) -> None:
+        """Delete all chunks, when the crawl is closed."""
+        statement = "TRUNCATE TABLE chunk" if self._database.dialect == "mysql" else "DELETE FROM chunk"
+        self._database.retrying(lambda connection: connection.exec_driver_sql(statement))
+
+    def _all(self, query: AnySelect) -> list[AnyRow]:
+        def work(connection: Connection) -> list[AnyRow]:
+            return list(connection.execute(query))
+
+        return self._database.reading(work)
+
+    def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
+        rows = self._all(query.limit(1))
+        return ChunkRow(*rows[0]) if rows else None
+
+
+def _chunk_of(seed_id: int, kind: int, *conditions: ColumnElement[bool]) -> AnySelect:
+    query = select(chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.first_position, chunk.c.entries, chunk.c.data)
+    return query.where(chunk.c.seed_id == seed_id, chunk.c.kind == kind, *conditions)

@@ -1,0 +1,100 @@
+"""Brings a database to the schema of this program by numbered SQL files: sql/<dialect>/migrations/0001_initial.sql.
+
+Each file records its own number in `schema_version`, so that a DBA may as well load it by hand.
+Not Alembic: what is applied must be the very text that a DBA reads, and some thirty lines do that.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from sqlalchemy import Connection, inspect, select
+from sqlalchemy import func as sql
+
+from scrawler.errors import StoreError
+from scrawler.store.tables import schema_version
+
+_NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
+
+
+def sql_folder(dialect: str) -> Traversable:
+    """Return the folder of SQL files of "mysql" or "sqlite": of the installed package, else of the checkout."""
+    try:
+        folder = resources.files("scrawler.sql") / dialect
+        if folder.is_dir():
+            return folder
+    except ModuleNotFoundError:
+        pass
+    return Path(__file__).resolve().parents[2] / "sql" / dialect
+
+
+def schema_text(dialect: str) -> str:
+    """Return the schema for "mysql" or "sqlite" as it stands in sql/."""
+    return (sql_folder(dialect) / "schema.sql").read_text(encoding="utf-8")
+
+
+def migration_texts(dialect: str) -> dict[int, str]:
+    """Return all migrations for `dialect`, by number in rising order."""
+    found = {
+        int(match[1]): entry.read_text(encoding="utf-8")
+        for entry in (sql_folder(dialect) / "migrations").iterdir()
+        if (match := _NUMBERED.fullmatch(entry.name))
+    }
+    return dict(sorted(found.items()))
+
+
+def statements(text: str) -> list[str]:
+    """Split the text of an SQL file at the semicolons that end a line; comments are left out."""
+    bare = re.sub(r"^--.*\n|[ ]+-- .*$", "", text, flags=re.MULTILINE)
+    return [part.strip() for part in re.split(r";[ ]*(?:\n|\Z)", bare) if part.strip()]
+
+
+def current_version(connection: Connection) -> int:
+    """Return the number of the last migration applied, 0 for none."""
+    if not inspect(connection).has_table("schema_version"):
+        return 0
+    return connection.execute(select(sql.max(schema_version.c.version))).scalar_one() or 0
+
+
+def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> bool:
+    """Return whether the database has no schema yet.
+
+    Raises:
+        StoreError: its schema is older or newer than this program, or it has none and must not be empty.
+    """
+    version = current_version(connection)
+    newest = max(migration_texts(connection.dialect.name))
+    if version == newest or (version == 0 and may_be_empty):
+        return version == 0
+    if version == 0:
+        raise StoreError(f"database {where} holds no crawl; import seeds, or make one with `scrawler db init`")
+    if version < newest:
+        raise StoreError(f"database {where} has schema {version}, not {newest}; bring it up with `scrawler db upgrade`")
+    raise StoreError(
+        f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"
+    )
+
+
+def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> list[int]:
+    """Apply all missing migrations in one writing transaction; return their numbers.
+
+    MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile.
+    """
+    with begin() as connection:
+        if dialect == "mysql" and not connection.exec_driver_sql("SELECT GET_LOCK('scrawler.migrate', 60)").scalar():
+            raise StoreError("another program is changing the schema of the database; try again later")
+        try:
+            version = current_version(connection)
+            missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
+            for text in missing.values():
+                for statement in statements(text):
+                    connection.exec_driver_sql(statement)
+        finally:
+            if dialect == "mysql":
+                connection.exec_driver_sql("SELECT RELEASE_LOCK('scrawler.migrate')")
+    return list(missing)

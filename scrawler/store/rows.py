@@ -1,0 +1,68 @@
+"""Turns rows of the table seed into Seeds, and long lists into slices."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import ColumnElement, CursorResult, Row, Select
+from sqlalchemy import func as sql
+
+from scrawler.model import EndReason, Seed, SeedCounts, SeedState
+from scrawler.store.tables import SEED_COUNTS, seed
+
+T = TypeVar("T")
+
+AnyRow: TypeAlias = Row[*tuple[Any, ...]]
+AnySelect: TypeAlias = Select[*tuple[Any, ...]]
+
+SLICE = 500  # values of an IN list: below the 1,000 from which MariaDB makes a subquery of it
+
+HOME_URL: ColumnElement[str] = sql.coalesce(seed.c.home_url, seed.c.url).label("home_url")
+SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
+    seed.c.id,
+    seed.c.site_id,
+    seed.c.url,
+    HOME_URL,
+    seed.c.rehomed,
+    seed.c.hops,
+    seed.c.state,
+    seed.c.end_reason,
+    seed.c.verdicts,
+    seed.c.elapsed_ms,
+    *(seed.c[column.name] for column in SEED_COUNTS),
+)
+
+
+def seed_of(row: AnyRow) -> Seed:
+    """Make a Seed of a row of SEED_COLUMNS."""
+    identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
+    return Seed(
+        identity,
+        site_id,
+        url,
+        home_url,
+        rehomed,
+        hops,
+        SeedState(state),
+        EndReason(reason) if reason else None,
+        SeedCounts(*row[10 : 10 + len(SEED_COUNTS)]),
+        json.loads(verdicts) if verdicts else {},
+        elapsed_ms,
+    )
+
+
+def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:
+    """Return the id that the database gave to the one row inserted."""
+    key = result.inserted_primary_key
+    assert key is not None  # SQLAlchemy has it for every INSERT of one row
+    return int(key[0])
+
+
+def sliced(values: Iterable[T], size: int = SLICE) -> Iterator[list[T]]:
+    """Cut `values` into lists of at most `size`."""
+    rest = iter(values)
+    while part := list(islice(rest, size)):
+        yield part

@@ -1,0 +1,139 @@
+"""Seeds: adds them in bulk, lists and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+from sqlalchemy import func as sql
+
+from scrawler.errors import StoreError
+from scrawler.model import EndReason, Millis, Seed, SeedState, url_hash
+from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
+from scrawler.store.engine import Database, database_time
+from scrawler.store.rows import SEED_COLUMNS, AnyRow, AnySelect, seed_of
+from scrawler.store.sites import ensure_sites, lock_sites, wake_sites
+from scrawler.store.tables import seed, site
+
+_NEW = ("site_id", "url", "url_hash", "hops", "added_at")
+_LISTED = 1_000  # seeds held in memory at a time
+
+
+class NewSeed(NamedTuple):
+    """A seed to add: a normalised URL, the key of its site, and 0 hops if a user gave it."""
+
+    url: str
+    site_key: str
+    hops: int = 0
+
+
+class Added(NamedTuple):
+    """How many seeds of a batch were new, and how many the crawl (or the batch itself) had already."""
+
+    new: int
+    duplicate: int
+
+
+@dataclass(frozen=True, slots=True)
+class SeedView:
+    """A seed with all that is known of it, for people and exports."""
+
+    seed: Seed
+    site_key: str
+    end_detail: str
+    added_at: Millis
+    started_at: Millis | None
+    ended_at: Millis | None
+    machine_id: int | None
+
+
+_VIEW = (
+    select(
+        *SEED_COLUMNS,
+        site.c.site_key,
+        seed.c.end_detail,
+        seed.c.added_at,
+        seed.c.started_at,
+        seed.c.ended_at,
+        seed.c.machine_id,
+    )
+    .join(site, site.c.id == seed.c.site_id)
+    .order_by(seed.c.id)
+)
+
+
+class Seeds:
+    """The seeds of a crawl."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on `database`."""
+        self._database = database
+        self._insert = BulkInsert.ignoring(seed, _NEW, database.compiler)
+
+    def add(self, batch: Sequence[NewSeed]) -> Added:
+        """Add the seeds that the crawl does not have, with their sites, in one transaction.
+
+        Fastest with some thousands at a time. A site that was done becomes ready again.
+
+        Raises:
+            StoreError: a URL has more than 16,000 characters.
+        """
+        if not batch:
+            return Added(0, 0)
+        if max(len(one.url) for one in batch) > LONGEST_TEXT:
+            raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
+        hashes = [url_hash(one.url) for one in batch]
+        keys = {one.site_key for one in batch}
+
+        def work(connection: Connection) -> Added:
+            ids, made = ensure_sites(connection, keys, self._database.compiler)
+            if made < len(ids):  # an owner may just be letting go of one that was there
+                lock_sites(connection, ids.values())
+                wake_sites(connection, ids.values())
+            now = database_time(connection, self._database.clock)
+            rows = [(ids[key], url, hash_, hops, now) for (url, key, hops), hash_ in zip(batch, hashes, strict=True)]
+            new = self._insert.run(connection, rows)
+            return Added(new, len(batch) - new)
+
+        return self._database.retrying(work)
+
+    def list(
+        self, state: SeedState | None = None, end_reason: EndReason | None = None, like: str | None = None
+    ) -> Iterator[SeedView]:
+        """Yield seeds in order of import, some in memory at a time; `like` is an SQL pattern of the URL (% and _)."""
+        query = _VIEW.limit(_LISTED)
+        if state is not None:
+            query = query.where(seed.c.state == state.value)
+        if end_reason is not None:
+            query = query.where(seed.c.end_reason == end_reason.value)
+        if like is not None:
+            query = query.where(seed.c.url.like(like))
+        after = 0
+        while rows := self._all(query.where(seed.c.id > after)):
+            yield from map(_view_of, rows)
+            after = rows[-1].id
+
+    def get(self, url: str) -> SeedView | None:
+        """Return the seed that was imported as `url` (normalised)."""
+        rows = self._all(_VIEW.where(seed.c.url_hash == url_hash(url)))
+        return _view_of(rows[0]) if rows else None
+
+    def counts(self) -> dict[SeedState, dict[EndReason | None, int]]:
+        """Return how many seeds there are by state and end reason, which is None while they are not done."""
+        query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)
+        found: dict[SeedState, dict[EndReason | None, int]] = {}
+        for state, reason, count in self._all(query):
+            found.setdefault(SeedState(state), {})[EndReason(reason) if reason else None] = count
+        return found
+
+    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return [*connection.execute(query)]
+
+        return self._database.reading(work)
+
+
+def _view_of(row: AnyRow) -> SeedView:
+    return SeedView(seed_of(row), *row[len(SEED_COLUMNS) :])

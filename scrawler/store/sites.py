@@ -1,0 +1,62 @@
+"""Rows of the table site, as seeds, claims and checkpoints need them; all of it inside the caller's transaction.
+
+Rows are locked by primary key in id order. Whoever gives a site a ready seed locks it first, and so does whoever
+lets go of a site: so none ends as done while it has a seed to crawl.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from sqlalchemy import Connection, exists, select, update
+from sqlalchemy import case as sql_case
+from sqlalchemy.engine import Dialect
+
+from scrawler.model import SeedState, url_hash
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.rows import AnyRow, AnySelect, sliced
+from scrawler.store.tables import seed, site
+
+
+def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> tuple[dict[str, int], int]:
+    """Return the ids of the sites with these keys, made where missing (state ready), and how many were made."""
+    rows = sorted((url_hash(key), key) for key in keys)
+    made = BulkInsert.ignoring(site, ("key_hash", "site_key"), dialect).run(connection, rows)
+    ids: dict[str, int] = {}
+    for part in sliced(rows):
+        # Literals, and ids alone in the order of the hashes: reading back costs as much as inserting otherwise.
+        hashes = ",".join(f"x'{key_hash.hex()}'" for key_hash, _ in part)
+        found = connection.exec_driver_sql(f"SELECT id FROM site WHERE key_hash IN ({hashes}) ORDER BY key_hash")
+        ids.update(zip((key for _, key in part), found.scalars(), strict=True))
+    return ids, made
+
+
+def by_primary_key(query: AnySelect) -> AnySelect:
+    """Make a query of `site` by id use the primary key: another plan would lock all rows that it scans."""
+    return query.with_hint(site, "FORCE INDEX (PRIMARY)", "mysql")
+
+
+def lock_sites(connection: Connection, ids: Iterable[int]) -> dict[int, AnyRow]:
+    """Lock the sites in id order and return their rows: id, owner, token, state."""
+    rows: dict[int, AnyRow] = {}
+    for part in sliced(sorted(set(ids))):
+        query = select(site.c.id, site.c.owner, site.c.token, site.c.state).where(site.c.id.in_(part))
+        for row in connection.execute(by_primary_key(query.order_by(site.c.id).with_for_update())):
+            rows[row.id] = row
+    return rows
+
+
+def wake_sites(connection: Connection, ids: Iterable[int]) -> None:
+    """Make locked sites that are done ready again."""
+    for part in sliced(sorted(set(ids))):
+        connection.execute(update(site).where(site.c.id.in_(part), site.c.state == "done").values(state="ready"))
+
+
+def release_sites(connection: Connection, ids: Iterable[int]) -> None:
+    """Take the owner from locked sites: ready if they have a seed ready or active, else done."""
+    has_work = exists().where(
+        seed.c.site_id == site.c.id, seed.c.state.in_([SeedState.READY.value, SeedState.ACTIVE.value])
+    )
+    state = sql_case((has_work, "ready"), else_="done")
+    for part in sliced(sorted(set(ids))):
+        connection.execute(update(site).where(site.c.id.in_(part)).values(owner=None, state=state))

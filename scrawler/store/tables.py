@@ -1,0 +1,264 @@
+"""The tables of a crawl: the one hand-written description; sql/ is rendered from it (see ddl.py).
+
+One database holds one crawl. There are no foreign keys: each of them would make every page row lock its parent
+rows, and all rows of a site are written by the one machine that owns it, fenced by the site's token.
+URLs compare byte for byte (binary collation), are looked up by `model.url_hash`, and times are UTC milliseconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
+from sqlalchemy.dialects import mysql
+from sqlalchemy.types import TypeEngine
+
+metadata = MetaData()
+
+_OPTIONS: dict[str, Any] = {
+    "mysql_engine": "InnoDB",
+    "mysql_charset": "utf8mb4",
+    "mysql_collate": "utf8mb4_bin",
+    "sqlite_strict": True,
+}
+_CLUSTERED: dict[str, Any] = {**_OPTIONS, "sqlite_with_rowid": False}  # small rows, read in key order
+
+_HASH: TypeEngine[bytes] = LargeBinary().with_variant(mysql.BINARY(16), "mysql")
+_DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(mysql.VARBINARY(20), "mysql")
+_CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
+_LONG_TEXT: TypeEngine[str] = Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
+
+
+def _id() -> Column[int]:
+    kind: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
+    return Column("id", kind, primary_key=True, autoincrement=True)
+
+
+def _number(
+    name: str, doc: str = "", *, default: int | None = None, key: bool = False, null: bool = False
+) -> Column[int]:
+    kind: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
+    given = None if default is None else text(str(default))
+    return Column(name, kind, primary_key=key, autoincrement=False, nullable=null, server_default=given, doc=doc)
+
+
+def _small(name: str, doc: str = "", *, default: int | None = None, key: bool = False) -> Column[int]:
+    given = None if default is None else text(str(default))
+    return Column(name, Integer(), primary_key=key, autoincrement=False, nullable=False, server_default=given, doc=doc)
+
+
+def _word(name: str, length: int, doc: str = "", *, default: str | None = None, null: bool = False) -> Column[str]:
+    kind: TypeEngine[str] = String(length).with_variant(Text(), "sqlite")
+    return Column(name, kind, nullable=null, server_default=default, doc=doc)
+
+
+def _text(name: str, doc: str = "", *, null: bool = False, kind: TypeEngine[str] | None = None) -> Column[str]:
+    return Column(name, kind or Text(), nullable=null, doc=doc)
+
+
+def _bytes(name: str, kind: TypeEngine[bytes], doc: str = "", *, key: bool = False) -> Column[bytes]:
+    return Column(name, kind, primary_key=key, nullable=False, doc=doc)
+
+
+def _tally(name: str, doc: str = "") -> Column[int]:
+    return _number(name, doc, default=0)
+
+
+schema_version = Table(
+    "schema_version",
+    metadata,
+    _number("version", "number of a migration that was applied", key=True),
+    _number("applied_at"),
+    **_OPTIONS,
+)
+
+crawl = Table(
+    "crawl",
+    metadata,
+    _number("id", "always 1: one database holds one crawl", key=True),
+    _word("name", 255),
+    _word("scope", 16, "host, domain, prefix; fixes the keys of the sites"),
+    _word("state", 16, "open, closed"),
+    _number("created_at"),
+    **_OPTIONS,
+)
+
+run = Table(
+    "run",
+    metadata,
+    _id(),
+    _number("machine_id"),
+    _number("started_at"),
+    _number("ended_at", null=True),
+    _word("outcome", 64, "how it ended; NULL while it runs, or if it was killed", null=True),
+    _text("settings", "JSON: the settings in force", kind=_LONG_TEXT),
+    _tally("pages"),
+    _tally("bytes"),
+    _tally("errors"),
+    **_OPTIONS,
+)
+
+site = Table(
+    "site",
+    metadata,
+    _id(),
+    _bytes("key_hash", _HASH, "BLAKE2b-128 of site_key"),
+    _text("site_key", "host[:port] or registrable domain, by the crawl's scope"),
+    _word("state", 8, "ready: has seeds, no owner; active: owned; done: no seed ready or active", default="ready"),
+    _number("owner", "machine.id", null=True),
+    _number("token", "counts the owners; what an earlier one still writes is refused", default=0),
+    _number("next_due_at", "politeness clock: no request before", default=0),
+    _word("address", 64, "IP address last used", default=""),
+    Index("site_key_hash", "key_hash", unique=True),
+    Index("site_state", "state", "owner"),
+    **_OPTIONS,
+)
+
+SEED_COUNTS = (
+    _tally("requests", "download attempts, good or bad"),
+    _tally("pages", "URLs whose final result is fetched"),
+    _tally("redirects"),
+    _tally("http_errors"),
+    _tally("failures", "no whole answer: too-large, cut, timeout, connect-failed, ..."),
+    _tally("denied", "by robots.txt"),
+    _tally("retries"),
+    _tally("bytes", "body bytes over the wire, all attempts"),
+    _tally("listed", "URLs appended to the party's list"),
+    _tally("revisits", "pages whose payload was archived before"),
+    _tally("candidates", "external links handed back"),
+)
+
+seed = Table(
+    "seed",
+    metadata,
+    _id(),
+    _number("site_id"),
+    _text("url", "as imported, normalised"),
+    _bytes("url_hash", _HASH, "BLAKE2b-128 of url"),
+    _text("home_url", "where its redirects led; NULL: url itself", null=True),
+    _small("rehomed", "redirects followed from url to home_url", default=0),
+    _small("hops", "0: given by the user; n: found n sites away", default=0),
+    _word("state", 8, "ready, active, done", default="ready"),
+    _word("end_reason", 24, "why it is done", null=True),
+    _word("end_detail", 1000, default=""),
+    *SEED_COUNTS,
+    _text("verdicts", "JSON: reason of a URL verdict -> times; NULL: none", null=True, kind=_LONG_TEXT),
+    _tally("elapsed_ms", "time in work"),
+    _number("added_at"),
+    _number("started_at", null=True),
+    _number("ended_at", null=True),
+    _number("machine_id", "the machine that last worked on it", null=True),
+    Index("seed_url_hash", "url_hash", unique=True),
+    Index("seed_site", "site_id", "state"),
+    Index("seed_state", "state", "end_reason"),
+    **_OPTIONS,
+)
+
+lane = Table(
+    "lane",
+    metadata,
+    _number("seed_id", "the seed that listed the entries", key=True),
+    _small("kind", "0: normal; n: n-th retry", key=True),
+    _number("holder_id", "the seed for which they are fetched now"),
+    _number("cursor_position", "lowest position not finished"),
+    _number("length", "entries listed"),
+    _text("ahead", "JSON: finished positions beyond the cursor", kind=_LONG_TEXT),
+    Index("lane_holder", "holder_id"),
+    **_CLUSTERED,
+)
+
+chunk = Table(
+    "chunk",
+    metadata,
+    _number("seed_id", key=True),
+    _small("kind", key=True),
+    _number("seq", "0, 1, 2, ... within the lane", key=True),
+    _number("first_position", "position of its first entry"),
+    _number("entries"),
+    _bytes("data", _CHUNK, "the entries, compressed"),
+    Index("chunk_first_position", "seed_id", "kind", "first_position"),
+    **_OPTIONS,
+)
+
+page = Table(
+    "page",
+    metadata,
+    _id(),
+    _number("seed_id", "fetched for this seed"),
+    _bytes("url_hash", _HASH),
+    _text("url"),
+    _small("depth", "links from the seed URL"),
+    _number("lane_seed", "listed by this seed ..."),
+    _number("position", "... at this position of its normal lane"),
+    _word("result", 24),
+    _small("status", "HTTP status; 0: none"),
+    _text("content_type", "media type without parameters"),
+    _number("length", "body bytes over the wire"),
+    _bytes("digest", _DIGEST, "SHA-1 of the payload, or empty"),
+    _small("attempts"),
+    _number("fetched_at"),
+    _number("elapsed_ms"),
+    _word("warc_file", 255, "empty: nothing was archived"),
+    _number("warc_offset"),
+    _number("warc_length"),
+    _small("revisit", "1: the record is a revisit"),
+    _text("detail", "where a redirect leads, or what went wrong"),
+    Index("page_url_hash", "url_hash"),
+    Index("page_seed", "seed_id"),
+    Index("page_warc_file", "warc_file"),
+    **_OPTIONS,
+)
+
+candidate = Table(
+    "candidate",
+    metadata,
+    _number("seed_id", "the seed whose party has the links", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _text("url"),
+    _small("depth", "of the page where it was first found"),
+    _number("count", "times found"),
+    _small("promoted", "1: made a seed of this crawl", default=0),
+    Index("candidate_url_hash", "promoted", "url_hash"),
+    **_CLUSTERED,
+)
+
+machine = Table(
+    "machine",
+    metadata,
+    _id(),
+    _word("name", 255),
+    _word("host", 255),
+    _small("pid"),
+    _word("state", 8, "running, stopped, dead"),
+    _number("started_at"),
+    _number("heartbeat_at", "its lease on the sites it owns counts from here"),
+    _tally("checkpoints", "committed by it; tells a repeated commit from a new one"),
+    _tally("pages", "committed by it, result fetched"),
+    _tally("bytes", "of the page rows committed by it"),
+    _tally("errors", "page rows neither fetched nor redirect"),
+    Index("machine_state", "state"),
+    **_OPTIONS,
+)
+
+machine_statistics = Table(
+    "machine_statistics",
+    metadata,
+    _number("machine_id", key=True),
+    _number("at", key=True),
+    _number("requests", "since the machine started, as all of these"),
+    _number("pages"),
+    _number("bytes"),
+    _number("errors"),
+    _number("queued", "seeds in its Seed ID Queue"),
+    **_CLUSTERED,
+)
+
+thread_statistics = Table(
+    "thread_statistics",
+    metadata,
+    _number("machine_id", key=True),
+    _number("at", key=True),
+    _small("thread", "number of the URL Collector, from 0", key=True),
+    _number("seeds_held"),
+    **_CLUSTERED,
+)

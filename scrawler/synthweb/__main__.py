@@ -1,0 +1,15 @@
+"""`python -m scrawler.synthweb`: serve a synthetic web."""
+
+from __future__ import annotations
+
+import sys
+
+from scrawler.errors import ScrawlerError
+from scrawler.synthweb.command import synthweb
+
+if __name__ == "__main__":
+    try:
+        synthweb()
+    except ScrawlerError as error:
+        sys.stderr.write(f"{error}\n")
+        sys.exit(error.exit_code)

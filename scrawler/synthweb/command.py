@@ -1,0 +1,66 @@
+"""The command that serves a synthetic web, for `python -m scrawler.synthweb` and for the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from scrawler.errors import InputError
+from scrawler.synthweb.server import serve
+from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.synthweb.web import SyntheticWeb
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_DEFAULT = WebSpec()
+
+
+@click.command("synthweb")
+@click.option("--port", default=8400, show_default=True, help="Port to serve at; 0 takes a free one.")
+@click.option("--seed", default=_DEFAULT.seed, show_default=True, help="Number from which the web is made.")
+@click.option("--sites", default=_DEFAULT.sites, show_default=True, help="Number of sites.")
+@click.option("--mean-pages", default=_DEFAULT.mean_pages, show_default=True, help="Mean pages of a site (Pareto).")
+@click.option("--max-pages", default=_DEFAULT.max_pages, help="Pages of the largest site; 0: 50 times the mean.")
+@click.option("--equal", is_flag=True, help="All sites have the mean number of pages.")
+@click.option("--page-bytes", default=_DEFAULT.page_bytes, show_default=True, help="Mean size of a page.")
+@click.option("--links", default=_DEFAULT.links, show_default=True, help="Mean number of links on a page.")
+@click.option("--latency-ms", "--latency", "latency_ms", default=_DEFAULT.latency_ms, help="Mean answering time.")
+@click.option("--hidden", default=_DEFAULT.hidden, show_default=True, help="Share of pages the home page leads not to.")
+@click.option("--alias-every", default=_DEFAULT.alias_every, show_default=True, help="Every n-th site redirects.")
+@click.option("--hosts", type=click.Choice([kind.value for kind in Hosts]), default=_DEFAULT.hosts.value)
+@click.option("--seeds-file", type=_FILE, help="Write the seed URLs to this file.")
+@click.option("--seeds-per-site", default=1, show_default=True, help="Seeds of a site in that file.")
+@click.option("--log", type=_FILE, help="Append a line for every request to this file.")
+@click.option("--workers", default=1, show_default=True, help="Number of processes.")
+@click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
+@click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
+def synthweb(
+    port: int,
+    seeds_file: Path | None,
+    seeds_per_site: int,
+    log: Path | None,
+    workers: int,
+    share_port: bool,
+    stop_with_stdin: bool,
+    hosts: str,
+    **numbers: Any,
+) -> None:
+    """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
+
+    def ready(web: SyntheticWeb) -> None:
+        if seeds_file is not None:
+            _write_seeds(web, seeds_file, seeds_per_site)
+        seeds = f", seeds in {seeds_file}" if seeds_file else ""
+        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {web.seeds_of(0)[0]}{seeds}")
+
+    spec = WebSpec(hosts=Hosts(hosts), **numbers)
+    serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
+
+
+def _write_seeds(web: SyntheticWeb, file: Path, per_site: int) -> None:
+    try:
+        with file.open("w", encoding="ascii") as out:
+            out.writelines(f"{url}\n" for site in range(web.spec.sites) for url in web.seeds_of(site, per_site))
+    except OSError as error:
+        raise InputError(f"synthetic web: cannot write the seeds file {file}: {error.strerror}") from error

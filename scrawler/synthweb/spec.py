@@ -1,0 +1,60 @@
+"""What a synthetic web is like: the few numbers from which all of it follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from scrawler.errors import SettingsError
+
+MAX_SITES = 10_000_000  # addresses from 127.10.0.1 upwards
+
+
+class Hosts(StrEnum):
+    """How sites are told apart in URLs."""
+
+    ADDRESSES = "addresses"  # 127.10.0.1:8400, 127.10.0.2:8400, ...: needs no set-up on Linux
+    NAMES = "names"  # site0.synth.test:8400, ...: needs a resolver table
+    PORTS = "ports"  # 127.0.0.1:8400, 127.0.0.1:8401, ...: where 127.0.0.1 is the only loopback address
+
+
+@dataclass(frozen=True, slots=True)
+class WebSpec:
+    """Describes a web; two webs with equal specs (and ports) are equal byte for byte.
+
+    Raises:
+        SettingsError: a number is out of range.
+    """
+
+    seed: int = 1
+    sites: int = 50
+    mean_pages: int = 40  # of a site; sizes follow a bounded Pareto distribution
+    max_pages: int = 0  # of the largest site; 0: 50 times the mean
+    equal: bool = False  # every site has mean_pages pages and none is an alias
+    page_bytes: int = 14_000  # mean size of an HTML page; its links alone can need more
+    links: int = 20  # mean number of links on a page
+    latency_ms: float = 0.0  # mean over sites; heavy-tailed; 0: answer at once
+    hidden: float = 0.1  # share of a site's pages that its home page does not lead to
+    alias_every: int = 20  # every n-th site only redirects to the one before it, like a www host; 0: none
+    hosts: Hosts = Hosts.ADDRESSES
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        limits: tuple[tuple[str, float, float], ...] = (
+            ("sites", 1, MAX_SITES),
+            ("mean_pages", 1, 100_000_000),
+            ("max_pages", 0, 100_000_000),
+            ("page_bytes", 0, 10_000_000),
+            ("links", 3, 1_000),
+            ("latency_ms", 0, 600_000),
+            ("hidden", 0, 0.5),
+            ("alias_every", 0, MAX_SITES),
+        )
+        for name, low, high in limits:
+            value = getattr(self, name)
+            if not low <= value <= high:
+                raise SettingsError(f"synthetic web: {name} is {value}, must be between {low:,} and {high:,}")
+        if 0 < self.max_pages < self.mean_pages:
+            raise SettingsError(f"synthetic web: max_pages {self.max_pages} is below mean_pages {self.mean_pages}")
+        if self.alias_every == 1:
+            raise SettingsError("synthetic web: alias_every is 1, but an alias needs a site to lead to")

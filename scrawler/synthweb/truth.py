@@ -1,0 +1,121 @@
+"""What a crawler must find: an exact breadth-first walk over the layout, without fetching anything."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from scrawler.model import Scope
+from scrawler.synthweb.spec import Hosts
+from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+
+MAX_REHOMING = 5  # redirects that a seed may follow across sites
+
+
+@dataclass(slots=True)
+class Party:
+    """What is found from one seed, as normalised URLs; the sets but `external` are disjoint.
+
+    `home` is the seed URL, or where its redirects to another site led.
+    """
+
+    home: str
+    pages: set[str] = field(default_factory=set)  # HTML, answered with 200
+    redirects: set[str] = field(default_factory=set)  # the re-homing ones of the seed included
+    missing: set[str] = field(default_factory=set)  # 404
+    files: set[str] = field(default_factory=set)  # .pdf, .png: 200, but told by their names not to be HTML
+    denied: set[str] = field(default_factory=set)  # by robots.txt
+    external: set[str] = field(default_factory=set)  # outside the scope, linked to or redirected to
+    too_deep: int = 0  # internal URLs left out because of max_depth alone
+
+    @property
+    def requested(self) -> set[str]:
+        """All URLs that a crawler asks for which does not ask for files."""
+        return self.pages | self.redirects | self.missing
+
+
+def party(
+    web: SyntheticWeb, seed_url: str, scope: Scope = Scope.HOST, max_depth: int | None = None, robots: bool = True
+) -> Party:
+    """Walk the party of a seed.
+
+    A redirect of the seed to another site re-homes it, at depth 0. Any other redirect is a link: its aim is one level
+    deeper. External URLs count wherever they are found, below the deepest pages too. KeyError: not a URL of this web.
+    """
+    home, passed = _rehome(web, web.target(seed_url))
+    found = Party(home=web.url(home), redirects={web.url(target) for target in passed})
+    internal = _scope(web, home, scope)
+    seen = {home}
+    waiting = deque([(home, 0)])
+    while waiting:
+        target, depth = waiting.popleft()
+        if max_depth is not None and depth > max_depth:
+            found.too_deep += 1
+            continue
+        for aim in _visit(web, target, found, robots):
+            if aim in seen:
+                continue
+            seen.add(aim)
+            if internal(aim):
+                waiting.append((aim, depth + 1))
+            else:
+                found.external.add(web.url(aim))
+    return found
+
+
+def home_pages(web: SyntheticWeb, site: int, robots: bool = True) -> int:
+    """Count by formula the HTML pages that a site's home page leads to: those of section 0, less denied ones.
+
+    For sites too large to walk; equal to `len(party(...).pages)`.
+    """
+    layout = web.site(site)
+    size = layout.section(0)[2]
+    if not (robots and layout.disallows_private):
+        return size
+    return size - sum(map(layout.private, range(size)))
+
+
+def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool) -> list[Target]:
+    """Put the target where it belongs and return what it leads to."""
+    url = web.url(target)
+    if robots and _denied(web, target):
+        found.denied.add(url)
+        return []
+    step = web.redirect(target)
+    if step is not None:
+        found.redirects.add(url)
+        return [step[1]]
+    if target.kind is Kind.PAGE:
+        found.pages.add(url)
+        return [link.target for link in web.links(web.site(target.site), target.number)]
+    (found.missing if target.kind is Kind.MISSING else found.files).add(url)
+    return []
+
+
+def _denied(web: SyntheticWeb, target: Target) -> bool:
+    site = web.site(target.site)
+    return site.disallows_private and target.kind is Kind.PAGE and site.private(target.number)
+
+
+def _rehome(web: SyntheticWeb, seed: Target) -> tuple[Target, list[Target]]:
+    """Follow the seed's redirects as long as they lead to another site."""
+    home, passed = seed, []
+    for _ in range(MAX_REHOMING):
+        step = web.redirect(home)
+        if step is None or step[1].site == home.site:
+            break
+        passed.append(home)
+        home = step[1]
+    return home, passed
+
+
+def _scope(web: SyntheticWeb, home: Target, scope: Scope) -> Callable[[Target], bool]:
+    """Return the test for internal targets; all names are of the registrable domain synth.test, addresses of none."""
+    if scope is Scope.PREFIX:
+        url = web.url(home).partition("?")[0]
+        folder = url[: url.rindex("/") + 1]
+        return lambda target: web.url(target).startswith(folder)
+    if scope is Scope.DOMAIN and web.spec.hosts is Hosts.NAMES:
+        return lambda target: True
+    return lambda target: target.site == home.site

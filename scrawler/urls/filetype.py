@@ -1,0 +1,33 @@
+"""Which URLs lead, by their extension, surely to no document in which links could be found.
+
+PDF and office documents, feeds, XML, JSON and plain text are documents to an archive and are not refused.
+`.com` is left out of the executables: `/whois/example.com` is a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+_IMAGES = "apng avif bmp cur eps gif heic heif ico jfif jp2 jpe jpeg jpg jxl png psd svg svgz tif tiff webp xcf"
+_AUDIO = "aac aif aiff amr au flac m4a m4b mid midi mka mp2 mp3 oga ogg opus ra wav weba wma"
+_VIDEO = "3g2 3gp asf avi divx f4v flv m2ts m4v mkv mov mp4 mpe mpeg mpg ogv qt rm rmvb swf vob webm wmv"
+_ARCHIVES = "7z ar br bz2 cab cpio gz img iso lz lz4 lzh lzma rar rpm sit sitx tar tbz tbz2 tgz txz xz z zip zst"
+_PROGRAMS = "apk appimage bin class deb dll dmg ear exe jar msi msix o pkg pyc rom so war whl xpi"
+_FONTS = "eot otf pfb ttc ttf woff woff2"
+_PAGE_PARTS = "css js less map mjs scss wasm"
+
+NOT_DOCUMENTS = frozenset(
+    " ".join((_IMAGES, _AUDIO, _VIDEO, _ARCHIVES, _PROGRAMS, _FONTS, _PAGE_PARTS)).split(),
+)
+
+
+def is_refused_type(url: str, refused: Set[str] = NOT_DOCUMENTS) -> bool:
+    """Whether the extension of a normalised URL's path is in `refused` (lower case, without dot).
+
+    A last segment with a colon is never refused: a wiki's `File:Map.png` is a page about a picture.
+    """
+    path = url[: url.index("?")] if "?" in url else url
+    if path.rpartition(".")[2].lower() not in refused:  # what holds a slash is in no set of extensions
+        return False
+    segment = path.rpartition("/")[2].lower()
+    return ":" not in segment and "%3a" not in segment

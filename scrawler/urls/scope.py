@@ -1,0 +1,118 @@
+"""To whom a URL belongs: its site (the unit of ownership) and whether it is internal to a seed.
+
+All functions take normalised URLs, `scheme://host[:port]/...`, and slice them; nothing is parsed again.
+`www.` is a host of its own. http and https with the same authority are one site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Protocol
+
+from publicsuffixlist import PublicSuffixList
+
+from scrawler.model import Scope
+
+_DOMAINS_KEPT = 16_384  # hosts whose registrable domain is remembered
+
+
+def authority(url: str) -> str:
+    """Return host[:port]; the port stands only where it is not the scheme's own."""
+    start = 8 if url[4] == "s" else 7
+    return url[start : url.index("/", start)]
+
+
+def origin(url: str) -> str:
+    """Return scheme://host[:port], without a slash at the end."""
+    return url[: url.index("/", 8)]
+
+
+def folder_of(url: str) -> str:
+    """Return the URL without its query and last segment: up to the last slash of its path."""
+    path = url[: url.index("?")] if "?" in url else url
+    return path[: path.rindex("/") + 1]
+
+
+def with_authority(url: str, aliases: Mapping[str, str]) -> str:
+    """Return the URL with the authority under which its site is known, if `aliases` names one for its own."""
+    known = aliases.get(authority(url))
+    return url if known is None else url[: url.index("//") + 2] + known + url[url.index("/", 8) :]
+
+
+def host_port(url: str) -> tuple[str, int]:
+    """Return the host, an IPv6 literal without its brackets, and the port to connect to."""
+    host, port = _split(authority(url))
+    return host.strip("[]"), int(port) if port else 443 if url[4] == "s" else 80
+
+
+def _split(place: str) -> tuple[str, str]:
+    """Split an authority in host (with the brackets of IPv6) and port, empty where it has none."""
+    host, _, port = place.rpartition(":")
+    return (host, port) if host and not place.endswith("]") else (place, "")
+
+
+def site_key(url: str, scope: Scope) -> str:
+    """Return the key of the site that owns a URL: host[:port], or for `domain` the registrable domain.
+
+    A domain's ports are all one site, as its hosts are.
+    """
+    place = authority(url)
+    return registrable_domain(_split(place)[0]) if scope is Scope.DOMAIN else place
+
+
+@lru_cache(maxsize=_DOMAINS_KEPT)
+def registrable_domain(host: str) -> str:
+    """Return a host's registrable domain by the Public Suffix List, its private part included.
+
+    An IP literal, a host of a single label and a host that is itself a public suffix are their own domain.
+    """
+    last = host.rpartition(".")[2]
+    if last.isdigit() or last.endswith("]"):  # the standard makes every host that ends in a number an IPv4 address
+        return host
+    return _suffixes().privatesuffix(host) or host
+
+
+@cache
+def _suffixes() -> PublicSuffixList:
+    return PublicSuffixList()  # reads a file of 10,000 rules: not before somebody needs it
+
+
+class ScopeRule(Protocol):
+    """Says what is internal to a party."""
+
+    def contains(self, url: str) -> bool:
+        """Whether a normalised URL is internal."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRule:
+    """Internal is what starts like the seed: with its host, or with its folder."""
+
+    prefixes: tuple[str, str]  # for http and for https
+
+    def contains(self, url: str) -> bool:
+        """Whether a normalised URL is internal."""
+        return url.startswith(self.prefixes)
+
+
+@dataclass(frozen=True, slots=True)
+class DomainRule:
+    """Internal is what has the seed's registrable domain."""
+
+    domain: str
+
+    def contains(self, url: str) -> bool:
+        """Whether a normalised URL is internal."""
+        return registrable_domain(_split(authority(url))[0]) == self.domain
+
+
+def scope_of(seed_url: str, scope: Scope) -> ScopeRule:
+    """Return the rule for a seed; `prefix` is the path up to its last slash, as with wget's --no-parent."""
+    if scope is Scope.DOMAIN:
+        return DomainRule(site_key(seed_url, scope))
+    start = authority(seed_url) + "/"
+    if scope is Scope.PREFIX:
+        start = folder_of(seed_url).partition("//")[2]
+    return PrefixRule(("http://" + start, "https://" + start))

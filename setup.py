@@ -1,0 +1,77 @@
+"""Packaging: `pip install .` gives the command `scrawler`, with the SQL files and the sample seeds on board."""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+HERE = Path(__file__).parent
+VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
+TEST = ["pytest>=8", "hypothesis>=6.100", "warcio>=1.7.5"]
+DEV = [
+    *TEST,
+    "ruff>=0.12",
+    "mypy>=1.15",
+    "import-linter>=2.3",
+    "types-html5lib",
+    "types-pymysql",
+    "types-requests",
+    "types-tqdm",
+    "types-webencodings",
+]
+
+setup(
+    name="scrawler",
+    version=VERSION,
+    description="A seed-by-seed web crawler with a database behind it",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="MIT",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    # sql/ and input_urls/ stand at the top for those who read them; installed they are data of the package.
+    packages=[
+        *find_packages(include=["scrawler", "scrawler.*"]),
+        "scrawler.sql",
+        "scrawler.input_urls",
+    ],
+    package_dir={"scrawler": "scrawler", "scrawler.sql": "sql", "scrawler.input_urls": "input_urls"},
+    package_data={
+        "scrawler": ["py.typed"],
+        "scrawler.sql": ["*/*.sql", "*/migrations/*.sql"],
+        "scrawler.input_urls": ["*.txt", "*.csv", "*.jsonl"],
+    },
+    install_requires=[
+        "ada-url>=1.15",
+        "brotli>=1.1",
+        "chardetng-py>=0.3.5",
+        "click>=8.1",
+        "html5lib>=1.1",
+        "isal>=1.6",
+        "protego>=0.3.1",
+        "publicsuffixlist>=1.0",
+        "pybloom-live>=4.0",
+        "pycurl>=7.45.3",
+        "pydantic-settings>=2.7",
+        "pymysql>=1.1",
+        "rbloom>=1.5.2",
+        "requests>=2.32",
+        "selectolax>=0.3.27",
+        "sqlalchemy>=2.0.36",
+        "tqdm>=4.66",
+        "webencodings>=0.5.1",
+        "zstandard>=0.23",
+    ],
+    extras_require={"test": TEST, "dev": DEV},
+    entry_points={"console_scripts": ["scrawler = scrawler.cli:main"]},
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Environment :: Console",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3 :: Only",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Internet :: WWW/HTTP :: Indexing/Search",
+        "Topic :: System :: Archiving",
+        "Typing :: Typed",
+    ],
+)

@@ -1,0 +1,176 @@
+-- SCrawler: schema of a crawl's database for MySQL 8 and MariaDB 10.6+.
+-- One database holds one crawl. Times are UTC milliseconds. URLs compare byte for byte; *_hash is BLAKE2b, 16 bytes.
+-- There are no foreign keys: all rows of a site are written by the one machine that owns it, fenced by site.token.
+
+CREATE TABLE schema_version (
+    version BIGINT NOT NULL,  -- number of a migration that was applied
+    applied_at BIGINT NOT NULL,
+    PRIMARY KEY (version)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE crawl (
+    id BIGINT NOT NULL,  -- always 1: one database holds one crawl
+    name VARCHAR(255) NOT NULL,
+    scope VARCHAR(16) NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
+    state VARCHAR(16) NOT NULL,  -- open, closed
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE run (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    machine_id BIGINT NOT NULL,
+    started_at BIGINT NOT NULL,
+    ended_at BIGINT,
+    outcome VARCHAR(64),  -- how it ended; NULL while it runs, or if it was killed
+    settings MEDIUMTEXT NOT NULL,  -- JSON: the settings in force
+    pages BIGINT NOT NULL DEFAULT 0,
+    bytes BIGINT NOT NULL DEFAULT 0,
+    errors BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE site (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    key_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of site_key
+    site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    owner BIGINT,  -- machine.id
+    token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
+    next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
+    address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
+CREATE INDEX site_state ON site (state, owner);
+
+CREATE TABLE seed (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    site_id BIGINT NOT NULL,
+    url TEXT NOT NULL,  -- as imported, normalised
+    url_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of url
+    home_url TEXT,  -- where its redirects led; NULL: url itself
+    rehomed INTEGER NOT NULL DEFAULT 0,  -- redirects followed from url to home_url
+    hops INTEGER NOT NULL DEFAULT 0,  -- 0: given by the user; n: found n sites away
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready, active, done
+    end_reason VARCHAR(24),  -- why it is done
+    end_detail VARCHAR(1000) NOT NULL DEFAULT '',
+    requests BIGINT NOT NULL DEFAULT 0,  -- download attempts, good or bad
+    pages BIGINT NOT NULL DEFAULT 0,  -- URLs whose final result is fetched
+    redirects BIGINT NOT NULL DEFAULT 0,
+    http_errors BIGINT NOT NULL DEFAULT 0,
+    failures BIGINT NOT NULL DEFAULT 0,  -- no whole answer: too-large, cut, timeout, connect-failed, ...
+    denied BIGINT NOT NULL DEFAULT 0,  -- by robots.txt
+    retries BIGINT NOT NULL DEFAULT 0,
+    bytes BIGINT NOT NULL DEFAULT 0,  -- body bytes over the wire, all attempts
+    listed BIGINT NOT NULL DEFAULT 0,  -- URLs appended to the party's list
+    revisits BIGINT NOT NULL DEFAULT 0,  -- pages whose payload was archived before
+    candidates BIGINT NOT NULL DEFAULT 0,  -- external links handed back
+    verdicts MEDIUMTEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
+    elapsed_ms BIGINT NOT NULL DEFAULT 0,  -- time in work
+    added_at BIGINT NOT NULL,
+    started_at BIGINT,
+    ended_at BIGINT,
+    machine_id BIGINT,  -- the machine that last worked on it
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX seed_site ON seed (site_id, state);
+CREATE INDEX seed_state ON seed (state, end_reason);
+CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
+
+CREATE TABLE lane (
+    seed_id BIGINT NOT NULL,  -- the seed that listed the entries
+    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry
+    holder_id BIGINT NOT NULL,  -- the seed for which they are fetched now
+    cursor_position BIGINT NOT NULL,  -- lowest position not finished
+    length BIGINT NOT NULL,  -- entries listed
+    ahead MEDIUMTEXT NOT NULL,  -- JSON: finished positions beyond the cursor
+    PRIMARY KEY (seed_id, kind)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX lane_holder ON lane (holder_id);
+
+CREATE TABLE chunk (
+    seed_id BIGINT NOT NULL,
+    kind INTEGER NOT NULL,
+    seq BIGINT NOT NULL,  -- 0, 1, 2, ... within the lane
+    first_position BIGINT NOT NULL,  -- position of its first entry
+    entries BIGINT NOT NULL,
+    data MEDIUMBLOB NOT NULL,  -- the entries, compressed
+    PRIMARY KEY (seed_id, kind, seq)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX chunk_first_position ON chunk (seed_id, kind, first_position);
+
+CREATE TABLE page (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    seed_id BIGINT NOT NULL,  -- fetched for this seed
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,
+    depth INTEGER NOT NULL,  -- links from the seed URL
+    lane_seed BIGINT NOT NULL,  -- listed by this seed ...
+    position BIGINT NOT NULL,  -- ... at this position of its normal lane
+    result VARCHAR(24) NOT NULL,
+    status INTEGER NOT NULL,  -- HTTP status; 0: none
+    content_type TEXT NOT NULL,  -- media type without parameters
+    length BIGINT NOT NULL,  -- body bytes over the wire
+    digest VARBINARY(20) NOT NULL,  -- SHA-1 of the payload, or empty
+    attempts INTEGER NOT NULL,
+    fetched_at BIGINT NOT NULL,
+    elapsed_ms BIGINT NOT NULL,
+    warc_file VARCHAR(255) NOT NULL,  -- empty: nothing was archived
+    warc_offset BIGINT NOT NULL,
+    warc_length BIGINT NOT NULL,
+    revisit INTEGER NOT NULL,  -- 1: the record is a revisit
+    detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX page_seed ON page (seed_id);
+CREATE INDEX page_url_hash ON page (url_hash);
+CREATE INDEX page_warc_file ON page (warc_file);
+
+CREATE TABLE candidate (
+    seed_id BIGINT NOT NULL,  -- the seed whose party has the links
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,
+    depth INTEGER NOT NULL,  -- of the page where it was first found
+    count BIGINT NOT NULL,  -- times found
+    promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE machine (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    name VARCHAR(255) NOT NULL,
+    host VARCHAR(255) NOT NULL,
+    pid INTEGER NOT NULL,
+    state VARCHAR(8) NOT NULL,  -- running, stopped, dead
+    started_at BIGINT NOT NULL,
+    heartbeat_at BIGINT NOT NULL,  -- its lease on the sites it owns counts from here
+    checkpoints BIGINT NOT NULL DEFAULT 0,  -- committed by it; tells a repeated commit from a new one
+    pages BIGINT NOT NULL DEFAULT 0,  -- committed by it, result fetched
+    bytes BIGINT NOT NULL DEFAULT 0,  -- of the page rows committed by it
+    errors BIGINT NOT NULL DEFAULT 0,  -- page rows neither fetched nor redirect
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX machine_state ON machine (state);
+
+CREATE TABLE machine_statistics (
+    machine_id BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    requests BIGINT NOT NULL,  -- since the machine started, as all of these
+    pages BIGINT NOT NULL,
+    bytes BIGINT NOT NULL,
+    errors BIGINT NOT NULL,
+    queued BIGINT NOT NULL,  -- seeds in its Seed ID Queue
+    PRIMARY KEY (machine_id, at)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE thread_statistics (
+    machine_id BIGINT NOT NULL,
+    at BIGINT NOT NULL,
+    thread INTEGER NOT NULL,  -- number of the URL Collector, from 0
+    seeds_held BIGINT NOT NULL,
+    PRIMARY KEY (machine_id, at, thread)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+INSERT INTO schema_version (version, applied_at) VALUES (1, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -1,0 +1,180 @@
+-- SCrawler: schema of a crawl's database for SQLite 3.37+.
+-- One database holds one crawl. Times are UTC milliseconds. URLs compare byte for byte; *_hash is BLAKE2b, 16 bytes.
+-- There are no foreign keys: all rows of a site are written by the one machine that owns it, fenced by site.token.
+
+CREATE TABLE schema_version (
+    version INTEGER NOT NULL,  -- number of a migration that was applied
+    applied_at INTEGER NOT NULL,
+    PRIMARY KEY (version)
+) STRICT;
+
+CREATE TABLE crawl (
+    id INTEGER NOT NULL,  -- always 1: one database holds one crawl
+    name TEXT NOT NULL,
+    scope TEXT NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
+    state TEXT NOT NULL,  -- open, closed
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (id)
+) STRICT;
+
+CREATE TABLE run (
+    id INTEGER NOT NULL,
+    machine_id INTEGER NOT NULL,
+    started_at INTEGER NOT NULL,
+    ended_at INTEGER,
+    outcome TEXT,  -- how it ended; NULL while it runs, or if it was killed
+    settings TEXT NOT NULL,  -- JSON: the settings in force
+    pages INTEGER DEFAULT 0 NOT NULL,
+    bytes INTEGER DEFAULT 0 NOT NULL,
+    errors INTEGER DEFAULT 0 NOT NULL,
+    PRIMARY KEY (id)
+) STRICT;
+
+CREATE TABLE site (
+    id INTEGER NOT NULL,
+    key_hash BLOB NOT NULL,  -- BLAKE2b-128 of site_key
+    site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    owner INTEGER,  -- machine.id
+    token INTEGER DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
+    next_due_at INTEGER DEFAULT 0 NOT NULL,  -- politeness clock: no request before
+    address TEXT DEFAULT '' NOT NULL,  -- IP address last used
+    PRIMARY KEY (id)
+) STRICT;
+CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
+CREATE INDEX site_state ON site (state, owner);
+
+CREATE TABLE seed (
+    id INTEGER NOT NULL,
+    site_id INTEGER NOT NULL,
+    url TEXT NOT NULL,  -- as imported, normalised
+    url_hash BLOB NOT NULL,  -- BLAKE2b-128 of url
+    home_url TEXT,  -- where its redirects led; NULL: url itself
+    rehomed INTEGER DEFAULT 0 NOT NULL,  -- redirects followed from url to home_url
+    hops INTEGER DEFAULT 0 NOT NULL,  -- 0: given by the user; n: found n sites away
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready, active, done
+    end_reason TEXT,  -- why it is done
+    end_detail TEXT DEFAULT '' NOT NULL,
+    requests INTEGER DEFAULT 0 NOT NULL,  -- download attempts, good or bad
+    pages INTEGER DEFAULT 0 NOT NULL,  -- URLs whose final result is fetched
+    redirects INTEGER DEFAULT 0 NOT NULL,
+    http_errors INTEGER DEFAULT 0 NOT NULL,
+    failures INTEGER DEFAULT 0 NOT NULL,  -- no whole answer: too-large, cut, timeout, connect-failed, ...
+    denied INTEGER DEFAULT 0 NOT NULL,  -- by robots.txt
+    retries INTEGER DEFAULT 0 NOT NULL,
+    bytes INTEGER DEFAULT 0 NOT NULL,  -- body bytes over the wire, all attempts
+    listed INTEGER DEFAULT 0 NOT NULL,  -- URLs appended to the party's list
+    revisits INTEGER DEFAULT 0 NOT NULL,  -- pages whose payload was archived before
+    candidates INTEGER DEFAULT 0 NOT NULL,  -- external links handed back
+    verdicts TEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
+    elapsed_ms INTEGER DEFAULT 0 NOT NULL,  -- time in work
+    added_at INTEGER NOT NULL,
+    started_at INTEGER,
+    ended_at INTEGER,
+    machine_id INTEGER,  -- the machine that last worked on it
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX seed_site ON seed (site_id, state);
+CREATE INDEX seed_state ON seed (state, end_reason);
+CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
+
+CREATE TABLE lane (
+    seed_id INTEGER NOT NULL,  -- the seed that listed the entries
+    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry
+    holder_id INTEGER NOT NULL,  -- the seed for which they are fetched now
+    cursor_position INTEGER NOT NULL,  -- lowest position not finished
+    length INTEGER NOT NULL,  -- entries listed
+    ahead TEXT NOT NULL,  -- JSON: finished positions beyond the cursor
+    PRIMARY KEY (seed_id, kind)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX lane_holder ON lane (holder_id);
+
+CREATE TABLE chunk (
+    seed_id INTEGER NOT NULL,
+    kind INTEGER NOT NULL,
+    seq INTEGER NOT NULL,  -- 0, 1, 2, ... within the lane
+    first_position INTEGER NOT NULL,  -- position of its first entry
+    entries INTEGER NOT NULL,
+    data BLOB NOT NULL,  -- the entries, compressed
+    PRIMARY KEY (seed_id, kind, seq)
+) STRICT;
+CREATE INDEX chunk_first_position ON chunk (seed_id, kind, first_position);
+
+CREATE TABLE page (
+    id INTEGER NOT NULL,
+    seed_id INTEGER NOT NULL,  -- fetched for this seed
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,
+    depth INTEGER NOT NULL,  -- links from the seed URL
+    lane_seed INTEGER NOT NULL,  -- listed by this seed ...
+    position INTEGER NOT NULL,  -- ... at this position of its normal lane
+    result TEXT NOT NULL,
+    status INTEGER NOT NULL,  -- HTTP status; 0: none
+    content_type TEXT NOT NULL,  -- media type without parameters
+    length INTEGER NOT NULL,  -- body bytes over the wire
+    digest BLOB NOT NULL,  -- SHA-1 of the payload, or empty
+    attempts INTEGER NOT NULL,
+    fetched_at INTEGER NOT NULL,
+    elapsed_ms INTEGER NOT NULL,
+    warc_file TEXT NOT NULL,  -- empty: nothing was archived
+    warc_offset INTEGER NOT NULL,
+    warc_length INTEGER NOT NULL,
+    revisit INTEGER NOT NULL,  -- 1: the record is a revisit
+    detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX page_seed ON page (seed_id);
+CREATE INDEX page_url_hash ON page (url_hash);
+CREATE INDEX page_warc_file ON page (warc_file);
+
+CREATE TABLE candidate (
+    seed_id INTEGER NOT NULL,  -- the seed whose party has the links
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,
+    depth INTEGER NOT NULL,  -- of the page where it was first found
+    count INTEGER NOT NULL,  -- times found
+    promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE machine (
+    id INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    state TEXT NOT NULL,  -- running, stopped, dead
+    started_at INTEGER NOT NULL,
+    heartbeat_at INTEGER NOT NULL,  -- its lease on the sites it owns counts from here
+    checkpoints INTEGER DEFAULT 0 NOT NULL,  -- committed by it; tells a repeated commit from a new one
+    pages INTEGER DEFAULT 0 NOT NULL,  -- committed by it, result fetched
+    bytes INTEGER DEFAULT 0 NOT NULL,  -- of the page rows committed by it
+    errors INTEGER DEFAULT 0 NOT NULL,  -- page rows neither fetched nor redirect
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX machine_state ON machine (state);
+
+CREATE TABLE machine_statistics (
+    machine_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    requests INTEGER NOT NULL,  -- since the machine started, as all of these
+    pages INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    errors INTEGER NOT NULL,
+    queued INTEGER NOT NULL,  -- seeds in its Seed ID Queue
+    PRIMARY KEY (machine_id, at)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE thread_statistics (
+    machine_id INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    thread INTEGER NOT NULL,  -- number of the URL Collector, from 0
+    seeds_held INTEGER NOT NULL,
+    PRIMARY KEY (machine_id, at, thread)
+) WITHOUT ROWID,
+ STRICT;
+
+INSERT INTO schema_version (version, applied_at) VALUES (1, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

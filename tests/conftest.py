@@ -1,0 +1,57 @@
+"""Fixtures for all tests: databases, each test with a fresh one on SQLite and on MariaDB."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.mariadb import MariaDb, folder_in_memory, missing
+
+_NUMBERS = itertools.count(1)
+_SKIPPED: list[str] = []
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDb]:
+    """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
+    if lacking := missing():
+        _SKIPPED.append(lacking)
+        pytest.skip(f"{lacking} not installed (Debian: mariadb-server)")
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
+        server = MariaDb(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """URL of an SQLite database that does not exist yet."""
+    return f"sqlite:///{tmp_path / 'crawl.db'}"
+
+
+@pytest.fixture
+def mariadb_url(mariadb_server: MariaDb) -> Iterator[str]:
+    """URL of an empty MariaDB database."""
+    name = f"crawl_{next(_NUMBERS)}"
+    yield mariadb_server.create(name)
+    mariadb_server.drop(name)
+
+
+@pytest.fixture(params=["sqlite", "mariadb"])
+def database_url(request: pytest.FixtureRequest) -> str:
+    """URL of an empty database; the test runs once on SQLite and once on MariaDB."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _SKIPPED:
+        terminalreporter.section("NOT TESTED ON MARIADB", sep="!", red=True, bold=True)
+        terminalreporter.line(f"not installed: {', '.join(sorted(set(_SKIPPED)))} (Debian: mariadb-server)")

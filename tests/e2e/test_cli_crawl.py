@@ -1,0 +1,190 @@
+"""A crawl from the command line: seeds in, pages, URLs out, and in again."""
+
+from __future__ import annotations
+
+import csv
+import io
+import signal
+import subprocess
+import threading
+from collections import Counter
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Self
+
+import pytest
+
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.truth import party
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+
+
+def test_seeds_in_pages_crawled_urls_out_and_in_again(
+    scrawler: Scrawler, rows: Rows, web: SynthServer, seed_file: Path, tmp_path: Path
+) -> None:
+    seeds = seed_file.read_text().split()
+    truth = {url: party(web.web, url, max_depth=15) for url in seeds}
+    candidates = set().union(*(one.external for one in truth.values())) - set(seeds)
+
+    imported = scrawler("import", "seeds.txt")
+    assert "7 seeds read: 7 new, 0 duplicate, 0 invalid" in imported.stderr
+    crawled = scrawler(*CRAWL)
+    assert "crawl crawl ended" in crawled.stdout
+    assert f"exported 7 seeds, {len(candidates)} candidate seeds to output_urls/crawl.txt" in crawled.stderr
+    assert "warning" not in crawled.stderr
+
+    (status,) = rows("status")
+    assert status["seeds"] == {"done": 7}
+    assert status["pages"] == sum(len(one.pages) for one in truth.values())
+    for seed in rows("seeds", "--state", "done"):
+        pages = rows("pages", "--seed", seed["url"])
+        assert {page["url"] for page in pages if page["result"] == "fetched"} >= truth[seed["url"]].pages
+        assert seed["pages"] == len(truth[seed["url"]].pages)
+
+    exported = (tmp_path / "output_urls" / "crawl.txt").read_text().splitlines()
+    assert exported[:7] == seeds
+    assert len(exported) == 7 + len(candidates)
+    assert set(exported[7:]) == candidates
+
+    second = f"sqlite:///{tmp_path / 'second.db'}"
+    scrawler("import", "output_urls/crawl.txt", SCRAWLER_DB=second)
+    again = scrawler(*CRAWL, "--name", "second", "--no-export", SCRAWLER_DB=second)
+    assert "ended" in again.stdout
+    (status,) = rows("status", SCRAWLER_DB=second)
+    assert status["seeds"] == {"done": len(exported)}
+    assert status["pages"] >= sum(len(one.pages) for one in truth.values())
+
+
+def test_exports_agree_in_all_formats(scrawler: Scrawler, rows: Rows, seed_file: Path) -> None:
+    scrawler("import", "seeds.txt")
+    scrawler(*CRAWL, "--max-pages", "3", "--no-export")
+    plain = scrawler("export", "-", "--pages").stdout.splitlines()
+    table = list(csv.DictReader(io.StringIO(scrawler("export", "-", "--pages", "--format", "csv").stdout)))
+    assert [row["url"] for row in table] == plain
+    kinds = Counter(row["kind"] for row in table)
+    assert kinds["seed"] == 7
+    assert kinds["candidate"] > 0
+    assert kinds["page"] == sum(len(rows("pages", "--seed", row["url"])) for row in table if row["kind"] == "seed")
+
+    capped = scrawler("export", "-", "--end-reason", "max-pages").stdout.splitlines()
+    assert capped == [row["url"] for row in table if row["end_reason"] == "max-pages"]
+    assert capped
+    for name in ("out.txt.gz", "out.csv", "out.jsonl.zst"):
+        scrawler("export", name)
+        scrawler("import", name, "--db", f"sqlite:///{name}.db")
+        assert len(rows("seeds", "--db", f"sqlite:///{name}.db")) == len(plain) - kinds["page"]
+
+
+def test_candidates_become_seeds_by_hops_and_by_hand(
+    scrawler: Scrawler, rows: Rows, web: SynthServer, tmp_path: Path
+) -> None:
+    (seed,) = web.web.seeds_of(0)
+    external = party(web.web, seed, max_depth=15).external
+    chosen = sorted(external)[0]
+
+    scrawler("import", "-", given=seed)
+    scrawler(*CRAWL)
+    promoted = scrawler("seeds", "promote", "--like", f"{chosen}%")
+    assert "1 candidate seeds are seeds now" in promoted.stdout or chosen in (row["url"] for row in rows("seeds"))
+    assert {row["url"]: row["hops"] for row in rows("seeds")}[chosen] == 1
+    assert "0 candidate seeds" in scrawler("seeds", "promote", "--min-count", "1000000").stdout
+
+    scrawler(*CRAWL, "--hops", "1", "--max-pages", "2")
+    found = {row["url"]: row["hops"] for row in rows("seeds")}
+    assert found == {seed: 0, **dict.fromkeys(external, 1)}
+    assert {row["state"] for row in rows("seeds")} == {"done"}
+
+
+class GatedSite:
+    """A site of linked pages that answers so many requests, and the others only once it is opened."""
+
+    def __init__(self, pages: int, answered_at_once: int) -> None:
+        self.asked: list[str] = []
+        self.held = threading.Event()  # the first request that has to wait is there
+        self.opened = threading.Event()
+        site, links = self, "".join(f'<a href="/{number}">{number}</a>' for number in range(pages))
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                if self.path != "/robots.txt":
+                    site.asked.append(self.path)
+                    if len(site.asked) > answered_at_once:
+                        site.held.set()
+                        site.opened.wait(TIMEOUT)
+                found = self.path != "/robots.txt"
+                body = links.encode() if found else b""
+                with suppress(ConnectionError):
+                    self.send_response(200 if found else 404)
+                    self.send_header("Content-Type", "text/html")
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever)
+        self.seed = f"http://127.0.0.1:{self._server.server_port}/0"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.opened.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    with GatedSite(pages=50, answered_at_once=20) as site:
+        scrawler("import", "-", given=site.seed)
+        with _started(tmp_path) as running:
+            assert running.stderr is not None
+            assert site.held.wait(TIMEOUT)
+            running.send_signal(signal.SIGINT)
+            assert "stopping" in running.stderr.readline()
+            site.opened.set()
+            out, said = running.communicate(timeout=TIMEOUT)
+        assert running.returncode == 0, said
+        assert "stopped after" in out
+        assert "exported" not in said
+        (status,) = rows("status")
+        assert 20 <= status["pages"] < 50
+        assert "done" not in status["seeds"]
+
+        scrawler(*CRAWL)
+        (status,) = rows("status")
+        assert (status["seeds"], status["pages"]) == ({"done": 1}, 50)
+        assert sorted(site.asked) == sorted(f"/{number}" for number in range(50))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_at_once(number: signal.Signals, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    with GatedSite(pages=5, answered_at_once=0) as site:
+        scrawler("import", "-", given=site.seed)
+        with _started(tmp_path) as running:
+            assert running.stderr is not None
+            assert site.held.wait(TIMEOUT)
+            running.send_signal(number)
+            assert "stopping" in running.stderr.readline()
+            running.send_signal(number)
+            assert running.wait(timeout=3) == 130
+        (status,) = rows("status")
+        assert sum(status["seeds"].values()) == 1
+
+
+def _started(folder: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [SCRAWLER, *CRAWL],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )

@@ -1,0 +1,146 @@
+"""The command line when something is wrong: one clear line, and an exit code that says what kind of thing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment
+
+
+def _said(done: subprocess.CompletedProcess[str]) -> str:
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("scrawler: error: ")
+    assert "Traceback" not in done.stderr
+    return last.removeprefix("scrawler: error: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("run", "--threads", "0"), 2, "--threads 0 is not allowed, only a whole number, 1 to 1000"),
+        (("run", "--config", "nowhere.toml"), 2, "nowhere.toml: no such file"),
+        (("import", "nowhere.txt"), 3, "nowhere.txt: no such file"),
+        (("import", "empty.txt"), 3, "empty.txt: no seeds in it"),
+        (("import", "comments.txt"), 3, "comments.txt: no seeds in it"),
+        (("import", "bad.txt"), 3, "bad.txt: no usable seed in it, all 2 lines are invalid"),
+        (("import", "binary.txt"), 3, "binary.txt: a binary file"),
+        (("import", "broken.gz"), 3, "broken.gz: broken archive"),
+        (("import", "links.csv"), 3, "no column 'url'"),
+        (("import", "."), 3, ".: cannot be read: Is a directory"),
+        (("pages", "--seed", "http://a.example/"), 4, "there is no database"),
+        (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
+        (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
+        (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
+    ],
+)
+def test_errors_are_one_line_and_a_code(
+    arguments: tuple[str, ...], code: int, words: str, scrawler: Scrawler, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "comments.txt").write_text("# nothing\n\n")
+    (tmp_path / "bad.txt").write_text("not a url\nftp://a.example/\n")
+    (tmp_path / "binary.txt").write_bytes(b"\x7fELF\0\0")
+    (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b\x08oops")
+    (tmp_path / "links.csv").write_text("link\nhttp://a.example/\n")
+    done = scrawler(*arguments, code=code)
+    assert words in _said(done)
+    assert "secret" not in done.stderr
+
+
+def test_settings_from_the_environment_and_the_file_are_checked_by_every_command(
+    scrawler: Scrawler, tmp_path: Path
+) -> None:
+    assert "SCRAWLER_THREADS=many" in _said(scrawler("status", code=2, SCRAWLER_THREADS="many"))
+    (tmp_path / "scrawler.toml").write_text("treads = 5")
+    assert "unknown key 'treads'; did you mean threads?" in _said(scrawler("status", code=2))
+
+
+@pytest.mark.parametrize("arguments", [("fly",), ("run", "--fly"), ("pages",), ("seeds", "--state", "asleep")])
+def test_wrong_usage_is_code_2(arguments: tuple[str, ...], scrawler: Scrawler) -> None:
+    assert "Usage:" in scrawler(*arguments, code=2).stderr
+
+
+def test_an_unreadable_file(scrawler: Scrawler, tmp_path: Path) -> None:
+    file = tmp_path / "secret.txt"
+    file.write_text("http://a.example/\n")
+    file.chmod(0)
+    if os.access(file, os.R_OK):
+        file.unlink()
+        file.symlink_to("/proc/self/mem")  # root reads any file but this one
+    assert "cannot be read" in _said(scrawler("import", "secret.txt", code=3))
+
+
+def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    given = "http://a.example/\n" + "x" * 10_000_000 + "\nhttp://user:pass@b.example/\n"
+    done = scrawler("import", "-", "--rejects", "bad.tsv", given=given)
+    assert "line 2: line longer than" in done.stderr
+    assert "3 seeds read: 1 new, 0 duplicate, 2 invalid" in done.stderr
+    assert [line.split("\t")[0] for line in (tmp_path / "bad.tsv").read_text().splitlines()] == ["2", "3"]
+    assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
+
+
+def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:
+    assert "has no contact" in scrawler("run", "--no-export", "--user-agent", "Bot/1.0").stderr
+    assert "warning" not in scrawler(*CRAWL, "--no-export").stderr
+
+
+def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="".join(f"http://h{number}.example/\n" for number in range(5000)))
+    with subprocess.Popen(
+        [SCRAWLER, "seeds", "--json"],
+        cwd=tmp_path,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.readline().startswith("{")
+        running.stdout.close()
+        assert running.stderr.read() == ""
+
+
+def test_a_mistake_in_the_program_shows_its_traceback(tmp_path: Path) -> None:
+    program = (
+        "import sys; import scrawler.cli.status as s; s.print_pairs = None; sys.argv = ['scrawler', 'status']\n"
+        "from scrawler.cli import main; main()"
+    )
+    subprocess.run([SCRAWLER, "db", "init"], cwd=tmp_path, env=environment(), check=True, capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment(), capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert "TypeError" in done.stderr
+
+
+def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawler) -> None:
+    assert "130  stopped by the user" in scrawler("--help").stdout
+    text = scrawler("run", "--help").stdout
+    for words in (
+        "--threads N",
+        "--delay TIME",
+        "--max-bytes SIZE",
+        "--scope host|domain|prefix",
+        "[1 to 1000; default: 20]",
+    ):
+        assert words in text
+
+
+def test_the_schema_can_be_loaded_by_hand(scrawler: Scrawler, tmp_path: Path) -> None:
+    import sqlite3
+
+    connection = sqlite3.connect(tmp_path / "scrawler.db")
+    connection.executescript(scrawler("db", "schema").stdout)
+    connection.close()
+    assert "up to date" in scrawler("db", "upgrade").stdout
+    assert (
+        "holds the crawl 'mine' with scope domain"
+        in scrawler("db", "init", "--name", "mine", "--scope", "domain").stdout
+    )
+    assert "ENGINE=InnoDB" in scrawler("db", "schema", "--dialect", "mysql").stdout

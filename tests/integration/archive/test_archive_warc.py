@@ -1,0 +1,293 @@
+"""The WARC writer against warcio, with real files, threads and full disks."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+import re
+import resource
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrawler.archive.gzipping import Compress, isal_member, zlib_member
+from scrawler.archive.record import RecordRef, RevisitOf
+from scrawler.archive.warc import WarcWriter
+from scrawler.errors import ArchiveError
+
+PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
+Anything = Callable[..., Any]
+
+
+@pytest.fixture(params=[isal_member, zlib_member])
+def compress(request: pytest.FixtureRequest) -> Compress:
+    return request.param  # type: ignore[no-any-return]
+
+
+def test_records_read_back_as_written(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything, compress: Compress
+) -> None:
+    zipped = gzip.compress(PAGE)
+    written = [
+        exchange("/", PAGE),
+        exchange("/empty", b"", fields=b"Content-Length: 0\r\n"),
+        exchange("/chunked", PAGE, fields=b"Transfer-Encoding: chunked\r\n"),
+        exchange("/zipped", zipped, fields=b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
+        exchange("/cut", PAGE[:100], fields=b"Content-Length: 9000\r\n", truncated="disconnect"),
+        exchange("/white", PAGE, fields=b"A: b\r\n \r\nC: d\r\n"),
+        exchange("/binary", bytes(range(256)) * 9),
+        exchange("/again", PAGE, revisit_of=RevisitOf("http://127.1.0.1:8080/", 1_700_000_000_123)),
+    ]
+    writer = new_writer(compress=compress)
+    refs = [writer.write(item) for item in written]
+    writer.close()
+    (path,) = (tmp_path / "pages").iterdir()
+    assert re.fullmatch(r"m1-\d{17}-00000\.warc\.gz", path.name)
+    assert writer.closed_files() == [path.name]
+    warcio_check([path])
+    first, *records = read(path)
+    assert (first.kind, first.offset) == ("warcinfo", 0)
+    assert b"operator: tests" in first.payload
+    assert [record.kind for record in records] == ["request", "response"] * 7 + ["request", "revisit"]
+    for item, ref, asked, answer in zip(written, refs, records[::2], records[1::2], strict=True):
+        assert asked.url == answer.url == item.url
+        assert (ref.file, ref.offset, ref.length) == (path.name, answer.offset, answer.length)
+        assert (ref.digest, ref.revisit) == (item.payload_digest, answer.kind == "revisit")
+        assert answer.status == "200"
+        assert answer.payload == (b"" if ref.revisit else item.body)
+        assert answer.truncated == item.truncated
+    assert refs[-1].offset + refs[-1].length == path.stat().st_size
+
+
+def test_a_record_is_a_gzip_member_of_its_own(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
+    writer = new_writer()
+    ref = writer.write(exchange("/", PAGE))
+    with (tmp_path / "pages" / ref.file).open("rb") as file:
+        file.seek(ref.offset)
+        record = gzip.decompress(file.read(ref.length))
+    assert record.startswith(b"WARC/1.1\r\nWARC-Type: response\r\n")
+    assert record.endswith(PAGE + b"\r\n\r\n")
+    writer.close()
+
+
+def test_nothing_is_created_before_the_first_record(tmp_path: Path, new_writer: Anything) -> None:
+    writer = new_writer()
+    writer.flush()
+    writer.roll()
+    writer.close()
+    assert list(tmp_path.iterdir()) == []
+    assert writer.closed_files() == []
+
+
+def test_files_roll_below_their_limit(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything
+) -> None:
+    limit = 20_000
+    rng = random.Random(1)
+    big = rng.randbytes(3 * limit)
+    writer = new_writer(max_file_bytes=limit)
+    bodies = [big if n == 7 else rng.randbytes(3_000) for n in range(30)]
+    refs = [writer.write(exchange(f"/{n}", body)) for n, body in enumerate(bodies)]
+    open_now = refs[-1].file
+    assert open_now not in writer.closed_files()
+    writer.close()
+    writer.close()
+    names = sorted(path.name for path in (tmp_path / "pages").iterdir())
+    assert len(names) > 5
+    assert writer.closed_files() == names == list(dict.fromkeys(ref.file for ref in refs))
+    paths = [tmp_path / "pages" / name for name in names]
+    warcio_check(paths)
+    answers = [record for path in paths for record in read(path) if record.kind == "response"]
+    assert [record.payload for record in answers] == bodies
+    sizes = {name: (tmp_path / "pages" / name).stat().st_size for name in names}
+    assert [name for name, size in sizes.items() if size > limit] == [refs[7].file]
+    assert [ref.file for ref in refs].count(refs[7].file) == 1
+    assert all(read(path)[0].kind == "warcinfo" for path in paths)
+
+
+def test_after_roll_a_new_file_begins(new_writer: Anything, exchange: Anything) -> None:
+    writer = new_writer()
+    first = writer.write(exchange("/1", PAGE))
+    writer.roll()
+    assert writer.closed_files() == [first.file]
+    second = writer.write(exchange("/2", PAGE))
+    assert second.file > first.file
+    writer.close()
+    with pytest.raises(ValueError, match="closed"):
+        writer.write(exchange("/3", PAGE))
+
+
+def test_many_threads_share_a_writer(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything
+) -> None:
+    writer: WarcWriter = new_writer(max_file_bytes=200_000, fsync=True)
+    threads, each = 8, 60
+    refs: list[dict[str, Any]] = [{} for _ in range(threads)]
+    start = threading.Barrier(threads)
+
+    def work(number: int) -> None:
+        rng = random.Random(number)
+        start.wait()
+        for page in range(each):
+            item = exchange(f"/{number}/{page}", rng.randbytes(rng.randrange(5_000)))
+            refs[number][item.url] = (item.body, writer.write(item))
+            if page % 20 == 0:
+                writer.flush()
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    writer.close()
+    paths = sorted((tmp_path / "pages").iterdir())
+    assert len(paths) > 3
+    warcio_check(paths)
+    found = {
+        (record.url, record.payload, path.name, record.offset, record.length)
+        for path in paths
+        for record in read(path)
+        if record.kind == "response"
+    }
+    assert found == {
+        (url, body, ref.file, ref.offset, ref.length) for mine in refs for url, (body, ref) in mine.items()
+    }
+    assert len(found) == threads * each
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(
+    tmp_path: Path, new_writer: Anything, exchange: Anything
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    writer = new_writer(tmp_path / "taken" / "pages")
+    with pytest.raises(ArchiveError, match=r"^cannot write .*/taken/pages/m1-.*: Not a directory$"):
+        writer.write(exchange("/", PAGE))
+    (tmp_path / "taken").unlink()
+    assert writer.write(exchange("/", PAGE)).file
+    writer.close()
+
+
+@pytest.mark.parametrize("prefix", ["", "../up", "a/b", "-x", "a b"])
+def test_a_prefix_must_be_part_of_a_file_name(prefix: str, new_writer: Anything) -> None:
+    with pytest.raises(ValueError, match="prefix"):
+        new_writer(prefix=prefix)
+
+
+@pytest.fixture
+def size_limit() -> Iterator[Callable[[int], None]]:
+    """Let files of this process grow to so many bytes only; 0 takes the limit away again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size or soft, hard))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_record_written_in_part_is_taken_back(
+    tmp_path: Path,
+    new_writer: Anything,
+    exchange: Anything,
+    read: Anything,
+    warcio_check: Anything,
+    size_limit: Callable[[int], None],
+) -> None:
+    noise = random.Random(2).randbytes(50_000)
+    writer = new_writer()
+    first = writer.write(exchange("/1", noise))
+    path = tmp_path / "pages" / first.file
+    end = path.stat().st_size
+    size_limit(end + 20_000)
+    for _ in range(2):
+        with pytest.raises(ArchiveError, match=r"^cannot write .*: File too large$"):
+            writer.write(exchange("/2", noise))
+        assert path.stat().st_size == end
+    small = writer.write(exchange("/small", PAGE))
+    assert small.offset > end
+    size_limit(0)
+    writer.write(exchange("/3", noise))
+    writer.close()
+    warcio_check([path])
+    answers = [record.url.rpartition("/")[2] for record in read(path) if record.kind == "response"]
+    assert answers == ["1", "small", "3"]
+
+
+def test_a_first_record_that_fails_leaves_no_file(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, size_limit: Callable[[int], None], warcio_check: Anything
+) -> None:
+    noise = random.Random(3).randbytes(50_000)
+    writer = new_writer()
+    size_limit(20_000)
+    with pytest.raises(ArchiveError):
+        writer.write(exchange("/1", noise))
+    assert list((tmp_path / "pages").iterdir()) == []
+    size_limit(0)
+    ref = writer.write(exchange("/1", noise))
+    writer.close()
+    assert writer.closed_files() == [ref.file]
+    warcio_check([tmp_path / "pages" / ref.file])
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 256 KB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", folder], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"a full disk needs the right to mount: {done.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_full_disk_loses_only_what_did_not_fit(
+    small_disk: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything
+) -> None:
+    rng = random.Random(4)
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 100_000)
+    writer = new_writer(small_disk / "pages")
+    written: list[RecordRef] = []
+
+    def fill() -> None:
+        for number in range(20):
+            written.append(writer.write(exchange(f"/{number}", rng.randbytes(30_000))))
+
+    with pytest.raises(ArchiveError, match=r"^cannot write .*: No space left on device$"):
+        fill()
+    assert 2 <= len(written) < 6
+    path = small_disk / "pages" / written[0].file
+    assert path.stat().st_size == written[-1].offset + written[-1].length
+    ballast.unlink()
+    written.append(writer.write(exchange("/after", rng.randbytes(30_000))))
+    writer.close()
+    warcio_check([path])
+    answers = [record for record in read(path) if record.kind == "response"]
+    assert [(record.offset, record.length) for record in answers] == [(ref.offset, ref.length) for ref in written]
+    assert answers[-1].url.endswith("/after")
+
+
+def test_a_read_only_folder_is_one_clear_line(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    if os.geteuid():
+        folder.chmod(0o500)
+        with pytest.raises(ArchiveError, match=r"^cannot write .*: Permission denied$"):
+            new_writer().write(exchange("/", PAGE))
+        return
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "ro", "tmpfs", folder], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        pytest.skip(f"for root a read-only folder needs the right to mount: {done.stderr.strip()}")
+    try:
+        with pytest.raises(ArchiveError, match=r"^cannot write .*: Read-only file system$"):
+            new_writer().write(exchange("/", PAGE))
+    finally:
+        subprocess.run(["umount", folder], check=True)

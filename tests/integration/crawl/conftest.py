@@ -1,0 +1,107 @@
+"""A crawl in a folder of its own: seeds in, run, look at the rows."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from scrawler.app import run_crawl
+from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.model import PageRow, Result, Scope, Seed
+from scrawler.settings import Settings
+from scrawler.store.candidates import Candidates
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import open_database
+from scrawler.store.pages import Pages
+from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.urls.scope import site_key
+
+
+class Crawl:
+    """One crawl's folder and database; each `run` is a machine of its own."""
+
+    def __init__(self, folder: Path, database_url: str) -> None:
+        self.folder, self.url = folder, database_url
+
+    def settings(self, **changes: object) -> Settings:
+        values: dict[str, object] = {
+            "db": self.url,
+            "pages_dir": self.folder / "pages",
+            "output_dir": self.folder / "output_urls",
+            "delay": 0,
+            "retry_pause": 0.05,
+            "allow_private": True,
+            "threads": 4,
+            "user_agent": "TestCrawler/1.0 (+http://127.0.0.1/)",
+        }
+        return Settings.model_validate(values | changes)
+
+    def add(self, urls: Iterable[str], scope: Scope = Scope.HOST) -> None:
+        database = open_database(self.url)
+        Crawls(database).open("crawl", scope)
+        Seeds(database).add([NewSeed(url, site_key(url, scope), 0) for url in urls])
+        database.close()
+
+    def run(
+        self,
+        on_progress: Callable[[Progress], None] = lambda progress: None,
+        stop: threading.Event | None = None,
+        **changes: object,
+    ) -> RunSummary:
+        return run_crawl(self.settings(**changes), on_progress, stop or threading.Event())
+
+    def pages(self) -> list[PageRow]:
+        database = open_database(self.url)
+        rows = list(Pages(database).all())
+        database.close()
+        return rows
+
+    def fetched(self) -> set[str]:
+        return {row.url for row in self.pages() if row.result == Result.FETCHED}
+
+    def seeds(self) -> list[Seed]:
+        database = open_database(self.url)
+        rows = [view.seed for view in Seeds(database).list()]
+        database.close()
+        return rows
+
+    def seed(self, url: str) -> Seed:
+        return next(seed for seed in self.seeds() if seed.url == url)
+
+    def candidates(self) -> set[str]:
+        database = open_database(self.url)
+        urls = {view.url for view in Candidates(database).merged()}
+        database.close()
+        return urls
+
+    def check(self) -> None:
+        """What must hold after any run: one row a URL, counters equal to rows."""
+        rows = self.pages()
+        twice = [url for url, times in Counter(row.url for row in rows).items() if times > 1]
+        assert not twice, f"more than one row: {twice[:5]}"
+        for seed in self.seeds():
+            mine = [row for row in rows if row.seed_id == seed.id]
+            counts = seed.counts
+            by_result = Counter(row.result for row in mine)
+            assert counts.pages == by_result[Result.FETCHED]
+            assert counts.redirects == by_result[Result.REDIRECT]
+            assert counts.http_errors == by_result[Result.HTTP_ERROR]
+            denied = by_result[Result.ROBOTS_DENIED] + by_result[Result.ROBOTS_UNAVAILABLE]
+            assert counts.denied == denied
+            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied
+            assert counts.failures == rest
+            assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
+
+
+@pytest.fixture
+def crawl(tmp_path: Path, sqlite_url: str) -> Crawl:
+    return Crawl(tmp_path, sqlite_url)
+
+
+@pytest.fixture
+def crawl_on_both(tmp_path: Path, database_url: str) -> Crawl:
+    return Crawl(tmp_path, database_url)

@@ -1,0 +1,160 @@
+"""Both downloaders: every fault of the web is a value with a reason."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+
+from scrawler.fetch.downloader import Request
+from scrawler.model import Result
+from tests.integration.fetch.conftest import drive
+from tests.integration.fetch.servers import Visit, always, answer, once
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def check(response, result: Result) -> None:
+    assert response.result is result, response.detail
+    assert response.detail
+    assert "\n" not in response.detail
+
+
+def test_never_answers(serve, fetch):
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.hang()
+
+    server = serve(script)
+    began = time.monotonic()
+    response = fetch(server.url(), timeout=0.5)
+    check(response, Result.TIMEOUT)
+    assert 0.4 < time.monotonic() - began < 2
+    assert response.request_head == server.heads[0]
+    assert 400 <= response.elapsed_ms < 2000
+
+
+def test_connection_refused(fetch):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    response = fetch(f"http://127.0.0.1:{port}/")
+    check(response, Result.CONNECT_FAILED)
+    assert (response.status, response.head, response.request_head) == (0, b"", b"")
+
+
+def test_accepts_and_says_nothing_of_tls(serve, fetch):
+    server = serve(lambda visit: visit.hang())
+    check(fetch(f"https://127.0.0.1:{server.port}/", connect_timeout=0.5), Result.TIMEOUT)
+
+
+def test_tls_asked_of_a_plain_server(serve, fetch):
+    server = serve(lambda visit: visit.send(b"HTTP/1.1 400 no\r\n\r\n"))
+    check(fetch(f"https://127.0.0.1:{server.port}/"), Result.TLS_FAILED)
+
+
+@pytest.mark.parametrize(
+    ("data", "body"),
+    [
+        (b"", b""),
+        (b"HTTP/1.1 200 OK\r\nContent-Le", b""),
+        (answer(b"x" * 100)[:-60], b"x" * 40),
+        (CHUNKED + b"5\r\nhello\r\n5\r\nwo", None),
+        (CHUNKED + b"5\r\nhello\r\n", b"hello"),
+    ],
+    ids=["nothing", "in-head", "content-length-too-long", "in-chunk", "before-last-chunk"],
+)
+def test_cut(serve, fetch, data, body):
+    response = fetch(serve(once(data)).url())
+    check(response, Result.CUT)
+    if body is not None:
+        assert response.body == body
+
+
+def test_reset_in_the_body(serve, fetch):
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.send(answer(b"x" * 1000)[:-500])
+        visit.reset()
+
+    check(fetch(serve(script).url()), Result.CUT)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"SSH-2.0-OpenSSH_9.2\r\n",
+        b"<html><p>an answer as of HTTP/0.9",
+        b"\x00\x01\x02\xff" * 100,
+        b"HTTP/1.1 abc OK\r\n\r\n",
+    ],
+    ids=["ssh", "http-0.9", "binary", "status"],
+)
+def test_not_http(serve, fetch, data):
+    response = fetch(serve(once(data)).url())
+    check(response, Result.BAD_ANSWER)
+    assert response.status == 0
+
+
+@pytest.mark.parametrize("interim", [False, True], ids=["headers", "interim-heads"])
+def test_head_without_end(serve, fetch, interim):
+    piece = b"HTTP/1.1 103 Early\r\nLink: <a>\r\n\r\n" * 100 if interim else b"X-Filler: " + b"x" * 4000 + b"\r\n"
+
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.send(b"" if interim else b"HTTP/1.1 200 OK\r\n")
+        while not visit.stopping.is_set():
+            visit.send(piece)
+
+    began = time.monotonic()
+    check(fetch(serve(script).url()), Result.BAD_ANSWER)
+    assert time.monotonic() - began < 3
+
+
+def test_head_byte_by_byte_ends_with_the_timeout(serve, fetch):
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.send(b"HTTP/1.1 200 OK\r\n")
+        while not visit.stopping.wait(0.05):
+            visit.send(b"X")
+
+    began = time.monotonic()
+    check(fetch(serve(script).url(), timeout=0.6), Result.TIMEOUT)
+    assert time.monotonic() - began < 2
+
+
+def test_body_byte_by_byte_ends_with_the_timeout(serve, fetch):
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+        while not visit.stopping.wait(0.05):
+            visit.send(b"x")
+
+    began = time.monotonic()
+    response = fetch(serve(script).url(), timeout=0.6)
+    check(response, Result.TIMEOUT)
+    assert response.status == 200
+    assert time.monotonic() - began < 2
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_endless_body(serve, fetch, chunked):
+    piece = b"1000\r\n" + b"x" * 4096 + b"\r\n" if chunked else b"x" * 4096
+
+    def script(visit: Visit) -> None:
+        visit.request()
+        visit.send(CHUNKED if chunked else b"HTTP/1.1 200 OK\r\n\r\n")
+        while not visit.stopping.is_set():
+            visit.send(piece)
+
+    response = fetch(serve(script).url(), max_body=100_000)
+    check(response, Result.TOO_LARGE)
+    assert response.body == b"x" * 100_000
+
+
+def test_one_bad_server_does_not_spoil_the_next_request(serve, make):
+
+    bad, good = serve(once(b"garbage\r\n")), serve(always(answer()))
+    downloader = make()
+    for server, result in ((bad, Result.BAD_ANSWER), (good, Result.FETCHED), (bad, Result.BAD_ANSWER)):
+        assert drive(downloader, Request(server.url(), "127.0.0.1"))[0].result is result

@@ -1,0 +1,229 @@
+"""Seed files of all kinds into real databases, and out again."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from scrawler.errors import InputError, ScrawlerError
+from scrawler.model import Scope
+from scrawler.seeds.files import format_of, open_input, open_output
+from scrawler.seeds.formats import Entry, read_entries
+from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
+from scrawler.seeds.rejects import TOLD, open_rejects
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import Database, open_database
+from scrawler.store.seeds import Added, Seeds
+
+Import = Callable[[Path], tuple[ImportCounts, list[Entry]]]
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    database = open_database(database_url)
+    Crawls(database).open("test", Scope.HOST)
+    yield database
+    database.close()
+
+
+@pytest.fixture
+def run_import(database: Database) -> Import:
+    def run(file: Path) -> tuple[ImportCounts, list[Entry]]:
+        invalid: list[Entry] = []
+        seen: list[ImportCounts] = []
+        with open_input(str(file), Path("input_urls")) as stream:
+            counts = import_seeds(
+                read_entries(stream, format_of(file.name)),
+                Seeds(database).add,
+                scope=Scope.HOST,
+                max_url_length=2048,
+                on_invalid=invalid.append,
+                on_batch=seen.append,
+            )
+        assert seen[-1] == counts
+        return counts, invalid
+
+    return run
+
+
+def urls(database: Database) -> list[str]:
+    return [view.seed.url for view in Seeds(database).list()]
+
+
+_TEXT = "http://a.example/\n# c\nb.example/x#top\nhttp://A.example:80\nnot a url\n"
+_CSV = "n,url\n1,http://a.example/\n2,b.example/x#top\n3,http://A.example:80\n4,not a url\n"
+_JSONL = '{"url":"http://a.example/"}\n{"url":"b.example/x#top"}\n{"url":"http://A.example:80"}\n{"url":"not a url"}\n'
+
+
+@pytest.mark.parametrize("pack", ["", ".gz", ".zst"])
+@pytest.mark.parametrize(("suffix", "text"), [(".txt", _TEXT), (".csv", _CSV), (".jsonl", _JSONL)])
+def test_all_formats_give_the_same_seeds(
+    suffix: str, text: str, pack: str, tmp_path: Path, database: Database, run_import: Import
+) -> None:
+    packers: dict[str, Callable[[bytes], bytes]] = {
+        "": bytes,
+        ".gz": gzip.compress,
+        ".zst": zstandard.ZstdCompressor().compress,
+    }
+    file = tmp_path / f"seeds{suffix}{pack}"
+    file.write_bytes(packers[pack](text.encode()))
+    counts, invalid = run_import(file)
+    assert counts == ImportCounts(new=2, duplicate=1, invalid=1)
+    assert [(entry.line, entry.text) for entry in invalid] == [(4 + (suffix != ".jsonl"), "not a url")]
+    assert urls(database) == ["http://a.example/", "http://b.example/x"]
+    assert run_import(file)[0] == ImportCounts(new=0, duplicate=3, invalid=1)
+    assert urls(database) == ["http://a.example/", "http://b.example/x"]
+
+
+def test_packed_files_are_known_by_their_content_and_may_have_several_parts(tmp_path: Path, run_import: Import) -> None:
+    file = tmp_path / "seeds.txt"
+    file.write_bytes(gzip.compress(b"a.example\n") + gzip.compress(b"b.example\n"))
+    assert run_import(file)[0] == ImportCounts(new=2)
+    pack = zstandard.ZstdCompressor().compress
+    file.write_bytes(pack(b"c.example\n") + pack(b"d.example\n"))
+    assert run_import(file)[0] == ImportCounts(new=2)
+
+
+def test_many_batches_are_counted_and_a_break_keeps_what_came_before(
+    tmp_path: Path, database: Database, run_import: Import
+) -> None:
+    lines = "".join(f"http://h{number}.example/\n" for number in range(2 * BATCH + 7))
+    whole = tmp_path / "whole.txt"
+    whole.write_text(lines)
+    torn = tmp_path / "torn.txt.gz"
+    torn.write_bytes(gzip.compress(lines.encode())[:-500])
+    with pytest.raises(InputError, match="broken archive"):
+        run_import(torn)
+    kept = len(urls(database))
+    assert kept in (BATCH, 2 * BATCH)
+    assert run_import(whole)[0] == ImportCounts(new=2 * BATCH + 7 - kept, duplicate=kept)
+
+
+@pytest.mark.parametrize("name", ["seeds.gz", "seeds.zst"])
+def test_what_is_named_packed_but_is_not(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("http://a.example/\n")
+    with pytest.raises(InputError, match="broken archive"), open_input(str(tmp_path / name), tmp_path) as stream:
+        stream.read()
+
+
+def test_a_broken_zstd_file(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.zst"
+    packed = zstandard.ZstdCompressor(write_checksum=True).compress(os.urandom(30_000).hex().encode())
+    file.write_bytes(packed[:-4] + b"oops")
+    with pytest.raises(InputError, match="broken archive"), open_input(str(file), tmp_path) as stream:
+        stream.read()
+
+
+@pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "http://a.example/\n".encode("utf-16")])
+def test_binary_files_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_bytes(content)
+    with pytest.raises(InputError, match="binary"), open_input(str(tmp_path / "seeds.txt"), tmp_path):
+        pass
+
+
+def test_a_nul_deep_in_a_file_is_one_bad_line(tmp_path: Path, run_import: Import) -> None:
+    file = tmp_path / "seeds.txt"
+    file.write_bytes(b"# comment\n" * 1000 + b"http://a.example/\0\nhttp://b.example/\n")
+    counts, invalid = run_import(file)
+    assert counts == ImportCounts(new=1, invalid=1)
+    assert invalid[0].line == 1001
+
+
+def test_files_are_found_here_then_in_the_folder_then_on_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "input_urls"
+
+    def content() -> bytes:
+        with open_input("sample.txt", Path("input_urls")) as stream:
+            return stream.read()
+
+    assert b"example.com" in content()
+    folder.mkdir()
+    (folder / "sample.txt").write_text("in the folder")
+    assert content() == b"in the folder"
+    (tmp_path / "sample.txt").write_text("here")
+    assert content() == b"here"
+
+
+@pytest.mark.parametrize("name", ["nowhere.txt", "nowhere/seeds.txt", "."])
+def test_what_is_not_there_or_no_file(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=r"no such file|cannot be read"), open_input(name, Path("input_urls")):
+        pass
+
+
+def test_rejects_tell_twenty_and_write_all(tmp_path: Path) -> None:
+    told: list[str] = []
+    file = tmp_path / "rejects.tsv"
+    with open_rejects(file, told.append) as report:
+        for number in range(TOLD + 5):
+            report(Entry(number, "a\tb\x1b[31m" + "x" * 200, "bad"))
+    assert len(told) == TOLD + 1
+    assert str(file) in told[-1]
+    assert all(line.isprintable() for line in told)
+    lines = file.read_text().splitlines()
+    assert len(lines) == TOLD + 5
+    assert lines[3].split("\t") == ["3", "bad", r"a\tb\x1b[31m" + "x" * 200]
+
+
+def test_rejects_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(ScrawlerError, match="cannot be written"), open_rejects(tmp_path / "no" / "x", print):
+        pass
+
+
+def test_memory_is_flat() -> None:
+    """The importer holds one batch, whatever the number of seeds."""
+
+    def peak(entries: int) -> int:
+        tracemalloc.start()
+        import_seeds(
+            (Entry(number, f"http://h{number}.example/") for number in range(entries)),
+            lambda batch: Added(len(batch), 0),
+            scope=Scope.HOST,
+            max_url_length=2048,
+            on_invalid=print,
+            on_batch=lambda counts: None,
+        )
+        used = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return used
+
+    peak(10)  # what is loaded on first use does not count
+    assert peak(4 * BATCH) < 1.2 * peak(BATCH + 1)
+
+
+class TestOutput:
+    def test_a_file_appears_only_when_complete(self, tmp_path: Path) -> None:
+        file = tmp_path / "made" / "out.txt"
+        with open_output(str(file)) as out:
+            out.write("x\n")
+            assert not file.exists()
+        assert file.read_text() == "x\n"
+        assert list(file.parent.iterdir()) == [file]
+
+    def test_after_an_error_the_old_file_stays_and_nothing_else(self, tmp_path: Path) -> None:
+        file = tmp_path / "out.txt.gz"
+        file.write_text("old")
+        with pytest.raises(RuntimeError, match="mine"), open_output(str(file)) as out:
+            out.write("new")
+            raise RuntimeError("mine")
+        assert file.read_text() == "old"
+        assert list(tmp_path.iterdir()) == [file]
+
+    @pytest.mark.parametrize("name", ["out.txt", "out.csv.gz", "out.jsonl.zst"])
+    def test_what_is_written_is_read(self, name: str, tmp_path: Path) -> None:
+        with open_output(str(tmp_path / name)) as out:
+            out.write("grüße\n")
+        with open_input(str(tmp_path / name), tmp_path) as stream:
+            assert stream.read().decode() == "grüße\n"
+
+    def test_what_cannot_be_written(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        with pytest.raises(ScrawlerError, match="cannot be written"), open_output(str(tmp_path / "file" / "x")):
+            pass

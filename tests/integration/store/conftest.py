@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from scrawler.store.engine import Database, open_database
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """A crawl's database with its schema, once SQLite and once MariaDB."""
+    database = open_database(database_url)
+    yield database
+    database.close()

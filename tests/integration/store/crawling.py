@@ -1,0 +1,90 @@
+"""What the store's tests need of a crawl: seeds added, a machine that claims, deltas to commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scrawler.model import CandidateRow, ClaimedSite, PageRow, Result, SeedCounts, SeedDelta, SiteDelta, url_hash
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
+from scrawler.store.seeds import Added, NewSeed, Seeds
+
+
+def add(database: Database, *urls: str, hops: int = 0) -> Added:
+    """Add seeds whose site key is their host."""
+    return Seeds(database).add([NewSeed(url, url.split("/")[2], hops) for url in urls])
+
+
+@dataclass
+class Worker:
+    """A machine with its claims and checkpoints."""
+
+    database: Database
+    id: int
+
+    @classmethod
+    def of(cls, database: Database, name: str = "one", pid: int = 1) -> Worker:
+        return cls(database, Machines(database).register(name, f"host-of-{name}", pid))
+
+    def claim(self, sites: int = 10, seeds_per_site: int = 10) -> list[ClaimedSite]:
+        return Claims(self.database, self.id).claim(sites, seeds_per_site)
+
+    def claim_one(self) -> ClaimedSite:
+        (claimed,) = self.claim(1)
+        return claimed
+
+    def release(self, *claimed: ClaimedSite) -> None:
+        Claims(self.database, self.id).release({one.id: one.token for one in claimed})
+
+    def commit(self, *deltas: SiteDelta) -> frozenset[int]:
+        return Checkpoints(self.database, self.id).commit(deltas)
+
+
+def page(seed_id: int, url: str, **changes: Any) -> PageRow:
+    row = PageRow(
+        seed_id=seed_id,
+        url_hash=url_hash(url),
+        url=url,
+        depth=1,
+        lane_seed=seed_id,
+        position=0,
+        result=Result.FETCHED.value,
+        status=200,
+        content_type="text/html",
+        length=1000,
+        digest=b"\x00\xff" * 10,
+        attempts=1,
+        fetched_at=1_790_000_000_000,
+        elapsed_ms=30,
+        warc_file="crawl-1.warc.gz",
+        warc_offset=position * 500 if (position := int(changes.get("position", 0))) else 0,
+        warc_length=400,
+        revisit=0,
+        detail="",
+    )
+    return row._replace(**changes)
+
+
+def candidate(seed_id: int, url: str, count: int = 1, depth: int = 1) -> CandidateRow:
+    return CandidateRow(seed_id, url_hash(url), url, depth, count)
+
+
+def seed_delta(seed_id: int, **changes: Any) -> SeedDelta:
+    given: dict[str, Any] = {
+        "pages": (),
+        "lanes": (),
+        "chunks": (),
+        "candidates": (),
+        "counts": SeedCounts(),
+        "verdicts": {},
+        "elapsed_ms": 0,
+    }
+    return SeedDelta(seed_id, **(given | changes))
+
+
+def site_delta(claimed: ClaimedSite, *seeds: SeedDelta, **changes: Any) -> SiteDelta:
+    given: dict[str, Any] = {"next_due_at": 0}
+    return SiteDelta(claimed.id, claimed.token, seeds, **(given | changes))

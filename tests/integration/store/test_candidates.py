@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+from scrawler.model import url_hash
+from scrawler.store.candidates import Candidates
+from scrawler.store.engine import Database
+from tests.integration.store.crawling import Worker, add, candidate, seed_delta, site_delta
+
+
+def _found(database: Database) -> tuple[int, int]:
+    """Two seeds, of 0 and 2 hops, found common.org; one found a.org, which is a seed, and 2,500 others."""
+    add(database, "http://a.org/")
+    add(database, "http://b.org/", hops=2)
+    worker = Worker.of(database)
+    a, b = worker.claim()
+    one, two = a.seeds[0].id, b.seeds[0].id
+    known = (candidate(two, "http://common.org/", 4), candidate(two, "http://a.org/"))
+    others = tuple(candidate(two, f"http://x{number}.org/") for number in range(2_500))
+    worker.commit(
+        site_delta(a, seed_delta(one, candidates=(candidate(one, "http://common.org/", 3),))),
+        site_delta(b, seed_delta(two, candidates=known + others)),
+    )
+    return one, two
+
+
+def test_candidates_are_merged_over_seeds_without_those_that_are_seeds(database: Database) -> None:
+    one, _ = _found(database)
+    merged = {view.url: view for view in Candidates(database).merged()}
+    assert len(merged) == 2_501
+    assert "http://a.org/" not in merged
+    common = merged["http://common.org/"]
+    assert (common.count, common.seeds, common.first_seed_id, common.hops) == (7, 2, one, 1)
+    assert merged["http://x7.org/"].hops == 3
+    assert [view.url for view in Candidates(database).merged(min_count=2)] == ["http://common.org/"]
+    assert len(list(Candidates(database).merged(like="http://x1__.org/"))) == 100
+
+
+def test_promotion_is_paged_by_hash_and_done_once(database: Database) -> None:
+    _found(database)
+    candidates = Candidates(database)
+    assert [view.url for view in candidates.unpromoted(1, b"", 10)] == ["http://common.org/"]
+    seen: list[str] = []
+    after = b""
+    while views := candidates.unpromoted(3, after, 700):
+        seen += [view.url for view in views]
+        after = views[-1].url_hash
+    assert len(seen) == len(set(seen)) == 2_501
+    candidates.mark_promoted(url_hash(url) for url in seen[:1_200])
+    assert [view.url for view in candidates.merged()] == seen[1_200:]
+    assert candidates.unpromoted(0, b"", 10) == []
+
+
+def test_a_candidate_that_became_a_seed_is_none_any_more(database: Database) -> None:
+    _found(database)
+    add(database, "http://common.org/", hops=1)
+    assert Candidates(database).unpromoted(1, b"", 10) == []

@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import Connection
+
+from scrawler.errors import StoreBusyError, StoreError
+from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, SeedCounts, SeedState
+from scrawler.store.candidates import Candidates
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
+from scrawler.store.frontier import Frontier
+from scrawler.store.machines import Machines
+from scrawler.store.pages import Pages
+from scrawler.store.seeds import Seeds
+from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
+
+
+def _count(database: Database, table: str) -> int:
+    with database.read() as connection:
+        return int(connection.exec_driver_sql(f"SELECT COUNT(*) FROM {table}").scalar_one())
+
+
+def test_all_of_a_delta_is_written_as_it_was(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0]
+    pages = (
+        page(seed.id, "http://a.org/"),
+        page(seed.id, "http://a.org/🕷?'%s\\", position=1, digest=b"", result="http-error", detail="a\x00b\n'\"\\"),
+        page(seed.id, "http://a.org/r", position=2, result="redirect", length=0, warc_file=""),
+    )
+    lanes = (LaneState(seed.id, 1, seed.id, 0, 2), LaneState(seed.id, 0, seed.id, 1, 7, (3, 5)))
+    chunks = (ChunkRow(seed.id, 0, 0, 0, 4, bytes(range(256)) * 40),)
+    delta = seed_delta(seed.id, pages=pages, lanes=lanes, chunks=chunks, counts=SeedCounts(pages=1, bytes=2))
+    assert worker.commit(site_delta(site, delta, next_due_at=99, address="192.0.2.7")) == frozenset()
+    assert tuple(Pages(database).of_seed(seed.id)) == pages
+    assert Frontier(database).lanes(site.id) == sorted(lanes)
+    assert Frontier(database).tail(seed.id, 0) == chunks[0]
+    view = Seeds(database).get("http://a.org/")
+    assert view is not None
+    assert (view.seed.counts.pages, view.seed.counts.bytes, view.seed.state) == (1, 2, SeedState.ACTIVE)
+    (machine,) = Machines(database).summary().machines
+    assert (machine.pages, machine.bytes, machine.errors) == (1, 2000, 1)
+    with database.read() as connection:
+        row = connection.exec_driver_sql("SELECT next_due_at, address, state FROM site").one()
+    assert tuple(row) == (99, "192.0.2.7", "active")
+
+
+def test_text_that_no_column_holds_does_not_stop_a_checkpoint(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0].id
+    odd = page(seed, "http://a.org/\ud800", content_type="x" * 20_000, detail="\udfff" * 9_000)
+    worker.commit(site_delta(site, seed_delta(seed, pages=(odd, page(seed, "http://a.org/fine", position=1)))))
+    first, second = Pages(database).of_seed(seed)
+    assert (first.url, len(first.content_type)) == ("http://a.org/\\ud800", 16_000)
+    assert second.url == "http://a.org/fine"
+
+
+def test_a_lane_and_a_tail_chunk_are_written_again(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0].id
+    for length in (2, 5):
+        lane, chunk = LaneState(seed, 0, seed, length - 1, length), ChunkRow(seed, 0, 0, 0, length, b"x" * length)
+        worker.commit(site_delta(site, seed_delta(seed, lanes=(lane,), chunks=(chunk,))))
+    assert Frontier(database).lanes(site.id) == [lane]
+    assert Frontier(database).tail(seed, 0) == chunk
+    assert _count(database, "chunk") == 1
+
+
+def test_candidates_add_up(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0].id
+    for count, depth in ((2, 3), (5, 1)):
+        found = tuple(candidate(seed, f"http://x{n}.org/", count, depth) for n in range(3))
+        worker.commit(site_delta(site, seed_delta(seed, candidates=found)))
+    assert [one.count for one in Candidates(database).merged()] == [7, 7, 7]
+    with database.read() as connection:
+        assert set(connection.exec_driver_sql("SELECT depth FROM candidate").scalars()) == {3}
+
+
+def test_a_delta_with_a_stale_token_is_dropped_alone(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/", "http://c.org/")
+    old, new = Worker.of(database, "one"), Worker.of(database, "two")
+    sites = old.claim()
+    old.release(sites[1])
+    taken = new.claim_one()
+    deltas = [
+        site_delta(one, seed_delta(one.seeds[0].id, pages=(page(one.seeds[0].id, one.seeds[0].url),))) for one in sites
+    ]
+    assert old.commit(*deltas) == {taken.id}
+    assert {row.url for row in Pages(database).all()} == {"http://a.org/", "http://c.org/"}
+    assert new.commit(site_delta(taken, seed_delta(taken.seeds[0].id))) == frozenset()
+
+
+def test_a_done_seed_and_a_released_site_end(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    done = seed_delta(site.seeds[0].id, state=SeedState.DONE, end_reason=EndReason.MAX_TIME, end_detail="60 s")
+    worker.commit(site_delta(site, done, released=True))
+    assert Seeds(database).counts() == {SeedState.DONE: {EndReason.MAX_TIME: 1}}
+    left = Claims(database, worker.id).work_left()
+    assert (left.ready, left.active, left.done) == (0, 0, 1)
+    assert worker.claim() == []
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new site", "done site"])
+def test_a_seed_moves_to_the_site_of_its_home(database: Database, known: bool) -> None:
+    add(database, "http://example.org/")
+    worker = Worker.of(database)
+    if known:
+        add(database, "http://www.example.org/x")
+        first, other = worker.claim(2)
+        done = seed_delta(other.seeds[0].id, state=SeedState.DONE, end_reason=EndReason.COMPLETED)
+        worker.commit(site_delta(other, done, released=True))
+    else:
+        first = worker.claim_one()
+    move = Rehoming("http://www.example.org/", "www.example.org", 1)
+    moved = seed_delta(first.seeds[0].id, state=SeedState.READY, rehoming=move)
+    assert worker.commit(site_delta(first, moved, released=True)) == frozenset()
+    again = worker.claim_one()
+    (seed,) = again.seeds
+    assert (again.key, seed.site_id != first.id) == ("www.example.org", True)
+    assert (seed.url, seed.home_url, seed.rehomed) == ("http://example.org/", "http://www.example.org/", 1)
+    assert worker.claim() == []
+
+
+def test_a_commit_whose_acknowledgement_was_lost_is_not_written_twice(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    checkpoints = Checkpoints(database, worker.id)
+    begin, lost = database.begin, [True]
+
+    class Unacknowledged:
+        def __enter__(self) -> Connection:
+            self.transaction = begin()
+            return self.transaction.__enter__()
+
+        def __exit__(self, *error: object) -> None:
+            self.transaction.__exit__(*error)
+            if error[0] is None and lost.pop():
+                raise StoreBusyError("connection lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "begin", lambda: Unacknowledged() if lost else begin())
+        delta = seed_delta(site.seeds[0].id, pages=(page(site.seeds[0].id, "http://a.org/"),))
+        assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
+    assert lost == []
+    assert _count(database, "page") == 1
+    assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
+    assert _count(database, "page") == 2
+
+
+def test_a_machine_that_is_not_there_is_told(database: Database) -> None:
+    add(database, "http://a.org/")
+    site = Worker.of(database).claim_one()
+    with pytest.raises(StoreError, match="machine 77 is not in the database"):
+        Checkpoints(database, 77).commit([site_delta(site)])
+
+
+def test_many_machines_commit_at_once_and_lose_nothing(database: Database) -> None:
+    urls = [f"http://s{number}.org/" for number in range(40)]
+    add(database, *urls)
+    workers = [Worker.of(database, f"m{number}") for number in range(4)]
+    held = [worker.claim(10) for worker in workers]
+
+    def commit_rounds(number: int) -> None:
+        chance = random.Random(number)
+        for turn in range(8):
+            sites = chance.sample(held[number], 10)
+            deltas = []
+            for site in sites:
+                seed = site.seeds[0].id
+                rows = tuple(page(seed, f"{site.seeds[0].url}{turn}-{n}", position=n) for n in range(5))
+                found = [candidate(seed, f"http://common{n}.org/") for n in range(20)]
+                chance.shuffle(found)
+                move = Rehoming(f"http://t{turn}.org/", f"t{turn}.org", 1) if turn == 7 and site is sites[0] else None
+                state = SeedState.READY if move else SeedState.ACTIVE
+                deltas.append(
+                    site_delta(site, seed_delta(seed, pages=rows, candidates=tuple(found), rehoming=move, state=state))
+                )
+            assert workers[number].commit(*deltas) == frozenset()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(commit_rounds, range(4)))
+    assert _count(database, "page") == 4 * 8 * 10 * 5
+    assert {(one.count, one.seeds) for one in Candidates(database).merged()} == {(4 * 8 * 10, 40)}
+    assert sum(one.pages for one in Machines(database).summary().machines) == 4 * 8 * 10 * 5

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+from scrawler.model import EndReason, LaneState, SeedState, WorkLeft
+from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
+from scrawler.store.seeds import NewSeed, Seeds
+from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
+
+_DONE = {"state": SeedState.DONE, "end_reason": EndReason.COMPLETED}
+
+
+def test_a_claimed_site_comes_with_seeds_and_a_new_token(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(5)), "http://b.org/")
+    worker = Worker.of(database)
+    a, b = worker.claim(10, 3)
+    assert (a.key, a.token, a.fresh, a.next_due_at) == ("a.org", 1, True, 0)
+    assert [one.url for one in a.seeds] == ["http://a.org/0", "http://a.org/1", "http://a.org/2"]
+    assert {one.state for one in (*a.seeds, *b.seeds)} == {SeedState.ACTIVE}
+    assert {one.site_id for one in a.seeds} == {a.id}
+    assert b.key == "b.org"
+    assert worker.claim() == []
+    assert Claims(database, worker.id).work_left() == WorkLeft(ready=2, active=4, done=0)
+
+
+def test_no_more_sites_than_wanted_are_claimed(database: Database) -> None:
+    add(database, *(f"http://s{number}.org/" for number in range(30)))
+    worker = Worker.of(database)
+    first, second = worker.claim(20, 1), worker.claim(20, 1)
+    assert len(first) == 20
+    assert len(second) == 10
+    assert len({one.id for one in first + second}) == 30
+
+
+def test_sites_of_two_threads_and_machines_never_overlap(database: Database) -> None:
+    add(database, *(f"http://s{number}.org/" for number in range(600)))
+    workers = [Worker.of(database, "one"), Worker.of(database, "two")]
+    together = Barrier(2)
+
+    def claim_all(worker: Worker) -> list[int]:
+        together.wait()
+        mine: list[int] = []
+        while Claims(database, worker.id).work_left().ready:
+            mine += [one.id for one in worker.claim(7, 5)]
+        return mine
+
+    with ThreadPoolExecutor(2) as threads:
+        claimed = list(threads.map(claim_all, workers))
+    assert len(claimed[0]) + len(claimed[1]) == 600
+    assert not set(claimed[0]) & set(claimed[1])
+
+
+def test_more_seeds_come_only_to_the_owner(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(5)))
+    worker = Worker.of(database)
+    site = worker.claim(1, 2)[0]
+    claims = Claims(database, worker.id)
+    assert [one.url for one in claims.more(site.id, site.token, 2)] == ["http://a.org/2", "http://a.org/3"]
+    assert claims.more(site.id, site.token - 1, 2) == ()
+    assert Claims(database, worker.id + 1).more(site.id, site.token, 2) == ()
+    assert [one.url for one in claims.more(site.id, site.token, 2)] == ["http://a.org/4"]
+    assert claims.more(site.id, site.token, 2) == ()
+
+
+def test_begun_parties_of_a_released_site_come_first_with_what_was_committed(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(4)))
+    worker = Worker.of(database)
+    site = worker.claim(1, 2)[0]
+    one, two = site.seeds
+    lane = LaneState(two.id, 0, two.id, 3, 9)
+    worker.commit(
+        site_delta(
+            site,
+            seed_delta(one.id, **_DONE),
+            seed_delta(two.id, lanes=(lane,), elapsed_ms=77, verdicts={"scope": 2}),
+            next_due_at=123,
+            released=True,
+        )
+    )
+    again = Worker.of(database, "two").claim(1, 2)[0]
+    assert (again.id, again.token, again.fresh, again.next_due_at) == (site.id, 2, False, 123)
+    assert [seed.url for seed in again.seeds] == ["http://a.org/1", "http://a.org/2"]
+    assert (again.seeds[0].elapsed_ms, again.seeds[0].verdicts) == (77, {"scope": 2})
+
+
+def test_sites_of_a_dead_machine_come_before_fresh_ones(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/", "http://c.org/")
+    dead, living, new = Worker.of(database, "one"), Worker.of(database, "two"), Worker.of(database, "three")
+    a, b = dead.claim_one(), living.claim_one()
+    Machines(database).stop(dead.id)
+    assert [(one.key, one.token) for one in new.claim(1)] == [(a.key, 2)]
+    assert {one.key for one in new.claim(5)} == {"a.org", "b.org", "c.org"} - {a.key, b.key}
+
+
+def test_a_release_makes_a_site_ready_or_done(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    a, b = worker.claim()
+    worker.commit(site_delta(a, seed_delta(a.seeds[0].id, **_DONE)))
+    Claims(database, worker.id + 1).release({b.id: b.token})  # not the owner
+    Claims(database, worker.id).release({b.id: b.token - 1})  # not its token
+    assert worker.claim() == []
+    worker.release(a, b)
+    assert [(one.key, one.token) for one in worker.claim()] == [("b.org", 2)]
+
+
+def test_a_site_left_without_a_seed_to_crawl_is_not_claimed_again(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    dead = Worker.of(database)
+    a, _ = dead.claim()
+    dead.commit(site_delta(a, seed_delta(a.seeds[0].id, **_DONE)))
+    Machines(database).stop(dead.id)
+    assert [one.key for one in Worker.of(database, "two").claim()] == ["b.org"]
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT state FROM site ORDER BY id").scalars().all() == ["done", "active"]
+
+
+def test_seeds_never_begun_are_put_back(database: Database) -> None:
+    add(database, "http://a.org/0", "http://a.org/1", "http://b.org/")
+    worker = Worker.of(database)
+    a, b = worker.claim()
+    begun, fresh = a.seeds
+    worker.commit(site_delta(a, seed_delta(begun.id, lanes=(LaneState(begun.id, 0, begun.id, 0, 1),))))
+    Claims(database, worker.id + 1).put_back([b.seeds[0].id])
+    Claims(database, worker.id).put_back([begun.id, fresh.id])
+    states = {view.seed.url: view.seed.state for view in Seeds(database).list()}
+    assert states == {
+        "http://a.org/0": SeedState.ACTIVE,
+        "http://a.org/1": SeedState.READY,
+        "http://b.org/": SeedState.ACTIVE,
+    }
+
+
+def test_many_sites_with_many_seeds_are_claimed_at_once(database: Database) -> None:
+    seeds = [NewSeed(f"http://s{site}.org/{number}", f"s{site}.org") for site in range(300) for number in range(20)]
+    Seeds(database).add(seeds)
+    claimed = Worker.of(database).claim(250, 4)
+    assert len(claimed) == 250
+    for site in claimed:
+        assert [one.url for one in site.seeds] == [f"http://{site.key}/{number}" for number in range(4)]

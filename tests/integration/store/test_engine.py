@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, insert
+
+from scrawler.errors import StoreBusyError, StoreError
+from scrawler.store.engine import Database, open_database
+from scrawler.store.tables import site
+from tests.integration.store.crawling import add
+from tests.mariadb import MariaDb
+
+_LOCKER = """
+import sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("BEGIN IMMEDIATE")
+print("locked", flush=True)
+sys.stdin.readline()
+connection.execute("ROLLBACK")
+"""
+
+
+@contextmanager
+def _locked_by_another_process(path: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _LOCKER, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "locked\n"
+        yield process
+        if not process.stdin.closed:
+            process.stdin.close()
+
+
+def _path(url: str) -> str:
+    return url.removeprefix("sqlite:///")
+
+
+def test_the_clock_is_the_databases_and_agrees_with_this_host(database: Database) -> None:
+    assert abs(database.now() - time.time() * 1000) < 5_000
+
+
+def test_a_transaction_that_raises_leaves_nothing(database: Database) -> None:
+    def work(connection: Connection) -> None:
+        connection.execute(insert(site), {"key_hash": b"0123456789abcdef", "site_key": "a"})
+        raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        database.retrying(work)
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*) FROM site").scalar() == 0
+
+
+def test_a_locked_sqlite_file_is_busy_then_written(sqlite_url: str) -> None:
+    open_database(sqlite_url).close()
+    database = open_database(sqlite_url, patience=0.05)
+    with _locked_by_another_process(_path(sqlite_url)) as locker:
+        with pytest.raises(StoreBusyError, match="locked by another program"), database.begin():
+            pass
+        with database.read() as connection:  # readers go on
+            assert connection.exec_driver_sql("SELECT COUNT(*) FROM seed").scalar() == 0
+        with ThreadPoolExecutor(1) as threads:
+            adding = threads.submit(add, database, "http://a.org/")
+            locker.stdin.close()
+            assert adding.result(30).new == 1
+    database.close()
+
+
+def test_tries_are_bounded_and_do_not_pause_once_stopped(sqlite_url: str) -> None:
+    open_database(sqlite_url).close()
+    stop = threading.Event()
+    stop.set()
+    database = open_database(sqlite_url, patience=0.01, stop=stop)
+    with _locked_by_another_process(_path(sqlite_url)), pytest.raises(StoreBusyError):
+        add(database, "http://a.org/")
+    database.close()
+
+
+def test_two_programs_may_make_the_same_database_at_once(database_url: str) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        opened = list(threads.map(lambda _: open_database(database_url), range(4)))
+    for database in opened:
+        with database.read() as connection:
+            assert connection.exec_driver_sql("SELECT COUNT(*) FROM schema_version").scalar() == 1
+        database.close()
+
+
+@contextmanager
+def _somebody_else() -> Iterator[None]:
+    """Run the block as a user who may not write what root owns; the tests may run as root."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="POSIX users")
+def test_a_read_only_file_is_read_and_refuses_writing_in_one_line() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "crawl.db"
+        url = f"sqlite:///{path}"
+        open_database(url).close()
+        sqlite3.connect(path).execute("PRAGMA journal_mode=DELETE").close()
+        path.chmod(0o444)
+        Path(folder).chmod(0o555)
+        try:
+            with _somebody_else(), pytest.raises(StoreError, match=r"is read-only|cannot be opened") as told:
+                add(open_database(url), "http://a.org/")
+            assert "\n" not in str(told.value)
+            assert not isinstance(told.value, StoreBusyError)
+        finally:
+            Path(folder).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("postgresql://localhost/x", "use sqlite:///path or mysql"),
+        ("nonsense", "cannot be read"),
+        ("sqlite://", "needs a file"),
+        ("sqlite:////no/such/folder/crawl.db", "no folder /no/such/folder"),
+        ("mysql+pymysql://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
+    ],
+)
+def test_what_cannot_be_opened_is_one_line_without_password(url: str, said: str) -> None:
+    with pytest.raises(StoreError, match=said) as told:
+        open_database(url)
+    assert "\n" not in str(told.value)
+    assert "topsecret" not in str(told.value)
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, only notes " * 100)
+    with pytest.raises(StoreError, match="is not an SQLite database"):
+        open_database(f"sqlite:///{path}")
+
+
+def test_no_file_is_made_unless_asked(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="import seeds"):
+        open_database(f"sqlite:///{tmp_path / 'none.db'}", create=False)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_wrong_password_or_database_is_told(mariadb_server: MariaDb) -> None:
+    wrong = mariadb_server.url("crawl_x").replace("s3cret", "wrong")
+    with pytest.raises(StoreError, match="refuses this user") as told:
+        open_database(wrong)
+    assert "wrong@" not in str(told.value)
+    with pytest.raises(StoreError, match="does not exist"):
+        open_database(mariadb_server.url("crawl_none"))
+
+
+def test_a_connection_that_the_server_closed_is_made_anew(mariadb_url: str) -> None:
+    database = open_database(mariadb_url)
+    with database.read() as connection:
+        number = connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar()
+    other = open_database(mariadb_url)
+    with other.read() as connection:
+        connection.exec_driver_sql(f"KILL {number}")
+    assert database.now() > 0
+    tries = []
+
+    def killed_once(connection):
+        tries.append(connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar())
+        if len(tries) == 1:
+            with other.read() as killer:
+                killer.exec_driver_sql(f"KILL {tries[0]}")
+        return connection.exec_driver_sql("SELECT 42").scalar()
+
+    assert database.retrying(killed_once) == 42
+    assert len(tries) == 2
+    database.close()
+    other.close()

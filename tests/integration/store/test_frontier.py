@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from scrawler.model import ChunkRow, EndReason, LaneState, SeedState, url_hash
+from scrawler.store.engine import Database
+from scrawler.store.frontier import Frontier
+from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
+
+
+def test_lanes_that_matter_to_a_take_up(database: Database) -> None:
+    add(database, "http://a.org/0", "http://a.org/1", "http://a.org/2", "http://b.org/")
+    worker = Worker.of(database)
+    a, b = worker.claim()
+    active, done, heir = (one.id for one in a.seeds)
+    finished_of_active = LaneState(active, 0, active, 4, 4)
+    finished_of_done = LaneState(done, 0, done, 4, 4)
+    handed_on = LaneState(done, 1, heir, 1, 3, (2,))
+    unfinished_of_done = LaneState(done, 2, done, 0, 3)
+    other = LaneState(b.seeds[0].id, 0, b.seeds[0].id, 0, 1)
+    worker.commit(
+        site_delta(
+            a,
+            seed_delta(active, lanes=(finished_of_active,)),
+            seed_delta(
+                done,
+                lanes=(finished_of_done, handed_on, unfinished_of_done),
+                state=SeedState.DONE,
+                end_reason=EndReason.MAX_PAGES,
+            ),
+        ),
+        site_delta(b, seed_delta(b.seeds[0].id, lanes=(other,))),
+    )
+    assert Frontier(database).lanes(a.id) == [finished_of_active, handed_on, unfinished_of_done]
+    assert Frontier(database).lanes(b.id) == [other]
+
+
+def test_chunks_are_found_by_position(database: Database) -> None:
+    add(database, "http://a.org/", "http://a.org/2")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    one, two = (seed.id for seed in site.seeds)
+    chunks = tuple(ChunkRow(one, 0, seq, seq * 10, 10, b"%d" % seq) for seq in range(40))
+    retry, other = ChunkRow(one, 1, 0, 0, 3, b"retry"), ChunkRow(two, 0, 0, 0, 2, b"other")
+    worker.commit(site_delta(site, seed_delta(one, chunks=(*chunks, retry)), seed_delta(two, chunks=(other,))))
+    frontier = Frontier(database)
+    assert [frontier.chunk(one, 0, position) for position in (0, 9, 10, 399)] == [
+        chunks[0],
+        chunks[0],
+        chunks[1],
+        chunks[39],
+    ]
+    assert frontier.chunk(one, 0, 400) is None
+    assert frontier.chunk(two, 1, 0) is None
+    assert frontier.tail(one, 0) == chunks[39]
+    assert frontier.tail(two, 1) is None
+    assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]
+    frontier.drop_chunks()
+    assert list(frontier.listed(site.id)) == []
+
+
+def test_urls_of_begun_seeds_and_fetched_urls_are_known(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(3)))
+    worker = Worker.of(database)
+    site = worker.claim(1, 2)[0]
+    one, two = site.seeds
+    worker.commit(site_delta(site, seed_delta(one.id, pages=(page(one.id, "http://a.org/0"),))))
+    frontier = Frontier(database)
+    assert frontier.own_urls(site.id) == {url_hash("http://a.org/0"): one.id, url_hash("http://a.org/1"): two.id}
+    assert frontier.fetched(url_hash("http://a.org/0"))
+    assert not frontier.fetched(url_hash("http://a.org/1"))

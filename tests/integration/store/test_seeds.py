@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from scrawler.errors import StoreError
+from scrawler.model import EndReason, SeedCounts, SeedState, url_hash
+from scrawler.store.engine import Database
+from scrawler.store.seeds import Added, NewSeed, Seeds
+from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
+
+
+def _site_states(database: Database) -> dict[str, str]:
+    with database.read() as connection:
+        return {row[0]: row[1] for row in connection.exec_driver_sql("SELECT site_key, state FROM site")}
+
+
+def test_new_and_duplicate_seeds_are_counted_exactly(database: Database) -> None:
+    assert add(database, "http://a.org/", "http://b.org/", "http://a.org/") == Added(2, 1)
+    assert add(database, "http://b.org/", "http://a.org/x") == Added(1, 1)
+    assert Seeds(database).add([]) == Added(0, 0)
+    assert [view.seed.url for view in Seeds(database).list()] == ["http://a.org/", "http://b.org/", "http://a.org/x"]
+    assert _site_states(database) == {"a.org": "ready", "b.org": "ready"}
+
+
+def test_urls_that_differ_in_case_or_a_trailing_space_are_two(database: Database) -> None:
+    urls = [
+        "http://a.org/Page",
+        "http://a.org/page",
+        "http://a.org/page ",
+        "http://a.org/p\u00e4ge",
+        "http://a.org/pa\u0308ge",
+    ]
+    assert Seeds(database).add([NewSeed(url, "a.org") for url in urls]) == Added(5, 0)
+    assert [view.seed.url for view in Seeds(database).list()] == urls
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://a.org/🕷️/\U0010ffff",
+        "http://a.org/" + "x" * 15_900,
+        "http://a.org/" + "🕷" * 15_900,
+        "http://a.org/'; DROP TABLE seed; --\\'\"%s%d",
+        "http://a.org/a\\\x00b\nc",
+    ],
+    ids=["emoji", "long", "long-emoji", "quotes", "control"],
+)
+def test_any_text_comes_back_as_it_went_in(database: Database, url: str) -> None:
+    Seeds(database).add([NewSeed(url, "a.org", 2)])
+    view = Seeds(database).get(url)
+    assert view is not None
+    assert (view.seed.url, view.seed.home_url, view.seed.hops, view.site_key) == (url, url, 2, "a.org")
+
+
+def test_a_url_that_no_column_holds_is_refused_whole(database: Database) -> None:
+    with pytest.raises(StoreError, match="16000 characters"):
+        Seeds(database).add([NewSeed("http://a.org/", "a.org"), NewSeed("http://a.org/" + "x" * 16_000, "a.org")])
+    assert list(Seeds(database).list()) == []
+
+
+def test_a_site_that_was_done_is_ready_again(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    claimed = worker.claim_one()
+    done = seed_delta(claimed.seeds[0].id, state=SeedState.DONE, end_reason=EndReason.COMPLETED)
+    worker.commit(site_delta(claimed, done, released=True))
+    assert _site_states(database) == {"a.org": "done"}
+    add(database, "http://a.org/")
+    assert worker.claim() == []
+    add(database, "http://a.org/two")
+    assert [one.url for one in worker.claim_one().seeds] == ["http://a.org/two"]
+
+
+def test_seeds_are_listed_by_state_end_reason_and_pattern(database: Database) -> None:
+    add(database, *(f"http://s{number}.org/" for number in range(2_500)))
+    seeds = Seeds(database)
+    worker = Worker.of(database)
+    one, two = worker.claim(2)
+    worker.commit(site_delta(one, seed_delta(one.seeds[0].id, state=SeedState.DONE, end_reason=EndReason.DEAD)))
+    assert len(list(seeds.list())) == 2_500
+    assert len(list(seeds.list(SeedState.READY))) == 2_498
+    assert [view.seed.url for view in seeds.list(SeedState.ACTIVE)] == [two.seeds[0].url]
+    assert [view.seed.url for view in seeds.list(end_reason=EndReason.DEAD)] == [one.seeds[0].url]
+    assert len(list(seeds.list(like="http://s24__.org/"))) == 100
+    assert list(seeds.list(like="HTTP://%")) == []
+    assert seeds.counts() == {
+        SeedState.READY: {None: 2_498},
+        SeedState.ACTIVE: {None: 1},
+        SeedState.DONE: {EndReason.DEAD: 1},
+    }
+    assert seeds.get("http://none.org/") is None
+
+
+def test_a_listed_seed_tells_all_that_was_committed(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    claimed = worker.claim_one()
+    counts = SeedCounts(11, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+    delta = seed_delta(
+        claimed.seeds[0].id,
+        counts=counts,
+        verdicts={"too-deep": 3, "äüß": 1},
+        elapsed_ms=1234,
+        state=SeedState.DONE,
+        end_reason=EndReason.MAX_PAGES,
+        end_detail="limit " + "\ud800" + "x" * 2_000,
+    )
+    worker.commit(site_delta(claimed, delta))
+    view = Seeds(database).get("http://a.org/")
+    assert view is not None
+    assert (view.seed.counts, view.seed.verdicts, view.seed.elapsed_ms) == (counts, {"too-deep": 3, "äüß": 1}, 1234)
+    assert (view.seed.state, view.seed.end_reason) == (SeedState.DONE, EndReason.MAX_PAGES)
+    assert view.end_detail.startswith("limit \\ud800xxx")
+    assert len(view.end_detail) == 1_000
+    assert view.machine_id == worker.id
+    assert view.started_at is not None
+    assert view.ended_at is not None
+    assert view.added_at <= view.started_at <= view.ended_at
+
+
+def test_adding_100_000_seeds(database: Database, record_property: pytest.RecordProperty) -> None:
+    seeds = Seeds(database)
+    hosts = [f"www.host-{number}.example.org" for number in range(100_000)]
+    all_seeds = [NewSeed(f"http://{host}/", host) for host in hosts]
+    began = time.perf_counter()
+    added = [seeds.add(all_seeds[start : start + 5_000]) for start in range(0, 100_000, 5_000)]
+    rate = 100_000 / (time.perf_counter() - began)
+    record_property("seeds_per_second", round(rate))
+    print(f"\n{database.dialect}: {rate:,.0f} seeds/s, each on a site of its own")
+    assert sum(one.new for one in added) == 100_000
+    assert seeds.add(all_seeds[:5_000]) == Added(0, 5_000)
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT COUNT(*), COUNT(DISTINCT site_id) FROM seed").one() == (
+            100_000,
+            100_000,
+        )
+        query = "SELECT url, url_hash FROM seed WHERE id = (SELECT MAX(id) FROM seed)"
+        url, hash_ = connection.exec_driver_sql(query).one()
+        assert hash_ == url_hash(url)

@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrawler.errors import InputError
+from scrawler.seeds.files import Format, format_of
+from scrawler.seeds.formats import LINE_LIMIT, Entry, read_entries
+
+
+def entries(data: bytes, written: Format = Format.TXT) -> list[Entry]:
+    return list(read_entries(io.BufferedReader(io.BytesIO(data)), written))  # type: ignore[arg-type]
+
+
+def test_txt_skips_comments_and_blank_lines_and_counts_them() -> None:
+    assert entries(b"# head\n\n  http://a.example/ \r\n\t\n#b\nb.example\nno-newline.example") == [
+        Entry(3, "http://a.example/"),
+        Entry(6, "b.example"),
+        Entry(7, "no-newline.example"),
+    ]
+
+
+def test_txt_starts_with_a_byte_order_mark() -> None:
+    assert entries(b"\xef\xbb\xbfhttp://a.example/\n") == [Entry(1, "http://a.example/")]
+
+
+def test_a_fragment_is_kept_but_a_comment_behind_a_url_is_a_problem() -> None:
+    good, bad = entries(b"http://a.example/#top\nhttp://a.example/ # mine\n")
+    assert good == Entry(1, "http://a.example/#top")
+    assert (bad.line, bad.text) == (2, "http://a.example/ # mine")
+    assert "comment" in bad.problem
+
+
+def test_broken_utf8_is_one_bad_line() -> None:
+    bad, good = entries(b"http://\xff.example/\nhttp://a.example/\n")
+    assert (bad.line, bad.problem) == (1, "not UTF-8 text")
+    assert good == Entry(2, "http://a.example/")
+
+
+@pytest.mark.parametrize("written", list(Format))
+def test_a_ten_megabyte_line_is_one_bad_line_in_bounded_memory(written: Format) -> None:
+    head = {Format.TXT: b"", Format.CSV: b"url\n", Format.JSONL: b""}[written]
+    good = b'{"url": "a.example"}\n' if written is Format.JSONL else b"a.example\n"
+    bad, after = entries(head + b"x" * 10_000_000 + b"\n" + good, written)
+    assert "longer than" in bad.problem
+    assert len(bad.text) <= 100
+    assert bad.line == 1 + bool(head)
+    assert after == Entry(bad.line + 1, "a.example")
+
+
+@pytest.mark.parametrize("length", [LINE_LIMIT - 1, LINE_LIMIT, LINE_LIMIT + 1, 2 * LINE_LIMIT, 2 * LINE_LIMIT + 1])
+@pytest.mark.parametrize("end", [b"", b"\n"])
+def test_lines_around_the_limit(length: int, end: bytes) -> None:
+    first, *others = entries(b"x" * length + end + b"y\n" * bool(end))
+    assert bool(first.problem) == (length > LINE_LIMIT)
+    assert others == [Entry(2, "y")] * bool(end)
+
+
+def test_csv_finds_its_column_in_any_case_and_quoted_cells_of_many_lines() -> None:
+    data = b'Title,URL\n"one\ntwo",http://a.example/\n\n"x, y",http://b.example/\nshort\n'
+    assert entries(data, Format.CSV)[:2] == [Entry(3, "http://a.example/"), Entry(5, "http://b.example/")]
+    assert entries(data, Format.CSV)[2] == Entry(6, "short", "no column 'url'")
+
+
+def test_csv_without_a_url_column() -> None:
+    with pytest.raises(InputError, match=r"no column 'url'.*only: link, title"):
+        entries(b"link,title\nhttp://a.example/,x\n", Format.CSV)
+
+
+def test_csv_goes_on_after_a_broken_record() -> None:
+    first, second = entries(b'url\n"a"b\nhttp://b.example/\n', Format.CSV)
+    assert (first.line, "no CSV record in lines 2 to 2" in first.problem) == (2, True)
+    assert second == Entry(3, "http://b.example/")
+
+
+def test_a_quote_that_never_closes_is_reported_with_its_lines() -> None:
+    (bad,) = entries(b'url\n"http://a.example/\nhttp://b.example/\n', Format.CSV)
+    assert "lines 2 to 3" in bad.problem
+
+
+def test_jsonl() -> None:
+    data = b'{"url": "http://a.example/", "n": 1}\n\n[1]\n{"url": 5}\n{"title": "x"}\nnot json\n"http://b.example/"\n'
+    found = entries(data, Format.JSONL)
+    assert found[0] == Entry(1, "http://a.example/")
+    assert [entry.line for entry in found[1:]] == [3, 4, 5, 6, 7]
+    assert all("no JSON object" in entry.problem for entry in found[1:])
+
+
+def test_deeply_nested_json_is_a_bad_line() -> None:
+    (bad,) = entries(b"[" * 500_000 + b"\n", Format.JSONL)
+    assert bad.problem == "no JSON object"
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1)))
+def test_what_csv_and_jsonl_write_is_read(texts: list[str]) -> None:
+    texts = [text.strip() for text in texts if text.strip()]
+    table = io.StringIO()
+    csv.writer(table).writerows([("url", "n"), *((text, 1) for text in texts)])
+    lines = "".join(json.dumps({"url": text}) + "\n" for text in texts)
+    assert [entry.text for entry in entries(table.getvalue().encode(), Format.CSV)] == texts
+    assert [entry.text for entry in entries(lines.encode(), Format.JSONL)] == texts
+
+
+@given(st.binary(max_size=500), st.sampled_from(Format))
+def test_no_line_is_lost_and_nothing_raises(data: bytes, written: Format) -> None:
+    if written is Format.CSV:
+        data = b"url\n" + data
+    found = entries(data, written)
+    if written is Format.TXT:
+        lines = [line.strip() for line in data.split(b"\n")]
+        undecodable = [number for number, line in enumerate(lines, 1) if not _decodes(line)]
+        assert [entry.line for entry in found if entry.problem == "not UTF-8 text"] == undecodable
+
+
+def _decodes(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("seeds", Format.TXT),
+        ("a.csv", Format.CSV),
+        ("a.CSV.gz", Format.CSV),
+        ("a.jsonl.zst", Format.JSONL),
+        ("a.ndjson", Format.JSONL),
+        ("csv.gz", Format.TXT),
+        ("-", Format.TXT),
+    ],
+)
+def test_format_by_name(name: str, written: Format) -> None:
+    assert format_of(name) is written

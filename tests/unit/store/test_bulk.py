@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+
+from scrawler.model import CandidateRow, PageRow
+from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _storable
+from scrawler.store.ddl import DIALECTS
+from scrawler.store.tables import candidate, page
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+def test_rows_are_in_the_order_of_the_table(dialect):
+    BulkInsert.inserting(page, PageRow._fields, dialect)
+    BulkInsert.adding(candidate, CandidateRow._fields, dialect, "count")
+    with pytest.raises(ValueError, match="not in the order"):
+        BulkInsert.inserting(page, tuple(reversed(PageRow._fields)), dialect)
+
+
+def test_text_that_fits_is_left_alone():
+    values = ["plain", "grün 🕷"]
+    assert _storable(values, 10) is values
+
+
+def test_text_is_cut_and_lone_surrogates_are_escaped():
+    assert _storable(["abc", "a"], 2) == ["ab", "a"]
+    assert _storable(["\ud800x", "ü"], 10) == ["\\ud800x", "ü"]
+    assert _storable(["\ud800" * 3], 4) == ["\\ud8"]
+
+
+def test_statements_are_cut_by_length_and_lose_nothing():
+    texts = ["x" * 400_000] * 5 + ["y" * 2_000_000]
+    parts = list(_by_length(texts))
+    assert [len(part) for part in parts] == [2, 2, 1, 1]
+    assert [text for part in parts for text in part] == texts
+
+
+def test_a_text_column_of_mysql_holds_the_longest_text():
+    assert LONGEST_TEXT * 4 < 2**16

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import pytest
+
+from scrawler.store.ddl import DIALECTS, render_schema
+from scrawler.store.migrations import migration_texts, schema_text, statements
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_schema_file_is_what_the_tables_say(dialect):
+    assert schema_text(dialect) == render_schema(dialect), "run `make schema`"
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_migrations_are_numbered_without_gaps_and_record_their_numbers(dialect):
+    texts = migration_texts(dialect)
+    assert list(texts) == list(range(1, len(texts) + 1))
+    for number, text in texts.items():
+        assert f"INSERT INTO schema_version (version, applied_at) VALUES ({number}, " in text
+
+
+def test_both_dialects_have_the_same_migrations():
+    assert list(migration_texts("mysql")) == list(migration_texts("sqlite"))
+
+
+def test_statements_are_split_at_semicolons_that_end_a_line():
+    text = "-- about; it\nCREATE TABLE a (\n    b INTEGER  -- one; two\n);\nINSERT INTO a VALUES ('x;y');\n"
+    assert statements(text) == ["CREATE TABLE a (\n    b INTEGER\n)", "INSERT INTO a VALUES ('x;y')"]

@@ -1,0 +1,138 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from scrawler.errors import SettingsError
+from scrawler.model import Scope
+from scrawler.settings import CONFIG_FILE, Settings, allowed_values, load_settings, setting_field, setting_text
+
+
+@pytest.fixture(autouse=True)
+def _clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for variable in list(os.environ):
+        if variable.startswith("SCRAWLER_"):
+            monkeypatch.delenv(variable)
+
+
+def _error(flags: dict[str, object], config: Path | None = None) -> str:
+    with pytest.raises(SettingsError) as caught:
+        load_settings(flags, config)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_flags_beat_variables_beat_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(CONFIG_FILE).write_text("threads = 2\ndelay = 3.5\nretries = 1\n")
+    monkeypatch.setenv("SCRAWLER_DELAY", "2")
+    monkeypatch.setenv("SCRAWLER_RETRIES", "5")
+    settings = load_settings({"retries": "7", "timeout": None})
+    assert (settings.threads, settings.delay, settings.retries, settings.timeout) == (2, 2.0, 7, 60.0)
+
+
+def test_a_named_file_replaces_the_one_in_the_folder() -> None:
+    Path(CONFIG_FILE).write_text("threads = 2")
+    Path("other.toml").write_text('delay = "5m"\nmax_body = "1MiB"\nresolve = ["a.example=127.0.0.2"]')
+    settings = load_settings({}, Path("other.toml"))
+    assert settings.threads == 20
+    assert (settings.delay, settings.max_body, settings.resolve) == (300.0, 1 << 20, ("a.example=127.0.0.2",))
+
+
+def test_variables_are_text_and_lists_have_commas(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRAWLER_ROBOTS", "false")
+    monkeypatch.setenv("SCRAWLER_RESOLVE", "a.example=127.0.0.2, b.example=::1")
+    monkeypatch.setenv("SCRAWLER_SCOPE", "domain")
+    settings = load_settings({})
+    assert settings.robots is False
+    assert settings.resolve == ("a.example=127.0.0.2", "b.example=::1")
+    assert settings.scope is Scope.DOMAIN
+
+
+def test_settings_themselves_read_nothing_and_do_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRAWLER_THREADS", "3")
+    Path(CONFIG_FILE).write_text("threads = 4")
+    settings = Settings()
+    assert settings.threads == 20
+    with pytest.raises(ValidationError, match="frozen"):
+        settings.threads = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("key", Settings.model_fields)
+def test_every_default_is_allowed_and_described(key: str) -> None:
+    info = setting_field(key)
+    assert info.description
+    assert info.description.endswith(".")
+    if info.default not in (None, ()):
+        written = setting_text(key, info.default)
+        assert getattr(load_settings({key: written}), key) == info.default
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("threads", "0"),
+        ("threads", "1001"),
+        ("threads", "many"),
+        ("threads", "2.5"),
+        ("max_time", "9" * 400),
+        ("max_time", float("inf")),
+        ("delay", "-1"),
+        ("delay", "nan"),
+        ("delay", "soon"),
+        ("max_time", "0"),
+        ("max_pages", "0"),
+        ("max_body", "3 parsecs"),
+        ("scope", "planet"),
+        ("robots", "perhaps"),
+        ("downloader", "wget"),
+        ("name", "../x"),
+        ("name", "a\n"),
+        ("name", ""),
+        ("db", ""),
+        ("user_agent", "Bot\r\nCookie: x"),
+        ("user_agent", "  "),
+        ("user_agent", "Böt"),
+        ("resolve", ("a.example",)),
+        ("resolve", ("=127.0.0.1",)),
+        ("resolve", ("a.example=b.example",)),
+    ],
+)
+def test_a_value_out_of_range_names_flag_value_and_range(key: str, value: object) -> None:
+    message = _error({key: value})
+    assert message.startswith(f"--{key.replace('_', '-')} ")
+    assert message.endswith(allowed_values(key))
+
+
+def test_errors_name_file_and_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(CONFIG_FILE).write_text("threads = 0\nretries = 50")
+    monkeypatch.setenv("SCRAWLER_RETRIES", "90")
+    message = _error({})
+    assert f"{CONFIG_FILE}: threads = 0 is not allowed, only a whole number, 1 to 1000" in message
+    assert "SCRAWLER_RETRIES=90 is not allowed, only a whole number, 0 to 20" in message
+
+
+def test_unknown_keys_are_errors_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
+    Path(CONFIG_FILE).write_text("thread = 5")
+    assert _error({}) == f"{CONFIG_FILE}: unknown key 'thread'; did you mean threads?"
+    Path(CONFIG_FILE).unlink()
+    monkeypatch.setenv("SCRAWLER_MAXPAGES", "5")
+    assert _error({}) == "unknown variable SCRAWLER_MAXPAGES; did you mean SCRAWLER_MAX_PAGES?"
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    assert "no such file" in _error({}, Path("nowhere.toml"))
+    for content in (b"threads =", b"\xff\xfe"):
+        Path(CONFIG_FILE).write_bytes(content)
+        assert _error({}).startswith(f"{CONFIG_FILE}: not readable as TOML")
+
+
+def test_the_classic_profile_sets_three_parts_but_not_those_given_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    classic = load_settings({"profile": "classic"})
+    assert (classic.downloader, classic.extractor, classic.seen) == ("requests", "html5lib", "pybloom")
+    monkeypatch.setenv("SCRAWLER_SEEN", "exact")
+    mixed = load_settings({"profile": "classic"})
+    assert (mixed.downloader, mixed.extractor, mixed.seen) == ("requests", "html5lib", "exact")

@@ -1,0 +1,155 @@
+"""The URL Analyzer: verdicts and their counts, and a cache that nobody can tell from none."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrawler.model import Scope
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.filetype import is_refused_type
+from scrawler.urls.normalise import normalise
+from scrawler.urls.scope import scope_of
+from scrawler.urls.verdict import Verdict
+
+SEED = "http://h/docs/index.html"
+PAGES = ["http://h/docs/a.html", "http://h/docs/b.html?q/r", "http://h/docs/b.html", "http://h/", "https://h/docs/"]
+PAGES += ["http://h:8080/docs/a.html", "http://www.h/docs//x/"]
+HREFS = ["", "#", "#x", "?x", "?x#y", " ?x", "\t?x", "x", "x#y", "x #y", " x", "x ", "x\n", "./x", "../x", "..", "/x"]
+HREFS += ["/x#y", "//h/x", "//www.h/x", "/\\h/x", "http://h/x", "https://h/x", "HTTP://H/x", "http:x", "http:?x"]
+HREFS += ["https:?x", "http:", "http:/x", "ht\ntp:?x", "http://h", "http://h?x", "http://user@h/x", "http://h:80/x"]
+HREFS += ["mailto:x@h", "javascript:void(0)", "a.jpg", "../a.jpg?x", "File:a.jpg", "http://[", "\ud800", "x" * 300]
+HREFS += ["x" * 3000, "%2e%2e/x", "a b", "ü", "a\0b", " #x", " ", "hello.html", "http", "httpx:y", "\xa0?x"]
+
+
+def analyzer(scope: Scope = Scope.HOST, cache_entries: int = 4096) -> UrlAnalyzer:
+    return UrlAnalyzer(scope_of(SEED, scope), cache_entries=cache_entries)
+
+
+def analyse_plainly(
+    scope: Scope, page: str, hrefs: list[str], base: str = ""
+) -> tuple[list[str], list[str], dict[str, int]]:
+    """Do the analyzer's work link by link, without any of its short cuts."""
+    rule, counts = scope_of(SEED, scope), dict[str, int]()
+    found: dict[Verdict, dict[str, None]] = {Verdict.INTERNAL: {}, Verdict.EXTERNAL: {}}
+    resolved = normalise(base, page).url or page
+    for href in hrefs:
+        url, refused = normalise(href, resolved)
+        if resolved == page and href.partition("#")[0] == "":
+            verdict = Verdict.SAME_PAGE
+        elif refused:
+            verdict = refused
+        elif is_refused_type(url):
+            verdict = Verdict.FILE_TYPE
+        else:
+            verdict = Verdict.INTERNAL if rule.contains(url) else Verdict.EXTERNAL
+            found[verdict][url] = None
+        counts[verdict] = counts.get(verdict, 0) + 1
+    return list(found[Verdict.INTERNAL]), list(found[Verdict.EXTERNAL]), counts
+
+
+def test_one_page() -> None:
+    hrefs = ["b.html", "#top", "", "b.html#x", "/", "mailto:me@h", "http://o/", "https://h/docs/b.html", "http://o/#x"]
+    hrefs += ["logo.png", "http://[/", "b.html", "x" * 3000, "../docs/c.html", "http://o/a.zip", "/docs/c.html?"]
+    internal, external, counts = analyzer().analyze("http://h/docs/a.html", hrefs)
+    assert internal == [
+        "http://h/docs/b.html",
+        "http://h/",
+        "https://h/docs/b.html",
+        "http://h/docs/c.html",
+        "http://h/docs/c.html?",
+    ]
+    assert external == ["http://o/"]
+    assert counts == {
+        "internal": 7,
+        "external": 2,
+        "same-page": 2,
+        "scheme": 1,
+        "syntax": 1,
+        "length": 1,
+        "file-type": 2,
+    }
+
+
+def test_a_page_without_links() -> None:
+    assert analyzer().analyze(SEED, []) == ([], [], {})
+
+
+def test_a_query_replaces_the_query_of_each_page() -> None:
+    part = analyzer()
+    hrefs = ["?x", "", "#y", "http:?x"]
+    for page in ("http://h/d/a?1", "http://h/d/b?2", "http://h/d/a?1"):
+        internal, _, counts = part.analyze(page, hrefs)
+        assert internal == [page[:-1] + "x"]
+        assert counts == {"internal": 2, "same-page": 2}
+
+
+def test_a_name_in_the_root_folder_is_another_one_further_down() -> None:
+    part = analyzer()
+    for page, url in [("http://h/", "http://h/x"), ("http://h/d/", "http://h/d/x"), ("http://h/e/", "http://h/e/x")]:
+        assert part.analyze(page, ["x", "/x"]).internal == list(dict.fromkeys([url, "http://h/x"]))
+
+
+def test_base_href() -> None:
+    part = analyzer()
+    page = "http://h/docs/a.html"
+    assert part.analyze(page, ["x", "#f", ""], "/other/y").internal == ["http://h/other/x", "http://h/other/y"]
+    assert part.analyze(page, ["x", "#f"], "HTTP://H/other\\y/../").internal == ["http://h/other/x", "http://h/other/"]
+    assert part.analyze(page, ["x", "#f"], "http://o/").external == ["http://o/x", "http://o/"]
+    for bad in ("javascript:1", "http://[/", "\ud800", page, ""):
+        assert part.analyze(page, ["x", "#f"], bad) == (["http://h/docs/x"], [], {"internal": 1, "same-page": 1})
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(PAGES),
+            st.lists(st.sampled_from(HREFS) | st.text(st.sampled_from("xh/.:?# \t\n@%")), max_size=12),
+            st.sampled_from(["", "", "", "/docs/", "http://o/x?y", "?z", "mailto:x"]),
+        ),
+        max_size=12,
+    ),
+    st.sampled_from(Scope),
+    st.sampled_from([0, 1, 7, 4096]),
+)
+def test_no_cache_can_be_told_from_none(pages: list[tuple[str, list[str], str]], scope: Scope, entries: int) -> None:
+    part = analyzer(scope, entries)
+    for page, hrefs, base in pages + pages:
+        assert tuple(part.analyze(page, hrefs, base)) == analyse_plainly(scope, page, hrefs, base)
+
+
+def test_every_pair_of_pages_and_hrefs_in_one_party() -> None:
+    part = analyzer()
+    for hrefs in (HREFS, HREFS[::-1], HREFS * 2):
+        for page in PAGES:
+            assert tuple(part.analyze(page, hrefs)) == analyse_plainly(Scope.HOST, page, hrefs)
+
+
+def test_the_cache_is_bounded() -> None:
+    part = analyzer(cache_entries=100)
+    most = 0
+    for n in range(50):
+        part.analyze(f"http://h/{n}/", [f"{n}-{m}.html" for m in range(n * 5)] + [f"/{n}/{m}" for m in range(20)])
+        held = sum(1 + len(known.internal) + len(known.other) for known in part._known.values())
+        assert held == part._entries
+        most = max(most, held)
+    assert 100 <= most <= 102  # a page may add its folder and its origin to a cache that is nearly full
+
+
+def test_hrefs_of_no_use_to_other_pages_are_not_kept() -> None:
+    part = analyzer()
+    part.analyze(SEED, ["?x", "", "#x", "http:?x", " ?x", "x" * 300, "x.html#a", "x.html#b", "x.html"])
+    assert part._entries == 3  # folder, origin, x.html
+
+
+def test_an_alias_is_that_site_from_the_moment_it_is_known() -> None:
+    aliases: dict[str, str] = {}
+    part = UrlAnalyzer(scope_of("http://t/", Scope.HOST), aliases=aliases)
+    hrefs = ["http://192.0.2.7/x", "http://192.0.2.7:81/x", "https://192.0.2.7/y"]
+    assert part.analyze("http://t/", hrefs).external == hrefs
+    aliases["192.0.2.7"] = "t"
+    analysis = part.analyze("http://t/", hrefs)
+    assert analysis.internal == ["http://t/x", "https://t/y"]
+    assert analysis.external == ["http://192.0.2.7:81/x"]
+    assert part.analyze("http://t/", hrefs) == analysis

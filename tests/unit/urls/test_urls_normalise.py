@@ -1,0 +1,196 @@
+"""Normalising: what the WHATWG standard says, what is judged on top of it, and lines of seed files."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ada_url import URL
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from scrawler.urls.normalise import normalise, resolve_plain, seed_url
+from scrawler.urls.scope import folder_of, origin
+from scrawler.urls.verdict import Verdict
+
+VECTORS = Path(__file__).parents[4] / "shared/vectors/wpt/urltestdata.json"
+NO_LONGER_VALID = {"http://256.256.256.256.256"}  # since then every host that ends in a number must be an IPv4 address
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
+URL_TEXT = st.text(st.sampled_from(":/?#[]@!.%ab2Eüé漢 \t\n\\0\x00-~;=&"))
+
+
+def expected_url(case: dict[str, Any]) -> str:
+    """What the standard says, in our form: no fragment, no userinfo, empty for what we refuse."""
+    if case.get("failure") or case["protocol"] not in ("http:", "https:"):
+        return ""
+    url = URL(case["href"])
+    url.hash = url.username = url.password = ""
+    return url.href
+
+
+def test_the_standards_own_vectors() -> None:
+    if not VECTORS.exists():
+        pytest.skip(f"no web-platform-tests vectors at {VECTORS}")
+    cases: list[dict[str, Any]] = [case for case in json.loads(VECTORS.read_text("utf-8")) if isinstance(case, dict)]
+    surrogates = [case for case in cases if any("\ud800" <= c <= "\udfff" for c in case["input"])]
+    wrong = []
+    for case in cases:
+        base = case.get("base")
+        url, reason = normalise(case["input"], None if base in (None, "about:blank") else base)
+        if case in surrogates:
+            assert (url, reason) == ("", Verdict.SYNTAX)
+        elif url != ("" if case["input"] in NO_LONGER_VALID else expected_url(case)) or (reason is None) != bool(url):
+            wrong.append((case["input"], base, url, reason))
+    assert len(cases) > 400
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("text", "base", "url"),
+    [
+        ("HTTP://Example.COM:80/%7ea/./b/../c?q#f", None, "http://example.com/%7ea/c?q"),
+        ("https://münchen.example/straße", None, "https://xn--mnchen-3ya.example/stra%C3%9Fe"),
+        ("../x.html#top", "http://h/a/b/c.html?q", "http://h/a/x.html"),
+        ("", "http://h/a?b", "http://h/a?b"),
+        ("?x", "http://h/a?b", "http://h/a?x"),
+        ("#x", "http://h/a?b", "http://h/a?b"),
+        ("http:?x", "http://h/a?b", "http://h/a?x"),
+        ("a #x", "http://h/", "http://h/a%20"),
+        ("a #" + "x" * 3000, "http://h/", "http://h/a%20"),
+        ("//other/x", "https://h/", "https://other/x"),
+        ("http://user:p%40ss@h:8080/@x", None, "http://h:8080/@x"),
+        ("http://h/@x", None, "http://h/@x"),
+        ("a\0b", "http://h/", "http://h/a%00b"),
+    ],
+)
+def test_what_becomes_a_url(text: str, base: str | None, url: str) -> None:
+    assert normalise(text, base) == (url, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("http://", Verdict.SYNTAX),
+        ("http://h:99999/", Verdict.SYNTAX),
+        ("http://a b/", Verdict.SYNTAX),
+        ("http://h\0/", Verdict.SYNTAX),
+        ("http://h/\ud800", Verdict.SYNTAX),
+        ("relative", Verdict.SYNTAX),
+        ("", Verdict.SYNTAX),
+        ("mailto:a@b", Verdict.SCHEME),
+        ("file:///etc/passwd", Verdict.SCHEME),
+        ("data:text/html," + "x" * 5000, Verdict.SCHEME),
+        ("http://h/" + "x" * 2040, Verdict.LENGTH),
+        ("http://h/" + "ü" * 400, Verdict.LENGTH),  # 2,409 bytes only when percent-encoded
+    ],
+)
+def test_what_is_refused(text: str, reason: Verdict) -> None:
+    assert normalise(text) == ("", reason)
+
+
+def test_the_length_limit_is_exact() -> None:
+    longest = "http://h/" + "x" * 2039
+    assert normalise(longest) == (longest, None)
+    assert normalise(longest + "x") == ("", Verdict.LENGTH)
+    assert normalise("http://h/12", max_length=10) == ("", Verdict.LENGTH)
+
+
+@pytest.mark.parametrize("unit", ["a", " ", "\0", "\ud800", "../", "http://h/", "data:x", "#", "ü", "@", "%00", "-."])
+def test_ten_megabytes_are_judged_quickly(unit: str) -> None:
+    text = unit * (10_000_000 // len(unit))
+    begin = time.perf_counter()
+    normalise(text, "http://h/")
+    resolve_plain(text, "http://h/", "http://h/")
+    assert seed_url(text).url == ""
+    assert time.perf_counter() - begin < 1
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(ANY_TEXT | URL_TEXT, st.none() | URL_TEXT | st.sampled_from(["http://h/a/b?c", "https://h:8/", "file:///a"]))
+def test_any_text_gives_a_url_or_a_reason(text: str, base: str | None) -> None:
+    url, reason = normalise(text, base)
+    assert (url == "") != (reason is None)
+    assert (seed_url(text).url == "") != (seed_url(text).problem == "")
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(URL_TEXT | ANY_TEXT)
+@example("http://a@b@c:80/..//./%2e?%zz'\"")
+def test_normalising_again_changes_nothing(text: str) -> None:
+    url = normalise(text, "https://h:8443/a//b?c").url
+    assume(url)
+    assert normalise(url) == (url, None)
+    assert seed_url(url) == (url, "")
+    assert url.isascii()
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(
+    st.text(st.sampled_from("ab.-_~/")) | URL_TEXT,
+    st.sampled_from(["http://h/", "http://h/a//b/c?d/e", "https://h:8443/a/b/../c.html"]),
+)
+@example("./../../x/..y/", "http://h/a/b")
+def test_a_plain_path_resolves_as_the_standard_says(text: str, base: str) -> None:
+    base = normalise(base).url
+    for path in (text, "../" * 2 + text, "/" + text, origin(base) + "/" + text):
+        plain = resolve_plain(path, folder_of(base), origin(base) + "/")
+        assert plain == "" or not path or plain == normalise(path, base).url
+
+
+@pytest.mark.parametrize("path", ["x.html", "./x.html", "../lib/x-1.2_3~.html", "a/b/", "../../../", "/a/b.html"])
+def test_the_usual_path_is_plain(path: str) -> None:
+    assert resolve_plain(path, "http://h/a/b/", "http://h/") == normalise(path, "http://h/a/b/c.html").url
+
+
+@pytest.mark.parametrize(
+    ("line", "url"),
+    [
+        ("example.com/path", "http://example.com/path"),
+        ("  \thttps://Example.com:443/a b#c \r\n", "https://example.com/a%20b"),
+        ("\ufeffexample.com", "http://example.com/"),
+        ("//example.com/x", "http://example.com/x"),
+        ("example.com:8080/x", "http://example.com:8080/x"),
+        ("localhost:8000", "http://localhost:8000/"),
+        ("127.1.2.3:80", "http://127.1.2.3/"),
+        ("[::1]:8080", "http://[::1]:8080/"),
+        ("http://intranet", "http://intranet/"),
+        ("http:example.com", "http://example.com/"),
+        ("münchen.de", "http://xn--mnchen-3ya.de/"),
+    ],
+)
+def test_a_good_seed(line: str, url: str) -> None:
+    assert seed_url(line) == (url, "")
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("", "empty"),
+        (" \n", "empty"),
+        ("x" * 3000, "longer than 2048"),
+        ("http://h.org/" + "ü" * 1000, "percent-encoded"),
+        ("http://h.org/a\0b", "U+0000"),
+        ("h.org/\x1b[0m", "U+001B"),
+        ("h.org/\udc80", "not UTF-8"),
+        ("ftp://h.org/", "'ftp' is neither http nor https"),
+        ("mailto:a@b.org", "'mailto'"),
+        ("C:\\seeds.txt", "'C'"),
+        ("http://", "no host"),
+        ("/etc/passwd", "no host"),
+        ("# comment", "no host"),
+        ("http://me:secret@h.org/", "user name or password"),
+        ("hello", "no dot"),
+        ("12345", "no dot"),
+        ("http://h.org:99999/", "no valid host or port: 'h.org:99999'"),
+        ("two words.org", "no valid host"),
+    ],
+)
+def test_a_bad_seed_says_why(line: str, problem: str) -> None:
+    url, said = seed_url(line)
+    assert url == ""
+    assert problem in said
+    assert "secret" not in said
+    assert len(said) < 120
