@@ -82,10 +82,12 @@ def main(
 
 def _report(folder: Path, series: list[Row], figures: Figures, pages: int) -> None:
     totals = crawl_totals(folder)
+    full = [sample["peak MiB"] for sample in series if int(sample["listed"]) >= pages]
     row: Row = {
         "party": f"{pages:,} pages",
         "listed": totals.listed,
         "pages": totals.pages,
+        "peak MiB, all listed": full[0] if full else "not reached",
         "wall s": figures.wall,
         "pages/s": totals.pages / figures.wall,
         "CPU us/page": figures.cpu / max(totals.pages, 1) * 1e6,

@@ -13,8 +13,8 @@ import urllib.error
 import urllib.request
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from email.message import Message
-from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.parse import quote, urlsplit
@@ -89,8 +89,10 @@ def walk_site(home: str, max_depth: int = MAX_DEPTH) -> list[Visit]:
 
 def walk_sites(homes: Sequence[str], max_depth: int = MAX_DEPTH) -> Iterator[tuple[str, list[Visit]]]:
     """Walk several sites, as many at a time as there are processors; yields each as soon as it is done."""
-    with multiprocessing.get_context("spawn").Pool() as pool:
-        yield from pool.imap_unordered(partial(_walk_named, max_depth=max_depth), homes)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        walks = {pool.submit(walk_site, home, max_depth): home for home in homes}
+        for walk in as_completed(walks):
+            yield walks[walk], walk.result()
 
 
 def write_visits(path: Path, visits: Iterable[Visit]) -> None:
@@ -226,7 +228,3 @@ def _asker() -> Callable[[str], _Answer]:
                 return _Answer(answer.code, answer.headers, answer.read())
 
     return ask
-
-
-def _walk_named(home: str, max_depth: int) -> tuple[str, list[Visit]]:
-    return home, walk_site(home, max_depth)

@@ -185,6 +185,7 @@ class UrlCollector(threading.Thread):
             assert isinstance(flight, PageFlight)
             self._answers.handle(flight, response)
             flight.party.in_flight -= 1
+            flight.site.fetching.discard(flight.entry.url)
             self._count(response)
             if flight.party.weight >= self._rules.checkpoint_rows:
                 self._submit(flight.site, time.monotonic())
@@ -285,6 +286,7 @@ class UrlCollector(threading.Thread):
     def _start_page(self, site: SiteContext, choice: Choice, origin: Origin) -> None:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
+        site.fetching.add(choice.entry.url)
         self._start(site, Request(choice.entry.url, origin.address, flight))
 
     def _start(self, site: SiteContext, request: Request) -> None:

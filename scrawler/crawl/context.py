@@ -212,6 +212,7 @@ class SiteContext:
     origins: dict[str, Origin] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     in_flight: int = 0
+    fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     waiting: int = 0  # answers expected from the store or the resolver
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     archived: OrderedDict[bytes, Archived] = field(default_factory=OrderedDict)

@@ -130,6 +130,9 @@ class Parties:
             return False
         if home not in site.seen:
             return self._list_home(site, party)
+        if home in site.fetching:  # for another party: its result will tell
+            del site.owners[key]
+            return False
         party.begun = True  # listed by another party, perhaps fetched: ask
 
         def done(fetched: bool) -> None:

@@ -27,7 +27,8 @@ _CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "gbk": 
 _HEADER_CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _MARKUP = re.compile(
-    rf"<!--.*?-->|<meta[\s/](?P<meta>{TAG_REST})>|</?[a-z]{TAG_REST}>|<[!/?][^>]*>".encode(), re.IGNORECASE | re.DOTALL
+    rf"<!--.*?(?:-->|\Z)|<meta[\s/](?P<meta>{TAG_REST})(?P<closed>>?)|</?[a-z]{TAG_REST}|<[!/?][^>]*+".encode(),
+    re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
 
@@ -63,7 +64,7 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
 def declared_in_meta(start: bytes) -> str:
     """Return the encoding that a <meta> declares (HTML Standard, 13.2.3.2, "prescan"), or an empty string."""
     for markup in _MARKUP.finditer(start):
-        if markup["meta"] is not None and (name := _meta_charset(markup["meta"])):
+        if markup["closed"] and (name := _meta_charset(markup["meta"])):
             return name
     return ""
 

@@ -9,13 +9,15 @@ Such pages are rare and mostly hostile, so what matters is that ordinary ones pa
 from __future__ import annotations
 
 import re
+from random import randrange
+from typing import NamedTuple
 
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 
 MAX_DEPTH = 5_000  # of open elements, as estimated
 _MAX_ATTRIBUTES = 5_000  # of one tag
 _MAX_REOPENED = 5_000_000  # formatting elements opened again, over the whole page
-_MARGIN = 8_192  # bytes looked at beyond those expected to be enough
+_SAMPLE, _SAMPLE_EVERY = 4_096, 65_536  # bytes
 _SHORTEST_TAG = 3  # bytes
 _TAG_SEARCHED = 32_768  # a tag shorter than this holds too few attributes to matter
 
@@ -36,7 +38,9 @@ _VOID = b"area base basefont bgsound br col embed frame hr img input keygen link
 # of the others; counting them would take every long old-fashioned list for a deep page.
 _IMPLIED = b"body colgroup dd dt head html li optgroup option p rb rp rt rtc tbody td tfoot th thead tr"
 _NOT_COUNTED = frozenset((b"", *_VOID.split(), *_IMPLIED.split()))
-_FORMATTING_ENDS = frozenset(b"/b /big /code /em /font /i /nobr /s /small /strike /strong /tt /u".split())
+_FORMATTING = ("b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u")
+_FORMATTING_ENDS = frozenset(f"/{name}".encode() for name in _FORMATTING)
+_FORMATTING_TAG = re.compile(rf"<(?:{'|'.join(_FORMATTING)})(?=[\s/>])[^>]*".encode(), re.IGNORECASE)
 
 
 def is_hazardous(body: bytes) -> bool:
@@ -45,7 +49,8 @@ def is_hazardous(body: bytes) -> bool:
 
 
 def _nests_deeply(body: bytes) -> bool:
-    # Cheapest bounds first: bytes, then tags, then start tags. Few pages come further.
+    # Cheapest bounds first: bytes, then tags, then start tags. Few pages come further; those that do are looked at in
+    # samples for depth, and as a whole only for formatting, where a few hundred bytes can do the harm.
     if len(body) <= _SHORTEST_TAG * MAX_DEPTH:
         return False
     brackets = body.count(b"<")
@@ -54,38 +59,55 @@ def _nests_deeply(body: bytes) -> bool:
     starts = brackets - body.count(b"</")
     if starts <= MAX_DEPTH:
         return False
-    # As soon as few enough start tags are left, the rest of the page cannot do any harm: so ordinary pages that are a
-    # little too large for the bounds are read in part.
-    lower = body.lower()
-    looked_at = int(len(body) * (1 - MAX_DEPTH / starts) * 1.1) + _MARGIN
-    while (verdict := _follow(lower, looked_at, starts)) is None:
-        looked_at *= 2
-    return verdict
+    if _sampled_depth(body, starts) <= MAX_DEPTH and _most_formatting(body) * starts <= _MAX_REOPENED:
+        return False
+    opened = _follow(body)
+    return opened.deepest > MAX_DEPTH or opened.reopened > _MAX_REOPENED
 
 
-def _follow(body: bytes, looked_at: int, starts: int) -> bool | None:
-    """Follow the open elements of a page with `starts` start tags through its first bytes; None if undecided.
+def _sampled_depth(body: bytes, starts: int) -> int:
+    """Return the depth at the end if all the page were like the samples."""
+    seen = left_open = 0
+    # Where samples lie is left to chance, so that no page can be made to look well just there.
+    for position in range(randrange(_SAMPLE_EVERY - _SAMPLE), len(body), _SAMPLE_EVERY):
+        opened = _follow(body[position : position + _SAMPLE])
+        seen += opened.starts
+        left_open += opened.at_end
+    return left_open * starts // seen if seen else starts
 
-    An end tag counts only where it closes the innermost element: parsers ignore many of the others.
+
+def _most_formatting(body: bytes) -> int:
+    """Return a bound on the formatting elements open at once: three of a kind (HTML Standard, 13.2.4.3)."""
+    return 3 * len(set(_FORMATTING_TAG.findall(body)))
+
+
+class _Opened(NamedTuple):
+    starts: int  # start tags
+    deepest: int  # most elements open at once
+    at_end: int  # elements left open
+    reopened: int  # formatting elements that could have to be opened again
+
+
+def _follow(markup: bytes) -> _Opened:
+    """Follow the open elements through a page; an end tag counts only where it closes the innermost one.
+
+    Parsers ignore many of the others, so that counting them too would be no bound.
     """
     ends_awaited = [b"!"]
-    formatting = reopened = 0
-    for name in _NAMES.findall(body, 0, looked_at):
+    starts = deepest = formatting = reopened = 0
+    for name in _NAMES.findall(markup.lower()):
         if name == ends_awaited[-1]:
+            deepest = max(deepest, len(ends_awaited) - 1)
             ends_awaited.pop()
             formatting -= name in _FORMATTING_ENDS
         elif not name.startswith(b"/"):
-            starts -= 1
+            starts += 1
             reopened += formatting
             if name not in _NOT_COUNTED:
                 ends_awaited.append(b"/" + name)
                 formatting += ends_awaited[-1] in _FORMATTING_ENDS
-                if len(ends_awaited) > MAX_DEPTH:
-                    return True
-    if reopened > _MAX_REOPENED:
-        return True
-    harmless = len(ends_awaited) + starts <= MAX_DEPTH and reopened + formatting * starts <= _MAX_REOPENED
-    return False if harmless or looked_at >= len(body) else None
+    at_end = len(ends_awaited) - 1
+    return _Opened(starts, max(deepest, at_end), at_end, reopened)
 
 
 def _has_giant_tag(body: bytes) -> bool:

@@ -8,7 +8,7 @@ import html5lib
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, PageLinks, PageText
+from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, PageLinks, PageText
 from scrawler.extract.rules import LinkCollector
 from scrawler.extract.scanner import scan_links, scan_text
 from scrawler.extract.text import TextCollector
@@ -21,11 +21,12 @@ class Html5libExtractor:
         """Find the links of a decoded body; see LinkExtractor."""
         utf8, charset = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
-        if is_hazardous(utf8):
+        hazardous = is_hazardous(utf8)
+        root = None if hazardous else _parse(page)
+        if root is None:
             base, hrefs = scan_links(page, url)
-            return PageLinks(base, hrefs, charset, DEEP_HTML)
+            return PageLinks(base, hrefs, charset, DEEP_HTML if hazardous else PARSER_FAILED)
         collector = LinkCollector(url)
-        root = _parse(page)
         in_templates = {base for template in root.iter("template") for base in template.iter("base")}
         for element in root.iter():
             if isinstance(element.tag, str):  # comments have a function there
@@ -36,15 +37,20 @@ class Html5libExtractor:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
         utf8, _ = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
-        if is_hazardous(utf8):
+        root = None if is_hazardous(utf8) else _parse(page)
+        if root is None:
             return scan_text(page)
         collector = TextCollector()
-        _collect_text(_parse(page), collector)
+        _collect_text(root, collector)
         return collector.result()
 
 
-def _parse(page: str) -> Element:
-    root: Element = html5lib.parse(page, treebuilder="etree", namespaceHTMLElements=False)
+def _parse(page: str) -> Element | None:
+    """Return the page's root, or None: html5lib 1.1 has assertions that a few malformed pages break."""
+    try:
+        root: Element = html5lib.parse(page, treebuilder="etree", namespaceHTMLElements=False)
+    except Exception:  # whatever is wrong in there, no page may end a crawl
+        return None
     return root
 
 

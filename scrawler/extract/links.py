@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
+PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unreadable, and was scanned instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,7 +15,8 @@ class PageLinks:
 
     `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link, repeated ones
     repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was read in.
-    `note` says what went wrong on the way ("deep-html", "decode-error", "decoded-too-large"), or is empty.
+    `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large"), or is
+    empty.
     """
 
     base: str

@@ -25,8 +25,8 @@ home index last license next prev previous related search section start subsecti
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
-    r"""[ \t\n\f\r]*(?=[0-9.])[0-9]*[0-9.]*[ \t\n\f\r;,]
-        [ \t\n\f\r]*[;,]?[ \t\n\f\r]*
+    r"""[ \t\n\f\r]*+(?=[0-9.])[0-9.]*+[ \t\n\f\r;,]
+        [ \t\n\f\r]*+[;,]?+[ \t\n\f\r]*+
         (?:[uU][rR][lL][ \t\n\f\r]*=[ \t\n\f\r]*)?+
         (?:"(?P<double>[^"]*)|'(?P<single>[^']*)|(?P<bare>.*))""",
     re.VERBOSE | re.DOTALL,

@@ -84,7 +84,7 @@ def _events(page: str) -> Iterator[Event]:
 
 def _attributes(source: str) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
-    for match in _ATTRIBUTE.finditer(source):
+    for match in _ATTRIBUTE.finditer(source.replace("\0", "\ufffd")):
         value = match["double"] or match["single"] or match["bare"] or ""
         found.setdefault(match["name"].lower(), _REFERENCE.sub(_resolved, value) if "&" in value else value)
     return found

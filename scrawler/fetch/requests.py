@@ -134,10 +134,10 @@ class _ExactConnection(HTTPConnection):
 
     def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
         exchange = self._exchange
-        exchange.reused, self._used = self._used, True
+        exchange.reused = self._used and self.sock is not None
         self.response_class = partial(_Answer, exchange=exchange)  # type: ignore[assignment]
         super().request(method, exchange.path, *args, **options)
-        exchange.sent = True
+        exchange.sent = self._used = True
 
 
 class _ExactTLSConnection(_ExactConnection, HTTPSConnection):
@@ -176,6 +176,8 @@ class RequestsDownloader:
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
         self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
+        if not limits.tls_verify:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it is what the user asked for
         self._headers = wire.header_lines(limits.user_agent)
         self._header_text = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
         self._queue: deque[Request] = deque()

@@ -69,7 +69,11 @@ def open_input(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
                 raise InputError(f"{name}: a binary file (or UTF-16), not UTF-8 text with a URL a line")
             yield stream
     except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
-        raise InputError(f"{name}: broken archive ({error}); seeds before the break are imported") from error
+        raise InputError(f"{name}: broken archive ({error}); seeds before the break may be imported already") from error
+    except BrokenPipeError:  # of standard output or error, not of the file
+        raise
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from error
 
 
 @contextmanager
@@ -77,12 +81,7 @@ def _open_raw(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
     if name == STANDARD:
         yield cast("io.BufferedReader", sys.stdin.buffer)
         return
-    found = find_input(name, input_dir)
-    try:
-        stream = found.open("rb")
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from error
-    with stream:
+    with find_input(name, input_dir).open("rb") as stream:
         yield cast("io.BufferedReader", stream)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 from scrawler.model import Scope
@@ -27,6 +28,10 @@ class ImportCounts:
         """Lines that claimed to hold a URL."""
         return self.new + self.duplicate + self.invalid
 
+    def plus(self, added: Added, invalid: int) -> ImportCounts:
+        """Count a batch that was added, and `invalid` entries in all."""
+        return ImportCounts(self.new + added.new, self.duplicate + added.duplicate, invalid)
+
 
 def import_seeds(
     entries: Iterable[Entry],
@@ -39,9 +44,27 @@ def import_seeds(
 ) -> ImportCounts:
     """Normalise and judge each entry and `add` the good ones in batches; `on_invalid` gets each of the others.
 
-    Batches are committed one by one: after an error what came before stays, and importing again goes on from there.
+    Batches are committed one by one: after an error what came before stays, and importing again adds the rest.
+    `add` is called in a thread of its own, so that the next batch is made while the database works on one.
     """
     counts = ImportCounts()
+    adding: Future[Added] | None = None
+    with ThreadPoolExecutor(1, "seed-writer") as writer:
+        for batch, invalid in _batches(entries, scope, max_url_length, on_invalid):
+            if adding is not None:
+                counts = counts.plus(adding.result(), invalid)
+                on_batch(counts)
+            adding = writer.submit(add, batch)
+        if adding is not None:
+            counts = counts.plus(adding.result(), invalid)
+            on_batch(counts)
+    return counts
+
+
+def _batches(
+    entries: Iterable[Entry], scope: Scope, max_url_length: int, on_invalid: Callable[[Entry], None]
+) -> Iterator[tuple[list[NewSeed], int]]:
+    """Yield seeds in batches, the last one perhaps empty, each with the number of invalid entries so far."""
     batch: list[NewSeed] = []
     invalid = 0
     for entry in entries:
@@ -50,18 +73,8 @@ def import_seeds(
             invalid += 1
             on_invalid(entry._replace(problem=problem))
             continue
-        batch.append(NewSeed(url, site_key(url, scope), 0))
+        batch.append(NewSeed(url, site_key(url, scope)))
         if len(batch) == BATCH:
-            counts = _add_batch(counts, add, batch, invalid)
-            on_batch(counts)
-            batch.clear()
-    counts = _add_batch(counts, add, batch, invalid)
-    on_batch(counts)
-    return counts
-
-
-def _add_batch(
-    counts: ImportCounts, add: Callable[[Sequence[NewSeed]], Added], batch: Sequence[NewSeed], invalid: int
-) -> ImportCounts:
-    added = add(batch) if batch else Added(0, 0)
-    return ImportCounts(counts.new + added.new, counts.duplicate + added.duplicate, invalid)
+            yield batch, invalid
+            batch = []
+    yield batch, invalid

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, select, true, update
 from sqlalchemy import func as sql
 
 from scrawler.store.engine import Database
@@ -39,16 +40,13 @@ class Candidates:
 
         `like` is an SQL pattern of the URL (% and _), `min_count` how often it must have been found.
         """
-        after = b""
-        while found := self._page(_query(like, min_count), after, _MERGED):
-            yield from found
-            after = found[-1].url_hash
+        return self._views(_query(like, min_count), b"")
 
     def unpromoted(
         self, max_hops: int, after: bytes, limit: int, *, like: str | None = None, min_count: int = 1
     ) -> list[CandidateView]:
         """Return up to `limit` candidates within `max_hops` of a user's seed, with hashes above `after` (b"": all)."""
-        return self._page(_query(like, min_count).where(seed.c.hops < max_hops), after, limit)
+        return list(islice(self._views(_query(like, min_count).where(seed.c.hops < max_hops), after), limit))
 
     def mark_promoted(self, hashes: Iterable[bytes]) -> None:
         """Note that these candidates are seeds now: they are no longer looked at."""
@@ -61,20 +59,29 @@ class Candidates:
 
         self._database.retrying(work)
 
-    def _page(self, query: AnySelect, after: bytes, limit: int) -> list[CandidateView]:
-        if after:
-            query = query.where(candidate.c.url_hash > after)
+    def _views(self, query: AnySelect, after: bytes) -> Iterator[CandidateView]:
+        """Yield what `query` finds, range by range of the index: a LIMIT on groups would make MariaDB form them all."""
+        hashes = select(candidate.c.url_hash).where(candidate.c.promoted == 0).distinct()
+        hashes = hashes.order_by(candidate.c.url_hash).limit(_MERGED)
 
-        def work(connection: Connection) -> list[CandidateView]:
-            rows = connection.execute(query.order_by(candidate.c.url_hash).limit(limit))
-            return [CandidateView(row[0], row[1], int(row[2]), *row[3:]) for row in rows]
+        def work(connection: Connection) -> tuple[bytes, list[CandidateView]]:
+            above = candidate.c.url_hash > after if after else true()
+            last = max(connection.scalars(hashes.where(above)), default=b"")
+            rows = connection.execute(query.where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash))
+            views = [CandidateView(row[0], row[1], int(row[2]), *row[3:]) for row in rows]
+            known = _seeds_among(connection, [view.url_hash for view in views])
+            return last, [view for view in views if view.url_hash not in known]
 
-        return self._database.reading(work)
+        while True:
+            after, views = self._database.reading(work)
+            if not after:
+                return
+            yield from views
 
 
 def _query(like: str | None, min_count: int) -> AnySelect:
+    """Select candidates merged by URL, from the index on; left to itself MariaDB begins with all seeds."""
     times = sql.sum(candidate.c.count)
-    known = seed.alias("known")
     query = (
         select(
             candidate.c.url_hash,
@@ -84,10 +91,20 @@ def _query(like: str | None, min_count: int) -> AnySelect:
             sql.min(candidate.c.seed_id),
             sql.min(seed.c.hops) + 1,
         )
+        .select_from(candidate)
         .join(seed, seed.c.id == candidate.c.seed_id)
-        .where(candidate.c.promoted == 0, ~select(known.c.id).where(known.c.url_hash == candidate.c.url_hash).exists())
+        .where(candidate.c.promoted == 0)
         .group_by(candidate.c.url_hash)
+        .prefix_with("STRAIGHT_JOIN", dialect="mysql")
+        .with_hint(candidate, "FORCE INDEX (candidate_url_hash)", "mysql")
     )
     if like is not None:
         query = query.where(candidate.c.url.like(like))
     return query.having(times >= min_count) if min_count > 1 else query
+
+
+def _seeds_among(connection: Connection, hashes: list[bytes]) -> set[bytes]:
+    known: set[bytes] = set()
+    for part in sliced(hashes):
+        known.update(connection.scalars(select(seed.c.url_hash).where(seed.c.url_hash.in_(part))))
+    return known

@@ -9,11 +9,11 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, select, update
+from sqlalchemy import Connection, select, update
 
 from scrawler.errors import StoreError
 from scrawler.model import CandidateRow, LaneState, PageRow, Result, SeedDelta, SeedState, SiteDelta
-from scrawler.store.bulk import BulkInsert
+from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow
 from scrawler.store.sites import ensure_sites, lock_sites, release_sites, wake_sites
@@ -25,24 +25,7 @@ _COUNTS = tuple(column.name for column in SEED_COUNTS)
 _LONGEST_DETAIL = 1_000  # characters
 _GOOD = (Result.FETCHED.value, Result.REDIRECT.value)
 
-_UPDATE_SEED = (
-    update(seed)
-    .where(seed.c.id == bindparam("of_seed"))
-    .values(
-        {name: bindparam(f"new_{name}") for name in (*_COUNTS, "verdicts", "elapsed_ms", "state")}
-        | {name: bindparam(f"new_{name}") for name in ("end_reason", "end_detail", "ended_at")}
-    )
-)
-_MOVE_SEED = (
-    update(seed)
-    .where(seed.c.id == bindparam("of_seed"))
-    .values(site_id=bindparam("new_site_id"), home_url=bindparam("new_home_url"), rehomed=bindparam("new_rehomed"))
-)
-_UPDATE_SITE = (
-    update(site)
-    .where(site.c.id == bindparam("of_site"))
-    .values(next_due_at=bindparam("new_next_due_at"), address=bindparam("new_address"))
-)
+_SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
 
 
 class _CommittedAlready(Exception):
@@ -61,6 +44,9 @@ class Checkpoints:
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
         self._chunks = BulkInsert.replacing(chunk, _CHUNK, compiler)
         self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
+        self._seeds = BulkUpdate(seed, _SEED, compiler)
+        self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
+        self._sites = BulkUpdate(site, ("next_due_at", "address"), compiler)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
@@ -118,31 +104,17 @@ class Checkpoints:
         self._write_sites(connection, deltas)
 
     def _write_seeds(self, connection: Connection, seeds: list[SeedDelta]) -> None:
-        if seeds:
-            now = database_time(connection, self._database.clock)
-            connection.execute(_UPDATE_SEED, [_seed_values(one, now) for one in seeds])
+        now = database_time(connection, self._database.clock)
+        self._seeds.run(connection, [_seed_row(one, now) for one in seeds])
 
     def _move_seeds(self, connection: Connection, seeds: list[SeedDelta], targets: dict[str, int]) -> None:
-        moving = [(one.seed_id, one.rehoming) for one in seeds if one.rehoming]
-        if moving:
-            values = [
-                {
-                    "of_seed": seed_id,
-                    "new_site_id": targets[to.site_key],
-                    "new_home_url": to.home_url,
-                    "new_rehomed": to.rehomed,
-                }
-                for seed_id, to in moving
-            ]
-            connection.execute(_MOVE_SEED, values)
-            wake_sites(connection, [targets[to.site_key] for _, to in moving])
+        moves = [(one.seed_id, targets[to.site_key], to.home_url, to.rehomed) for one in seeds if (to := one.rehoming)]
+        self._moves.run(connection, moves)
+        wake_sites(connection, [site_id for _, site_id, _, _ in moves])
 
     def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
-        values = [
-            {"of_site": one.site_id, "new_next_due_at": one.next_due_at, "new_address": one.address} for one in deltas
-        ]
-        if values:
-            connection.execute(_UPDATE_SITE, values)
+        rows = [(one.site_id, one.next_due_at, one.address) for one in deltas]
+        self._sites.run(connection, sorted(rows))
         release_sites(connection, [one.site_id for one in deltas if one.released])
 
     def _count(self, connection: Connection, deltas: list[SiteDelta], number: int) -> None:
@@ -164,14 +136,15 @@ def _lane_row(state: LaneState) -> tuple[Any, ...]:
     return (*state[:5], json.dumps(state.ahead, separators=(",", ":")))
 
 
-def _seed_values(delta: SeedDelta, now: int) -> dict[str, Any]:
+def _seed_row(delta: SeedDelta, now: int) -> tuple[Any, ...]:
     detail = delta.end_detail[:_LONGEST_DETAIL].encode("utf-8", "backslashreplace").decode()
-    return {f"new_{name}": getattr(delta.counts, name) for name in _COUNTS} | {
-        "of_seed": delta.seed_id,
-        "new_verdicts": json.dumps(dict(delta.verdicts), separators=(",", ":"), sort_keys=True),
-        "new_elapsed_ms": delta.elapsed_ms,
-        "new_state": delta.state.value,
-        "new_end_reason": delta.end_reason.value if delta.end_reason else None,
-        "new_end_detail": detail[:_LONGEST_DETAIL],
-        "new_ended_at": now if delta.state is SeedState.DONE else None,
-    }
+    return (
+        delta.seed_id,
+        *(getattr(delta.counts, name) for name in _COUNTS),
+        json.dumps(dict(delta.verdicts), separators=(",", ":"), sort_keys=True),
+        delta.elapsed_ms,
+        delta.state.value,
+        delta.end_reason.value if delta.end_reason else None,
+        detail[:_LONGEST_DETAIL],
+        now if delta.state is SeedState.DONE else None,
+    )

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from scrawler.errors import StoreError
 from scrawler.model import Scope, SeedState
+from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import inserted_id
 from scrawler.store.sites import ensure_sites
@@ -81,17 +82,13 @@ class Crawls:
         self._database.retrying(work)
 
     def _move_seeds(self, connection: Connection, key_of: Callable[[str], str]) -> None:
-        move = update(seed).where(seed.c.id == bindparam("of_seed")).values(site_id=bindparam("new_site"))
-        query = select(seed.c.id, seed.c.url, seed.c.site_id).order_by(seed.c.id).limit(_REKEYED)
+        move = BulkUpdate(seed, ("site_id",), self._database.compiler)
+        query = select(seed.c.id, seed.c.url).order_by(seed.c.id).limit(_REKEYED)
         after = 0
         while rows := connection.execute(query.where(seed.c.id > after)).all():
             keys = {row.id: key_of(row.url) for row in rows}
             ids, _ = ensure_sites(connection, set(keys.values()), self._database.compiler)
-            moves = [
-                {"of_seed": row.id, "new_site": ids[keys[row.id]]} for row in rows if ids[keys[row.id]] != row.site_id
-            ]
-            if moves:
-                connection.execute(move, moves)
+            move.run(connection, [(row.id, ids[keys[row.id]]) for row in rows])
             after = rows[-1].id
 
     def begin_run(self, machine_id: int, settings: Mapping[str, Any]) -> int:

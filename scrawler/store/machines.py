@@ -181,9 +181,8 @@ def _rate(connection: Connection, row: AnyRow, now: Millis) -> float:
     samples = select(machine_statistics.c.at, machine_statistics.c.pages).where(
         machine_statistics.c.machine_id == row.id, machine_statistics.c.at >= now - _RATE_SPAN
     )
-    points = connection.execute(samples.order_by(machine_statistics.c.at)).all()
-    if row.started_at >= now - _RATE_SPAN:
-        points = [(row.started_at, 0), *points]  # type: ignore[list-item]
+    started = [(row.started_at, 0)] if row.started_at >= now - _RATE_SPAN else []
+    points = started + [(at, pages) for at, pages in connection.execute(samples.order_by(machine_statistics.c.at))]
     if len(points) < 2 or points[-1][0] <= points[0][0]:
         return 0.0
     return float((points[-1][1] - points[0][1]) * 1000 / (points[-1][0] - points[0][0]))

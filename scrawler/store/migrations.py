@@ -7,8 +7,8 @@ Not Alembic: what is applied must be the very text that a DBA reads, and some th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -85,16 +85,25 @@ def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: st
 
     MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile.
     """
-    with begin() as connection:
-        if dialect == "mysql" and not connection.exec_driver_sql("SELECT GET_LOCK('scrawler.migrate', 60)").scalar():
+    with _alone(begin, dialect), begin() as connection:
+        version = current_version(connection)
+        missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
+        for text in missing.values():
+            for statement in statements(text):
+                connection.exec_driver_sql(statement)
+    return list(missing)
+
+
+@contextmanager
+def _alone(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> Iterator[None]:
+    """Keep a second program out until the block's transaction is committed; on SQLite the transaction does that."""
+    if dialect == "sqlite":
+        yield
+        return
+    with begin() as guard:
+        if not guard.exec_driver_sql("SELECT GET_LOCK('scrawler.migrate', 60)").scalar():
             raise StoreError("another program is changing the schema of the database; try again later")
         try:
-            version = current_version(connection)
-            missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
-            for text in missing.values():
-                for statement in statements(text):
-                    connection.exec_driver_sql(statement)
+            yield
         finally:
-            if dialect == "mysql":
-                connection.exec_driver_sql("SELECT RELEASE_LOCK('scrawler.migrate')")
-    return list(missing)
+            guard.exec_driver_sql("SELECT RELEASE_LOCK('scrawler.migrate')")

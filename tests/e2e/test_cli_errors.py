@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -121,7 +122,7 @@ def test_a_mistake_in_the_program_shows_its_traceback(tmp_path: Path) -> None:
 
 def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawler) -> None:
     assert "130  stopped by the user" in scrawler("--help").stdout
-    text = scrawler("run", "--help").stdout
+    text = " ".join(scrawler("run", "--help").stdout.split())
     for words in (
         "--threads N",
         "--delay TIME",
@@ -133,8 +134,6 @@ def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawl
 
 
 def test_the_schema_can_be_loaded_by_hand(scrawler: Scrawler, tmp_path: Path) -> None:
-    import sqlite3
-
     connection = sqlite3.connect(tmp_path / "scrawler.db")
     connection.executescript(scrawler("db", "schema").stdout)
     connection.close()

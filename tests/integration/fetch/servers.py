@@ -66,6 +66,8 @@ class RawServer:
         return f"{'https' if self._tls else 'http'}://{host}:{self.port}{path}"
 
     def stop(self) -> None:
+        if self._stopping.is_set():
+            return
         self._stopping.set()
         with socket.socket(self._listener.family) as knock:
             knock.connect((self.address, self.port))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+from sqlalchemy import Connection
+
+from scrawler.errors import StoreBusyError
 from scrawler.model import CandidateRow, ClaimedSite, PageRow, Result, SeedCounts, SeedDelta, SiteDelta, url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
@@ -88,3 +94,22 @@ def seed_delta(seed_id: int, **changes: Any) -> SeedDelta:
 def site_delta(claimed: ClaimedSite, *seeds: SeedDelta, **changes: Any) -> SiteDelta:
     given: dict[str, Any] = {"next_due_at": 0}
     return SiteDelta(claimed.id, claimed.token, seeds, **(given | changes))
+
+
+@contextmanager
+def acknowledgement_lost(database: Database, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let the block's first writing transaction commit and then fail, as when the connection breaks in between."""
+    begin, lost = database.begin, []
+
+    @contextmanager
+    def breaking() -> Iterator[Connection]:
+        with begin() as connection:
+            yield connection
+        if not lost:
+            lost.append(True)
+            raise StoreBusyError("connection lost")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "begin", breaking)
+        yield
+    assert lost

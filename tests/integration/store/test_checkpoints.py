@@ -4,9 +4,8 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import Connection
 
-from scrawler.errors import StoreBusyError, StoreError
+from scrawler.errors import StoreError
 from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, SeedCounts, SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
@@ -16,7 +15,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
-from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
+from tests.integration.store.crawling import Worker, acknowledgement_lost, add, candidate, page, seed_delta, site_delta
 
 
 def _count(database: Database, table: str) -> int:
@@ -143,23 +142,9 @@ def test_a_commit_whose_acknowledgement_was_lost_is_not_written_twice(
     worker = Worker.of(database)
     site = worker.claim_one()
     checkpoints = Checkpoints(database, worker.id)
-    begin, lost = database.begin, [True]
-
-    class Unacknowledged:
-        def __enter__(self) -> Connection:
-            self.transaction = begin()
-            return self.transaction.__enter__()
-
-        def __exit__(self, *error: object) -> None:
-            self.transaction.__exit__(*error)
-            if error[0] is None and lost.pop():
-                raise StoreBusyError("connection lost")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(database, "begin", lambda: Unacknowledged() if lost else begin())
+    with acknowledgement_lost(database, monkeypatch):
         delta = seed_delta(site.seeds[0].id, pages=(page(site.seeds[0].id, "http://a.org/"),))
         assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
-    assert lost == []
     assert _count(database, "page") == 1
     assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
     assert _count(database, "page") == 2

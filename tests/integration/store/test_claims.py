@@ -3,12 +3,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
+import pytest
+
 from scrawler.model import EndReason, LaneState, SeedState, WorkLeft
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
-from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
+from tests.integration.store.crawling import Worker, acknowledgement_lost, add, seed_delta, site_delta
 
 _DONE = {"state": SeedState.DONE, "end_reason": EndReason.COMPLETED}
 
@@ -141,3 +143,14 @@ def test_many_sites_with_many_seeds_are_claimed_at_once(database: Database) -> N
     assert len(claimed) == 250
     for site in claimed:
         assert [one.url for one in site.seeds] == [f"http://{site.key}/{number}" for number in range(4)]
+
+
+def test_a_claim_whose_acknowledgement_was_lost_is_not_made_twice(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add(database, *(f"http://s{number}.org/" for number in range(6)))
+    worker = Worker.of(database)
+    with acknowledgement_lost(database, monkeypatch):
+        claimed = worker.claim(2)
+    assert [one.token for one in claimed] == [1, 1]
+    assert Claims(database, worker.id).work_left().active == 2
