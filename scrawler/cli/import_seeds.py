@@ -43,14 +43,14 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
     """
     with open_input(file, settings.input_dir) as stream, crawl_database(settings, create=True) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
-        with ProgressLine("seeds") as line, open_rejects(rejects, line.message) as report:
+        with ProgressLine() as line, open_rejects(rejects, line.message) as report:
             counts = import_seeds(
                 read_entries(stream, Format(written) if written else format_of(file)),
                 Seeds(database).add,
                 scope=crawl.scope,
                 max_url_length=settings.max_url_length,
                 on_invalid=report,
-                on_batch=lambda counts: line.show(counts.entries, import_text(counts)),
+                on_batch=lambda counts: line.show(import_text(counts)),
             )
     click.echo(import_text(counts), err=True)
     _check_any(counts, file)

@@ -14,13 +14,15 @@ from scrawler.crawl.progress import Progress
 from scrawler.seeds.importer import ImportCounts
 
 PLAIN_EVERY = 10.0  # seconds between two plain lines
+_LIVE = "{desc} [{elapsed}]"
 
 
 class ProgressLine:
-    """One line on standard error that counts `unit`s; use it as a context manager."""
+    """One line on standard error; use it as a context manager."""
 
-    def __init__(self, unit: str) -> None:
-        self._live = tqdm(unit=f" {unit}", dynamic_ncols=True, file=sys.stderr) if sys.stderr.isatty() else None
+    def __init__(self) -> None:
+        on_terminal = sys.stderr.isatty()
+        self._live = tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr) if on_terminal else None
         self._next_plain = time.monotonic() + PLAIN_EVERY
 
     def __enter__(self) -> Self:
@@ -32,11 +34,10 @@ class ProgressLine:
         if self._live is not None:
             self._live.close()
 
-    def show(self, count: int, text: str) -> None:
-        """Show a count and, beside it, `text`; callable from any thread."""
+    def show(self, text: str) -> None:
+        """Show how things go."""
         if self._live is not None:
-            self._live.set_postfix_str(text, refresh=False)
-            self._live.update(count - self._live.n)
+            self._live.set_description_str(text)
         elif time.monotonic() >= self._next_plain:
             self._next_plain = time.monotonic() + PLAIN_EVERY
             click.echo(text, err=True)

@@ -38,11 +38,11 @@ def run(settings: Settings, exporting: bool) -> None:
             err=True,
         )
     stop = threading.Event()
-    with ProgressLine("pages") as line:
+    with ProgressLine() as line:
         _stop_on_signals(stop, line)
 
         def show(progress: Progress) -> None:
-            line.show(progress.pages, crawl_text(progress))
+            line.show(crawl_text(progress))
 
         summary = run_crawl(settings, show, stop)
     _print_summary(summary)

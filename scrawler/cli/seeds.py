@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
@@ -39,11 +40,13 @@ def seeds(
     written: str | None,
 ) -> None:
     """List the seeds and what came of them."""
-    context.obj = settings
-    if context.invoked_subcommand is None:
-        with crawl_database(settings) as database:
-            found = Seeds(database).list(state, end_reason)
-            print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)
+    if context.invoked_subcommand is not None:
+        if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
+            raise click.UsageError(f"options of `seeds {context.invoked_subcommand}` stand behind it")
+        return
+    with crawl_database(settings) as database:
+        found = Seeds(database).list(state, end_reason)
+        print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)
 
 
 def _row(view: SeedView) -> dict[str, Any]:

@@ -235,7 +235,8 @@ class UrlCollector(threading.Thread):
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
         if site.collector is self:
-            self._schedule(site, at)
+            if site.wake_at < 0:  # else something came meanwhile for which to look again at once
+                self._schedule(site, at)
             if site.inactive:
                 self._ports.site_inactive(self)
 

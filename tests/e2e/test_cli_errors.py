@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
 import sqlite3
+import struct
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -61,7 +65,16 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
     assert "unknown key 'treads'; did you mean threads?" in _said(scrawler("status", code=2))
 
 
-@pytest.mark.parametrize("arguments", [("fly",), ("run", "--fly"), ("pages",), ("seeds", "--state", "asleep")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("fly",),
+        ("run", "--fly"),
+        ("pages",),
+        ("seeds", "--state", "asleep"),
+        ("seeds", "--db", "sqlite:///x", "promote"),
+    ],
+)
 def test_wrong_usage_is_code_2(arguments: tuple[str, ...], scrawler: Scrawler) -> None:
     assert "Usage:" in scrawler(*arguments, code=2).stderr
 
@@ -105,6 +118,19 @@ def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path)
         assert running.stdout.readline().startswith("{")
         running.stdout.close()
         assert running.stderr.read() == ""
+
+
+def test_a_terminal_gets_a_live_line_and_messages_above_it(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\nnot a url\n")
+    shown, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+    subprocess.run([SCRAWLER, "import", "seeds.txt"], cwd=tmp_path, env=environment(), stderr=terminal, check=True)
+    os.close(terminal)
+    lines = os.read(shown, 65_536).decode().replace("\r", "\n").splitlines()
+    os.close(shown)
+    assert any(line.startswith("line 2: no URL") for line in lines)
+    assert any(line.startswith("2 seeds read: 1 new, 0 duplicate, 1 invalid [00:0") for line in lines)
+    assert "2 seeds read: 1 new, 0 duplicate, 1 invalid" in lines
 
 
 def test_a_mistake_in_the_program_shows_its_traceback(tmp_path: Path) -> None:
