@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
+from scrawler.crawl.deltas import merged
 from scrawler.errors import StoreBusyError
 from scrawler.model import SiteDelta
 
@@ -67,9 +68,10 @@ class Checkpointer(threading.Thread):
             self._changed.notify()
 
     def has_room(self) -> bool:
-        """Whether collectors may go on to make rows."""
-        self._full = self._full or self._rows >= self._room
-        return not self._full
+        """Whether collectors may go on to make rows; once it says no, `on_committed` tells that there was no room."""
+        with self._changed:
+            self._full = self._full or self._rows >= self._room
+            return not self._full
 
     @property
     def idle(self) -> bool:
@@ -106,7 +108,7 @@ class Checkpointer(threading.Thread):
         lost: Collection[int] = ()
         if deltas and not self._broken:
             self._flush()
-            lost = self._commit(deltas)
+            lost = self._commit(merged(deltas))
         with self._changed:
             self._rows -= sum(map(_weight, deltas))
             was_full, self._full = self._full, False

@@ -13,7 +13,11 @@ from scrawler.fetch.poller import READ, WRITE, Poller
 from scrawler.model import Millis, Result
 
 _RECEIVE_BUFFER = 64 * 1024  # a usual page comes in one piece, so that it is copied once
-_EVENTS = {pycurl.POLL_IN: READ, pycurl.POLL_OUT: WRITE, pycurl.POLL_INOUT: READ | WRITE}
+_EVENTS = {  # what else libcurl may say means: no more of this socket
+    pycurl.POLL_IN: READ,
+    pycurl.POLL_OUT: WRITE,
+    pycurl.POLL_INOUT: READ | WRITE,
+}
 
 # The symbolic names of libcurl's codes above 91 are missing in pycurl.
 _E_HTTP2_STREAM = 92
@@ -45,7 +49,19 @@ _RESULTS = {
 class _Transfer:
     """One easy handle and what it collects for the request it is at; used again for the next one."""
 
-    __slots__ = ("address", "body", "handle", "limit", "lines", "origin", "overflow", "request", "sent", "size", "started_at")
+    __slots__ = (
+        "address",
+        "body",
+        "handle",
+        "limit",
+        "lines",
+        "origin",
+        "overflow",
+        "request",
+        "sent",
+        "size",
+        "started_at",
+    )
 
     def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
         self.request: Request | None = None
@@ -265,10 +281,11 @@ class CurlDownloader:
         return response
 
     def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        if what == pycurl.POLL_REMOVE:
+        events = _EVENTS.get(what)
+        if events is None:
             self._poller.forget(fd)
         else:
-            self._poller.watch(fd, _EVENTS[what])
+            self._poller.watch(fd, events)
 
     def _on_timer(self, milliseconds: int) -> None:
         self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000

@@ -22,7 +22,7 @@ from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
 from tests.mariadb import MariaDb, missing
 
-_SEEDS = 50_000
+_SEEDS = 60_000
 _SITES = 200  # held at a time
 _ROUNDS = 10  # checkpoints
 _ROWS = 10  # page rows of a seed in a checkpoint
@@ -56,8 +56,8 @@ def _bench(database: Database) -> None:
     hosts = [f"www.host-{number}.example.org" for number in range(_SEEDS)]
     new, seeds = [NewSeed(f"http://{host}/", host) for host in hosts], Seeds(database)
     with _measured("import", _SEEDS, "seed"):
-        for start in range(0, _SEEDS, 5_000):
-            seeds.add(new[start : start + 5_000])
+        for start in range(0, _SEEDS, 20_000):
+            seeds.add(new[start : start + 20_000])
     machine_id = Machines(database).register("bench", "here", 1)
     claims, checkpoints = Claims(database, machine_id), Checkpoints(database, machine_id)
     with _measured("claim", _SITES, "site"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
+from tests.integration.fetch.servers import RawServer, Script
 
 
 class Crawl:
@@ -105,3 +106,17 @@ def crawl(tmp_path: Path, sqlite_url: str) -> Crawl:
 @pytest.fixture
 def crawl_on_both(tmp_path: Path, database_url: str) -> Crawl:
     return Crawl(tmp_path, database_url)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., RawServer]]:
+    """Starts servers that run a script for every connection, and stops them."""
+    servers: list[RawServer] = []
+
+    def start(script: Script, host: str = "127.0.0.1") -> RawServer:
+        servers.append(RawServer(script, host))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()

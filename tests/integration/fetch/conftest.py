@@ -105,7 +105,8 @@ def http2_port(certificates: Certificates, tmp_path_factory: pytest.TempPathFact
         f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
     )
     (folder / "nginx.conf").write_text(
-        f"{'user root; ' if os.geteuid() == 0 else ''}daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;"
+        f"{'user root; ' if os.geteuid() == 0 else ''}daemon off;"
+        f"pid {folder}/pid; error_log {folder}/error.log; worker_processes 1;"
         f"events {{}} http {{ access_log off; {paths} server {{"
         f"listen 127.0.0.1:{port} ssl http2; root {folder};"
         f"ssl_certificate {certificates.certificate}; ssl_certificate_key {certificates.key};"

@@ -1,0 +1,51 @@
+"""Deltas that wait for one transaction, brought together: a site, a seed, a lane stands in it once.
+
+What a delta holds is absolute (counts, cursors), so of two the later one counts; a statement that writes many rows
+at a time would not know which that is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain
+
+from scrawler.model import ChunkRow, LaneState, SeedDelta, SiteDelta
+
+
+def merged(deltas: Iterable[SiteDelta]) -> list[SiteDelta]:
+    """Return one delta for each site and token, as if each had been taken only now; `deltas` are in order of time."""
+    groups: dict[tuple[int, int], list[SiteDelta]] = {}
+    for delta in deltas:
+        groups.setdefault((delta.site_id, delta.token), []).append(delta)
+    return [group[0] if len(group) == 1 else _of_site(group) for group in groups.values()]
+
+
+def _of_site(group: list[SiteDelta]) -> SiteDelta:
+    parts = [seed for delta in group for seed in delta.seeds]
+    # A lane can go from one seed to another between two deltas.
+    lanes = {(lane.seed_id, lane.kind): lane for part in parts for lane in part.lanes}
+    chunks = {(chunk.seed_id, chunk.kind, chunk.seq): chunk for part in parts for chunk in part.chunks}
+    seeds: dict[int, list[SeedDelta]] = {}
+    for part in parts:
+        seeds.setdefault(part.seed_id, []).append(part)
+    return replace(
+        group[-1],
+        seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
+        released=any(delta.released for delta in group),
+    )
+
+
+def _of_seed(
+    parts: list[SeedDelta], lanes: dict[tuple[int, int], LaneState], chunks: dict[tuple[int, int, int], ChunkRow]
+) -> SeedDelta:
+    """Bring a seed's deltas together; its lanes and chunks are taken out of those of the site."""
+    kinds = dict.fromkeys((lane.seed_id, lane.kind) for part in parts for lane in part.lanes)
+    numbers = dict.fromkeys((chunk.seed_id, chunk.kind, chunk.seq) for part in parts for chunk in part.chunks)
+    return replace(
+        parts[-1],
+        pages=tuple(chain.from_iterable(part.pages for part in parts)),
+        candidates=tuple(chain.from_iterable(part.candidates for part in parts)),
+        lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
+        chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
+    )

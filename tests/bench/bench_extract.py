@@ -1,0 +1,80 @@
+"""Microseconds a page of the link extractors, on pages like those of documentation sites; not a test.
+
+Run: python tests/bench/bench_extract.py [FOLDER]. With a folder, its *.html files are the pages (200 at most, the
+html5lib figure from the first ten); otherwise pages are made up: 32 KB, 150 links.
+"""
+
+from __future__ import annotations
+
+import gzip
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+from selectolax.lexbor import LexborHTMLParser
+
+from scrawler.extract.charset import to_utf8
+from scrawler.extract.decode import decode_body
+from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.html5lib import Html5libExtractor
+from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.scanner import scan_links
+
+PAGES, ROUNDS = 200, 5
+URL, HEADER = "http://127.1.0.1/library/index.html", "text/html"
+
+
+def made_up(number: int) -> bytes:
+    """Make a page of about 32 KB with 150 links."""
+    head = f"<!DOCTYPE html><html><head><meta charset='utf-8'><title>Page {number}</title></head><body><ul>"
+    links = (
+        f'<li class="toc"><a class="internal" href="part{number}/c{n}.html#s">Chapter {n}</a></li>' for n in range(150)
+    )
+    words = "The quick <em>brown</em> fox jumps over the <code class='x'>lazy</code> dog &amp; runs on. " * 3
+    paragraphs = (f'<div class="section" id="p{n}"><p>{words}</p></div>\n' for n in range(64))
+    return (head + "".join(links) + "</ul>" + "".join(paragraphs) + "</body></html>").encode()
+
+
+def read(folder: Path) -> list[bytes]:
+    """Read pages evenly spread over a folder."""
+    files = sorted(folder.rglob("*.html"))
+    return [file.read_bytes() for file in files[:: max(len(files) // PAGES, 1)][:PAGES]]
+
+
+def measure(pages: list[bytes], work: Callable[[bytes], object], rounds: int = ROUNDS) -> float:
+    """Return the microseconds a page of the best round."""
+    best = float("inf")
+    for _ in range(rounds):
+        begin = perf_counter()
+        for page in pages:
+            work(page)
+        best = min(best, perf_counter() - begin)
+    return best / len(pages) * 1e6
+
+
+def main() -> None:
+    """Print a line for each part."""
+    pages = read(Path(sys.argv[1])) if len(sys.argv) > 1 else [made_up(number) for number in range(PAGES)]
+    lexbor, html5lib = LexborExtractor(), Html5libExtractor()
+    links = sum(len(lexbor.links(page, URL, HEADER).hrefs) for page in pages)
+    print(
+        f"{len(pages)} pages, {sum(map(len, pages)) / len(pages) / 1e3:.1f} KB and {links / len(pages):.0f} links each"
+    )
+    zipped = [gzip.compress(page, 6) for page in pages]
+    figures = {
+        "gzip": measure(zipped, lambda body: decode_body(body, "gzip", 1 << 24)),
+        "charset": measure(pages, lambda page: to_utf8(page, HEADER)),
+        "hazards": measure(pages, is_hazardous),
+        "parse alone": measure(pages, lambda page: LexborHTMLParser(page, options=1)),
+        "lexbor links": measure(pages, lambda page: lexbor.links(page, URL, HEADER)),
+        "scanner links": measure(pages, lambda page: scan_links(page.decode("utf-8", "replace"), URL), 2),
+        "html5lib links": measure(pages[:10], lambda page: html5lib.links(page, URL, HEADER), 1),
+        "lexbor text": measure(pages[:50], lexbor.text, 2),
+    }
+    for name, microseconds in figures.items():
+        print(f"{name:>15} {microseconds:9.1f} us a page")
+
+
+if __name__ == "__main__":
+    main()

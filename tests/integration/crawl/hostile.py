@@ -1,0 +1,111 @@
+"""The worst of the web as sites on loopback, good sites beside them, and what must hold after any crawl of both."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.cli import main as warcio
+
+from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.model import PageRow, SeedState
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+Reply = bytes | Callable[[Visit], None]
+
+LONGEST_RUN = 40.0  # seconds; a crawl that takes longer hangs, and is stopped so that the test can say so
+GOOD_PAGES = 9  # of each good site
+NOT_FOUND = answer(b"no such page", "404 Not Found", "Content-Type: text/plain")
+
+
+def page(body: str | bytes = "", *headers: str, links: tuple[str, ...] = (), status: str = "200 OK") -> bytes:
+    """Return the answer with an HTML page; its links stand before `body`."""
+    html = "".join(f'<a href="{link}">x</a>' for link in links).encode()
+    html += body.encode() if isinstance(body, str) else body
+    typed = any(header.lower().startswith("content-type") for header in headers)
+    return answer(html, status, *headers, *([] if typed else ["Content-Type: text/html"]))
+
+
+def redirect(location: str, status: str = "302 Found") -> bytes:
+    return answer(b"", status, f"Location: {location}")
+
+
+def by_path(replies: Mapping[str, Reply]) -> Script:
+    """Answer each path with its reply, others with 404; a reply that is a script has the connection for itself."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            reply = replies.get(head.split(b" ", 2)[1].decode("latin-1"), NOT_FOUND)
+            if callable(reply):
+                reply(visit)
+                return
+            visit.send(reply)
+
+    return script
+
+
+def good(name: str) -> Script:
+    """A site of GOOD_PAGES pages, three levels deep."""
+    return by_path(
+        {"/": page(name, links=("/1", "/2"))}
+        | {f"/{n}": page(f"{name} {n}", links=(f"/{2 * n + 1}", f"/{2 * n + 2}")) for n in range(1, GOOD_PAGES)}
+    )
+
+
+def asked(server: RawServer) -> Counter[str]:
+    """Path -> times it was asked for."""
+    return Counter(head.split(b" ", 2)[1].decode("latin-1") for head in server.heads)
+
+
+def run_whole(crawl: Crawl, **changes: Any) -> RunSummary:
+    """Crawl to the end, and check all that must hold whatever the web did."""
+    stop = threading.Event()
+
+    def watch(progress: Progress) -> None:
+        if progress.elapsed_s > LONGEST_RUN:
+            stop.set()
+
+    summary = crawl.run(watch, stop, **changes)
+    assert summary.outcome == "ended", "the crawl hung"
+    check_whole(crawl)
+    return summary
+
+
+def check_whole(crawl: Crawl) -> None:
+    """What must hold once a crawl has ended: seeds, rows, WARC files and indexes tell the same."""
+    crawl.check()
+    for seed in crawl.seeds():
+        assert seed.state is SeedState.DONE
+        assert seed.end_reason is not None
+    check_archive(crawl.folder / "pages", crawl.pages())
+
+
+def check_archive(folder: Path, rows: list[PageRow]) -> None:
+    """Every row has its record, every record its row and its line in the index, every digest is right."""
+    files = sorted(folder.glob("*.warc.gz"))
+    assert not files or warcio(["check", *map(str, files)]) in (0, None)
+    archived = {(row.warc_file, row.warc_offset): row.url for row in rows if row.warc_file}
+    assert dict(_records(files)) == archived
+    indexed = Counter(
+        (entry["filename"], int(entry["offset"]))
+        for path in folder.glob("*.cdxj")
+        for entry in (json.loads(line.split(" ", 2)[2]) for line in path.read_text().splitlines())
+    )
+    assert indexed == Counter(archived.keys())
+
+
+def _records(files: list[Path]) -> Iterator[tuple[tuple[str, int], str]]:
+    for path in files:
+        with path.open("rb") as file:
+            records = ArchiveIterator(file, no_record_parse=True)
+            for record in records:
+                if record.rec_type in ("response", "revisit"):
+                    yield (path.name, records.get_record_offset()), record.rec_headers.get_header("WARC-Target-URI")

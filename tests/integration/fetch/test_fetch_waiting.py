@@ -1,0 +1,188 @@
+"""How downloaders wait: woken from outside, given up, many at a time, without spinning."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+import pytest
+
+from scrawler.fetch.curl import CurlDownloader
+from scrawler.fetch.descriptors import raise_file_limit
+from scrawler.fetch.downloader import Request
+from scrawler.fetch.poller import READ, WRITE, Poller, SelectorPoll
+from scrawler.model import Result
+from tests.integration.fetch.conftest import LIMITS, drive
+from tests.integration.fetch.servers import Visit, always, answer
+
+
+def hanging(visit: Visit) -> None:
+    visit.request()
+    visit.hang()
+
+
+def test_wake_ends_the_wait_of_now(make):
+    downloader = make()
+    began = time.monotonic()
+    thread = threading.Thread(target=downloader.wake)
+    thread.start()
+    downloader.wait(20)
+    thread.join()
+    assert time.monotonic() - began < 5
+    assert downloader.completed() == []
+
+
+def test_wake_ends_the_next_wait_once(make):
+    downloader = make()
+    downloader.wake()
+    downloader.wake()
+    began = time.monotonic()
+    downloader.wait(20)
+    assert time.monotonic() - began < 5
+    began = time.monotonic()
+    downloader.wait(0.2)
+    assert time.monotonic() - began >= 0.15
+
+
+def test_wake_ends_a_wait_for_an_answer(serve, make_curl):
+    downloader = make_curl()
+    server = serve(hanging)
+    downloader.start(Request(server.url(), "127.0.0.1"))
+    while not server.heads:  # then nothing but the answer is waited for
+        downloader.wait(0.05)
+        assert downloader.completed() == []
+    thread = threading.Thread(target=downloader.wake)
+    began = time.monotonic()
+    thread.start()
+    downloader.wait(3)
+    thread.join()
+    assert time.monotonic() - began < 2
+    assert downloader.completed() == []
+
+
+def test_wake_after_close_is_harmless(make):
+    downloader = make()
+    downloader.close()
+    downloader.wake()
+
+
+def test_nothing_to_wait_for_waits(make):
+    began = time.monotonic()
+    make().wait(0.2)
+    assert 0.15 < time.monotonic() - began < 2
+
+
+def test_cancel_returns_what_is_not_done(serve, make):
+    server = serve(hanging)
+    downloader = make()
+    requests = [Request(server.url(f"/{n}"), "127.0.0.1", n) for n in range(5)]
+    for request in requests:
+        downloader.start(request)
+    assert sorted(request.tag for request in downloader.cancel()) == [0, 1, 2, 3, 4]
+    assert downloader.completed() == []
+    assert downloader.cancel() == []
+    good = serve(always(answer()))
+    assert drive(downloader, Request(good.url(), "127.0.0.1"))[0].result is Result.FETCHED
+
+
+def test_close_in_the_middle_of_downloads_is_prompt(serve, make_curl):
+    server = serve(hanging)
+    downloader = make_curl()
+    for number in range(50):
+        downloader.start(Request(server.url(f"/{number}"), "127.0.0.1"))
+    downloader.wait(0.1)
+    downloader.completed()
+    began = time.monotonic()
+    downloader.close()
+    assert time.monotonic() - began < 1
+
+
+def test_slow_servers_do_not_hold_up_fast_ones(serve, make_curl):
+    slow, fast = serve(hanging), serve(always(answer()))
+    downloader = make_curl(timeout=3.0)
+    for number in range(20):
+        downloader.start(Request(slow.url(f"/{number}"), "127.0.0.1"))
+    began = time.monotonic()
+    for number in range(50):
+        assert drive(downloader, Request(fast.url(f"/{number}"), "127.0.0.1"))[0].result is Result.FETCHED
+    assert time.monotonic() - began < 2
+    assert len(downloader.cancel()) == 20
+
+
+def test_many_at_a_time_each_with_its_own_answer(serve, make_curl):
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            visit.send(answer(head.split()[1] * 1000))
+
+    server = serve(script)
+    requests = [Request(server.url(f"/{number}"), "127.0.0.1", number) for number in range(300)]
+    responses = drive(make_curl(), *requests)
+    assert sorted(response.request.tag for response in responses) == list(range(300))
+    assert all(response.body == b"/%d" % response.request.tag * 1000 for response in responses)
+
+
+def test_descriptors_above_1024_do_not_spin(serve):
+    if raise_file_limit(4096) < 2048:
+        pytest.skip("the system allows too few open files")
+    held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    downloader = CurlDownloader(LIMITS)
+    try:
+        server = serve(hanging)
+        for number in range(5):
+            downloader.start(Request(server.url(f"/{number}"), "127.0.0.1"))
+        cpu, end = time.process_time(), time.monotonic() + 0.5
+        turns = 0
+        while (left := end - time.monotonic()) > 0:
+            downloader.wait(left)
+            assert downloader.completed() == []
+            turns += 1
+        assert turns < 50
+        assert time.process_time() - cpu < 0.25
+        good = serve(always(answer()))
+        assert drive(downloader, Request(good.url(), "127.0.0.1"))[-1].result is Result.FETCHED
+    finally:
+        downloader.close()
+        for fd in held:
+            os.close(fd)
+
+
+def test_descriptors_are_given_back(serve):
+    server = serve(always(answer()))
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(3):
+        downloader = CurlDownloader(LIMITS)
+        drive(downloader, *(Request(server.url(f"/{n}"), "127.0.0.1") for n in range(5)))
+        downloader.close()
+    server.stop()
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@pytest.mark.parametrize("poll", [None, SelectorPoll], ids=["best", "selectors"])
+def test_poller(poll):
+    poller = Poller(poll() if poll else None)
+    reader, writer = os.pipe()
+    try:
+        poller.watch(reader, READ)
+        assert poller.wait(0) == []
+        os.write(writer, b"x")
+        assert poller.wait(5) == [(reader, READ)]
+        poller.watch(writer, WRITE)
+        assert sorted(poller.wait(5)) == sorted([(reader, READ), (writer, WRITE)])
+        poller.watch(writer, READ)
+        poller.forget(reader)
+        poller.forget(reader)
+        assert poller.wait(0) == []
+        poller.wake()
+        assert poller.wait(5) == []
+    finally:
+        poller.close()
+        os.close(reader)
+        os.close(writer)
+
+
+def test_file_limit_is_never_lowered():
+    now = raise_file_limit(0)
+    assert now > 0
+    assert raise_file_limit(now) == now
+    assert raise_file_limit(1) == now

@@ -1,0 +1,126 @@
+"""From bytes to UTF-8, and what is HTML at all."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrawler.extract.charset import is_html, to_utf8
+from scrawler.extract.html5lib import Html5libExtractor
+from scrawler.extract.lexbor import LexborExtractor
+
+EXTRACTORS = [LexborExtractor(), Html5libExtractor()]
+SUPERSETS = {"gbk": "gb18030", "koi8-r": "koi8-u"}  # what the detector says for these
+UNDECLARED = {
+    "shift_jis": "このページはクローラーの説明です。利用者はアドレスの一覧を渡します。",
+    "euc-jp": "このページはクローラーの説明です。利用者はアドレスの一覧を渡します。",
+    "iso-2022-jp": "このページはクローラーの説明です。",
+    "euc-kr": "이 페이지는 크롤러에 대한 설명입니다. 사용자는 주소 목록을 줍니다.",
+    "gbk": "本页面介绍网络爬虫。用户提供一个地址列表，程序抓取所有页面。",
+    "big5": "本頁面介紹網路爬蟲。使用者提供一個位址清單，程式擷取所有頁面。",
+    "windows-1251": "Робот обходит страницы сайта и сохраняет их в архив.",
+    "koi8-r": "Робот обходит страницы сайта и сохраняет их в архив.",
+    "windows-1252": "Die Übersicht über größere Änderungen in München – schöne Grüße.",
+}
+
+
+def page(text: str) -> str:
+    return f"<html><head><title>{text[:9]}</title></head><body><p>{text}</p><a href='/{text[:5]}'>x</a></body></html>"
+
+
+@pytest.mark.parametrize(("charset", "text"), UNDECLARED.items(), ids=UNDECLARED.keys())
+@pytest.mark.parametrize("extractor", EXTRACTORS, ids=["lexbor", "html5lib"])
+def test_undeclared_charsets_are_detected(
+    extractor: LexborExtractor | Html5libExtractor, charset: str, text: str
+) -> None:
+    body = page(text).encode(charset)
+    found = extractor.links(body, "http://example.org/", "text/html")
+    assert found.hrefs == [f"/{text[:5]}"]
+    assert found.charset == SUPERSETS.get(charset, charset)
+    assert extractor.text(body).text.startswith(text)
+
+
+def test_utf8_is_handed_back_as_it_came() -> None:
+    for body in (b"plain", page("Grüße, 이 페이지").encode(), b"declared \xff"):
+        assert to_utf8(body, "text/html; charset=UTF-8")[0] is body
+    for body in (b"plain", page("Grüße, 이 페이지").encode(), ("ü" * 65_535).encode(), "ü".encode()[:1]):
+        utf8, charset = to_utf8(body, "text/html")
+        assert utf8 is body
+        assert charset == "utf-8"
+
+
+LATIN, CYRILLIC = "grüße".encode("windows-1252"), UNDECLARED["windows-1251"].encode("windows-1251")
+
+
+@pytest.mark.parametrize(
+    ("body", "header", "text", "charset"),
+    [
+        # a byte order mark is stronger than the header, the header than a <meta>
+        (codecs.BOM_UTF8 + "ü".encode(), "text/html; charset=windows-1251", "ü", "utf-8"),
+        (codecs.BOM_UTF16_LE + "grüße".encode("utf-16-le"), "text/html; charset=utf-8", "grüße", "utf-16le"),
+        (codecs.BOM_UTF16_BE + "grüße".encode("utf-16-be"), "", "grüße", "utf-16be"),
+        ("grüße".encode("utf-16-le"), "text/html;charset=utf-16", "grüße", "utf-16le"),
+        (b"<meta charset=utf-8>\xec", 'text/html; Charset="cp1251"', "<meta charset=utf-8>м", "windows-1251"),
+        (LATIN, "text/html; charset=iso-8859-1", "grüße", "windows-1252"),
+        (b"<meta charset=latin1>" + LATIN, "text/html", "<meta charset=latin1>grüße", "windows-1252"),
+        # a <meta> that could be read is not in UTF-16
+        (b"<meta charset=utf-16>" + "ü".encode(), "", "<meta charset=utf-16>ü", "utf-8"),
+        (b"<meta charset=x-user-defined>\x80", "", "<meta charset=x-user-defined>€", "windows-1252"),
+        # labels that nobody knows, or nobody should use, are not there
+        (CYRILLIC, "text/html; charset=nonsense", UNDECLARED["windows-1251"], "windows-1251"),
+        (b"plain", "text/html; charset=hz-gb-2312", "plain", "utf-8"),
+        # more characters than Python's codec of that name has
+        ("①髙".encode("cp932"), "text/html; charset=Shift_JIS", "①髙", "shift_jis"),
+        ("똠방각하".encode("cp949"), "text/html; charset=ks_c_5601-1987", "똠방각하", "euc-kr"),
+        ("鎔€".encode("gb18030"), "text/html; charset=gb2312", "鎔€", "gbk"),
+        # lies never raise
+        (b"a\xffb", "text/html; charset=utf-16", "\uff61\ufffd", "utf-16le"),
+        (b"a\xff\xffb", "text/html; charset=euc-kr", "a\ufffd\ufffdb", "euc-kr"),
+        (b"", "text/html; charset=big5", "", "big5"),
+        (b"", "", "", "utf-8"),
+    ],
+)
+def test_order_of_declarations(body: bytes, header: str, text: str, charset: str) -> None:
+    utf8, name = to_utf8(body, header)
+    assert (utf8.decode(), name) == (text, charset)
+
+
+def test_declaration_beyond_the_prescan_is_better_than_a_guess() -> None:
+    late = b"<!--" + b"x" * 2_000 + b"--><meta charset=koi8-r>"
+    assert to_utf8(late + b"\xc1", "")[1] == "koi8-r"
+    assert to_utf8(late + "ü".encode(), "")[1] == "utf-8"
+
+
+@given(st.binary(max_size=300), st.sampled_from(["", "utf-16", "shift_jis", "gbk", "big5", "iso-2022-jp", "euc-jp"]))
+def test_to_utf8_never_raises(body: bytes, label: str) -> None:
+    utf8, name = to_utf8(body, f"text/html; charset={label}")
+    assert name
+    if name != "utf-8":
+        utf8.decode()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "start", "expected"),
+    [
+        ("text/html", b"\x89PNG", True),
+        ("Text/HTML; charset=utf-8", b"", True),
+        ("application/xhtml+xml", b"", True),
+        ("text/plain", b"<html>", False),
+        ("application/pdf", b"<html>", False),
+        ("image/png; text/html", b"", False),
+        ("", b"<!DOCTYPE html><p>", True),
+        ("", b"\xef\xbb\xbf\n <HTML\n>", True),
+        ("", b"<?xml version='1.0'?>\n<html xmlns='x'>", True),
+        ("*/*", b"<!-- x -->", True),
+        ("unknown/unknown", b"<p>x", True),
+        ("", b"<people>", False),
+        ("", b"<?xml version='1.0'?><rss>", False),
+        ("", b"%PDF-1.4", False),
+        ("", b"", False),
+    ],
+)
+def test_what_is_html(content_type: str, start: bytes, expected: bool) -> None:
+    assert is_html(content_type, start) is expected

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import pytest
+
+from scrawler.fetch.guard import refuses
+
+PUBLIC = [
+    "8.8.8.8",
+    "93.184.216.34",
+    "172.32.0.1",
+    "100.128.0.1",
+    "2606:4700::1111",
+    "::ffff:8.8.8.8",
+    "64:ff9b::8.8.8.8",
+]
+PUBLIC += ["2002:808:808::1"]  # 6to4 of 8.8.8.8
+PRIVATE = ["127.0.0.1", "127.255.255.254", "10.1.2.3", "172.16.0.1", "172.31.255.255", "192.168.1.1", "100.64.0.1"]
+PRIVATE += ["100.127.255.255", "198.18.0.1", "192.0.2.1", "::1", "fc00::1", "fd12::1", "::ffff:127.0.0.1"]
+PRIVATE += ["::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "2002:c0a8:101::1"]
+NEVER = ["0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.0.1", "100.100.100.200", "168.63.129.16", "224.0.0.1"]
+NEVER += ["239.255.255.255", "240.0.0.1", "255.255.255.255", "192.0.0.1", "::", "fe80::1", "fe80::1%eth0", "ff02::1"]
+NEVER += ["fd00:ec2::254", "2001::1", "2001:db8::1", "3fff::1", "64:ff9b:1::1", "::ffff:169.254.169.254", "::7f00:1"]
+NEVER += [
+    "64:ff9b::a9fe:a9fe",
+    "2002:a9fe:a9fe::1",
+    "100::1",
+    "4000::1",
+    "",
+    "localhost",
+    "127.1",
+    "1.2.3.4.5",
+    "[::1]",
+]
+
+
+@pytest.mark.parametrize("address", PUBLIC)
+def test_public(address):
+    assert not refuses(address, allow_private=False)
+    assert not refuses(address, allow_private=True)
+
+
+@pytest.mark.parametrize("address", PRIVATE)
+def test_private_by_permission(address):
+    assert refuses(address, allow_private=False)
+    assert not refuses(address, allow_private=True)
+
+
+@pytest.mark.parametrize("address", NEVER)
+def test_never(address):
+    assert refuses(address, allow_private=False)
+    assert refuses(address, allow_private=True)

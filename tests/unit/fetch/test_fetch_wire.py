@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import pytest
+
+from scrawler.fetch import wire
+from scrawler.fetch.wire import RequestTarget
+
+
+@pytest.mark.parametrize(
+    ("url", "target"),
+    [
+        ("http://h/", RequestTarget("http", "h", "/")),
+        ("https://h:81/a?b#c", RequestTarget("https", "h:81", "/a?b")),
+        ("http://[::1]:8/x:@y", RequestTarget("http", "[::1]:8", "/x:@y")),
+        ("http://h", RequestTarget("http", "h", "/")),
+        ("http://h/#", RequestTarget("http", "h", "/")),
+        ("http://h?x", None),
+        ("http://u@h/", None),
+        ("mailto:a@b", None),
+        ("ftp://h/", None),
+    ],
+)
+def test_split_url(url, target):
+    assert wire.split_url(url) == target
+
+
+@pytest.mark.parametrize(("authority", "host"), [("h", "h"), ("h:81", "h"), ("[::1]", "::1"), ("[::1]:8", "::1")])
+def test_host(authority, host):
+    assert RequestTarget("http", authority, "/").host == host
+
+
+def test_parse_headers_joins_folds_and_skips():
+    head = b"HTTP/1.1 200 OK\r\nA: 1\r\nb:two\r\n  more\r\na : 3\r\nnonsense\r\n folded nonsense\r\nC:\xe9\r\n\r\n"
+    assert wire.parse_headers(head) == {"a": "1, 3", "b": "two more", "c": "\u00e9"}
+
+
+def test_final_head_of_interim_and_trailers():
+    lines = [
+        b"HTTP/1.1 103 E\r\n",
+        b"L: 1\r\n",
+        b"\r\n",
+        b"HTTP/1.1 200 OK\r\n",
+        b"A: 1\r\n",
+        b"\r\n",
+        b"T: 1\r\n",
+        b"\r\n",
+    ]
+    assert wire.final_head(lines) == lines[3:6]
+    assert wire.final_head(lines[:3]) == []
+    assert wire.final_head([b"HTTP/1.1 101 S\r\n", b"\r\n"]) == [b"HTTP/1.1 101 S\r\n", b"\r\n"]
+
+
+def test_http2_becomes_http1_text():
+    assert wire.as_http1([b"HTTP/2 404 \r\n", b"a: b\r\n", b"\r\n"], 404) == b"HTTP/1.1 404 Not Found\r\na: b\r\n\r\n"
+    assert wire.as_http1([b"HTTP/1.0 200 Yes\r\n", b"\r\n"], 200) == b"HTTP/1.0 200 Yes\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "length"), [(b"CONTENT-LENGTH: 12\r\n", 12), (b"Content-Length: x\r\n", None), (b"A: 12\r\n", None)]
+)
+def test_announced_length(line, length):
+    assert wire.announced_length([b"HTTP/1.1 200 OK\r\n", line, b"\r\n"]) == length
