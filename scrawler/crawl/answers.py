@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, Origin, SeedContext, SiteContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, SeedLimits, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, SeedLimits, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.depth import NORMAL, Entry, Lane
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.seen import SeenFullError
+from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, Scope, url_hash
 from scrawler.urls.scope import site_key
@@ -46,27 +47,43 @@ class AnswerRules:
     retry_pause_ms: int
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
+
+    again: bool
+    record: RecordRef | None = None
+    links: PageLinks | None = None
+
+
 class AnswerHandler:
-    """Applies answers to parties; called by a collector under the machine's turn."""
+    """Reads answers, which needs no turn, and applies them to parties, which needs it."""
 
     def __init__(self, pipeline: PagePipeline, rules: AnswerRules) -> None:
         self._pipeline, self._rules = pipeline, rules
 
-    def handle(self, flight: PageFlight, response: Response) -> None:
-        """Take the answer of a page. Raises ArchiveError, and then nothing has changed."""
-        party, rules = flight.party, self._rules
-        again = wants_retry(response.result, response.status, flight.attempt, rules.retries)
-        record = None if again else self._pipeline.archive(flight.site, response)
+    def read(self, flight: PageFlight, response: Response) -> Reading:
+        """Archive the answer of a page and find its links. Raises ArchiveError.
+
+        Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
+        """
+        if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
+            return Reading(again=True)
+        record = self._pipeline.archive(flight.site, response)
+        return Reading(False, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
+
+    def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
+        """Apply the answer of a page."""
+        party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
-        if again:
+        if reading.again:
             self._list_again(flight, response)
             return
-        links = self._pipeline.links(response) if response.result is Result.FETCHED else None
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
-            note = response.headers.get("location", "")
-        self.finish(flight, page_row(flight, response, record, note))
+            note = location_of(response)
+        self.finish(flight, page_row(flight, response, reading.record, note))
         if response.result is Result.REDIRECT:
             self._follow(flight, response)
         elif links is not None:
@@ -133,7 +150,7 @@ class AnswerHandler:
     def _follow(self, flight: PageFlight, response: Response) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
         party, entry = flight.party, flight.entry
-        location = response.headers.get("location", "")
+        location = location_of(response)
         is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
         if not is_seed:
             self._take_links(flight, [location], "", entry.depth + 1)
@@ -147,11 +164,19 @@ class AnswerHandler:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
         elif analysis.internal:
-            self._take_links(flight, [location], "", 0)
+            self._follow_inside(flight, location, analysis.internal[0])
         else:
             party.verdicts.update(analysis.counts)
             home = analysis.external[0]
             party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
+
+    def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
+        """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
+        party = flight.party
+        party.led_from.add(flight.entry.url)
+        if target in flight.site.seen and target not in party.led_from:
+            party.leaving = EndReason.COVERED
+        self._take_links(flight, [location], "", 0)
 
 
 def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:

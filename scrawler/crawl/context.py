@@ -51,6 +51,7 @@ class Origin:
     failure: Result | None = None  # no address, or one that must not be asked
     detail: str = ""
     robots: RobotsRules | None = None
+    robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # a look-up or a robots.txt is on its way
 
 
@@ -71,9 +72,12 @@ class SeedContext:
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.in_flight = 0  # requests whose answer has not been handled
+        self.deciding = False  # the store was asked whether its URL is fetched already
         self.begun = False  # it has been decided that it is crawled
         self.redirects = seed.rehomed  # of the seed's own URL
+        self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
         self.seed_result: Result | None = None
+        self.seed_problem = ""  # why its URL could not be fetched
         self.leaving: EndReason | Rehoming | None = None  # takes effect when nothing is in flight
         self.end: EndReason | None = None
         self.end_detail = ""
@@ -120,6 +124,11 @@ class SeedContext:
                 first = lane, entry
         return first or earliest
 
+    @property
+    def lists_unfinished(self) -> bool:
+        """Whether URLs that this party itself has listed are still to be fetched."""
+        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.kind >= NORMAL for lane in self.lanes)
+
     def missing_lane(self) -> Lane | None:
         """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
         return next((lane for lane in self.lanes if lane.missing is not None), None)
@@ -145,6 +154,7 @@ class SeedContext:
             counts.failures += 1
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.seed_result = Result(result)
+            self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
         self._dirty = True
 
     def add_candidates(self, urls: list[str], depth: int) -> None:
@@ -228,8 +238,8 @@ class SiteContext:
 
     @property
     def inactive(self) -> bool:
-        """Whether it can move: nothing is in flight or expected."""
-        return not (self.in_flight or self.waiting)
+        """Whether it can move: nothing is in flight, being read, or expected."""
+        return not (self.in_flight or self.fetching or self.waiting)
 
     @property
     def count(self) -> int:

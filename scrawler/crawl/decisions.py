@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrawler.model import EndReason, Result, Seed, SeedCounts
+from scrawler.fetch.downloader import Response
+from scrawler.model import EndReason, Result, SeedCounts
 
 MAX_SEED_REDIRECTS = 5
 _RETRY_STATUS = frozenset({429, 500, 502, 503, 504})
@@ -29,11 +30,6 @@ class SeedLimits:
     max_time_ms: int | None = None
 
 
-def is_covered(seed: Seed, fetched_before: bool) -> bool:
-    """Decide before a party is begun whether the seed needs no crawl of its own (paper 004, step 1)."""
-    return fetched_before and seed.counts.requests == 0
-
-
 def limit_reached(counts: SeedCounts, elapsed_ms: int, limits: SeedLimits, in_flight: int = 0) -> EndReason | None:
     """Tell whether a seed may start no further request, and by which limit."""
     if limits.max_pages is not None and counts.pages + in_flight >= limits.max_pages:
@@ -50,6 +46,17 @@ def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool
     if attempt > retries:
         return False
     return result in _RETRY_RESULTS or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
+
+
+def location_of(response: Response) -> str:
+    """Return where a redirect says it leads: headers are read as Latin-1, but what servers send there is UTF-8."""
+    location = response.headers.get("location", "")
+    if location.isascii():
+        return location
+    try:
+        return location.encode("latin-1").decode()
+    except UnicodeDecodeError:
+        return location
 
 
 def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:

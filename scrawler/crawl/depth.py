@@ -156,6 +156,7 @@ class Lane:
         while self._cursor in self._ahead:
             self._ahead.remove(self._cursor)
             self._cursor += 1
+        self._next = max(self._next, self._cursor)  # entries finished before a crash need not be handed out
 
     def give_back(self) -> None:
         """Hand out again, from the cursor, what was taken and not finished (a stop, a failed write)."""

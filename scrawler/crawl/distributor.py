@@ -10,14 +10,17 @@ Deviations, and why:
   a site, as usual, that is the seed.
 * A collector gets as many seeds of a site as it has room for. The others are set aside with the site and follow when
   there is room; they block nobody. 500 seeds of one host thus keep one collector busy, not twenty idle.
-* The loop sleeps until something has changed.
+* If the fullest collector has no site that can move, the next fullest gives one: a site with very many seeds, which
+  is too large to move, does not keep the others from being level.
+* The loop sleeps until something has changed. A move that waits for an inactive site is made at the moment when a site
+  becomes inactive, by the thread that sees it: without a delay between requests that moment is short.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from scrawler.crawl.collector import UrlCollector
@@ -77,14 +80,18 @@ class Distribution(Protocol):
         """A collector looks for seeds."""
 
 
-def choose_move(counts: Sequence[int]) -> tuple[int, int] | None:
-    """Return (from, to) if the emptiest collector is below the average by Figure 5 and a move can help."""
-    if not counts:
+def choose_move(counts: Sequence[int], stuck: Collection[int] = ()) -> tuple[int, int] | None:
+    """Return (from, to) if the emptiest collector is below the average by Figure 5 and a move can help.
+
+    `from` is the fullest collector but for those that are `stuck`: none of their sites can move now.
+    """
+    sources = [number for number in range(len(counts)) if number not in stuck]
+    if not sources:
         return None
-    most, fewest = max(counts), min(counts)
-    if fewest >= sum(counts) / len(counts) or most - fewest < 2:
+    source, fewest = max(sources, key=counts.__getitem__), min(counts)
+    if fewest >= sum(counts) / len(counts) or counts[source] - fewest < 2:
         return None
-    return counts.index(most), counts.index(fewest)
+    return source, counts.index(fewest)
 
 
 class UrlDistributor(threading.Thread):
@@ -102,7 +109,7 @@ class UrlDistributor(threading.Thread):
         self._queue, self._collectors, self._halt = queue, collectors, stop
         self._changed = threading.Condition(turn)
         self._next = 0  # whose turn it is
-        self._short_of: UrlCollector | None = None  # a move waits for an inactive site of this one
+        self._short_of: set[UrlCollector] = set()  # a move waits for an inactive site of one of these
 
     def run(self) -> None:
         """Deal and balance until stopped."""
@@ -116,10 +123,10 @@ class UrlDistributor(threading.Thread):
         self._changed.notify()
 
     def site_inactive(self, collector: UrlCollector) -> None:
-        """Look again if a move waits for that."""
-        if collector is self._short_of:
-            self._short_of = None
-            self._changed.notify()
+        """Make the moves that have waited for that."""
+        if collector in self._short_of:
+            while self._rebalance():
+                pass
 
     def help_yourself(self, collector: UrlCollector) -> None:
         """Nothing: seeds are dealt out here."""
@@ -138,22 +145,22 @@ class UrlDistributor(threading.Thread):
         return False
 
     def _rebalance(self) -> bool:
-        """Move one inactive site from the fullest collector to the emptiest; returns whether it did."""
+        """Move one inactive site from the fullest collector that has one to the emptiest; returns whether it did."""
         counts = [collector.held for collector in self._collectors]
-        move = choose_move(counts)
-        if move is None or len(self._queue):
-            return False
-        source, target = self._collectors[move[0]], self._collectors[move[1]]
-        difference = counts[move[0]] - counts[move[1]]
-        movable = (site for site in source.sites.values() if site.inactive and 0 < site.count < difference)
-        site = next(movable, None)
-        if site is None:
-            self._short_of = source
-            return False
-        source.give_away(site)
-        target.take_in(site)
-        self.moves += 1
-        return True
+        stuck: list[int] = []
+        while not len(self._queue) and (move := choose_move(counts, stuck)) is not None:
+            source, target = self._collectors[move[0]], self._collectors[move[1]]
+            difference = counts[move[0]] - counts[move[1]]
+            sites = source.sites.values()
+            site = next((site for site in sites if site.inactive and 0 < site.count < difference), None)
+            if site is not None:
+                source.give_away(site)
+                target.take_in(site)
+                self.moves += 1
+                return True
+            stuck.append(move[0])
+        self._short_of = {self._collectors[number] for number in stuck}
+        return False
 
 
 class FreeCompetition:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urljoin
 
 from scrawler.crawl.context import Origin, SiteContext
+from scrawler.crawl.decisions import location_of
 from scrawler.extract.decode import decode_body
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
 from scrawler.model import Result
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
@@ -23,7 +24,7 @@ ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 ROBOTS_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class RobotsFlight:
     """A robots.txt in flight."""
 
@@ -106,45 +107,46 @@ class Origins:
     def robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
         """Take the answer; returns the next request of a redirect inside the host, else None."""
         origin = flight.origin
-        target = urljoin(flight.url, response.headers.get("location", ""))
         if response.result is Result.REDIRECT and flight.hop < ROBOTS_REDIRECTS:
-            if target.startswith(("http://", "https://")) and host_port(target)[0] == origin.host:
+            target = normalise(location_of(response), flight.url).url
+            if target and host_port(target)[0] == origin.host:
                 follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
                 return Request(target, origin.address, follow, ROBOTS_BYTES)
-            return self._robots_elsewhere(flight, target)
-        origin.pending = False
-        origin.robots = self._rules(response)
+            if target:
+                self._robots_elsewhere(flight, target)
+                return None
+        self._take_rules(origin, response)
         return None
 
-    def _rules(self, response: Response) -> RobotsRules:
+    def _take_rules(self, origin: Origin, response: Response) -> None:
         whole = response.result.answered or response.result is Result.TOO_LARGE
         status = response.status if whole else 0
         if response.result is Result.REDIRECT:
-            status = 404  # too many redirects: as unavailable (RFC 9309, 2.3.1.2)
+            status = 404  # too many redirects, or to no URL: as unavailable (RFC 9309, 2.3.1.2)
         text = decode_body(response.body, response.headers.get("content-encoding", ""), ROBOTS_BYTES).body
-        return RobotsRules.parse(status, text, self._token)
+        self._learn_robots(origin, status, text, response.detail)
 
-    def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> Request | None:
-        """Follow a redirect of robots.txt to another host, if its address is at hand or can be had."""
+    def _learn_robots(self, origin: Origin, status: int, text: bytes, problem: str) -> None:
+        origin.pending = False
+        origin.robots = RobotsRules.parse(status, text, self._token)
+        if origin.robots.unavailable:
+            origin.robots_detail = f"robots.txt: {problem or f'HTTP status {status}'}"
+
+    def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> None:
+        """Follow a redirect of robots.txt to another host, once that one's address is known."""
         origin, site = flight.origin, flight.site
 
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
                 site.waiting -= 1
-                origin.pending = False
-                origin.robots = RobotsRules.parse(404, b"", self._token) if not resolution.address else None
-                flight.url, flight.hop = target, flight.hop + 1
                 if resolution.address:
-                    site.queued.append(Request(target, resolution.address, flight, ROBOTS_BYTES))
-                    origin.pending = True
+                    follow = RobotsFlight(site, origin, target, flight.hop + 1)
+                    site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
+                else:
+                    self._learn_robots(origin, 0, b"", resolution.detail)
                 self._look_again(site)
 
-        if not target.startswith(("http://", "https://")):
-            origin.pending = False
-            origin.robots = RobotsRules.parse(404, b"", self._token)
-            return None
         site.waiting += 1
         if not self._resolver.resolve(host_port(target)[0], done):
             site.waiting -= 1
             origin.pending = False  # asked again from the start
-        return None

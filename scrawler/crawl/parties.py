@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from scrawler.crawl.context import DEPTH_VERDICT, SeedContext, SiteContext
-from scrawler.crawl.decisions import SeedLimits, end_reason, is_covered, limit_reached
+from scrawler.crawl.decisions import SeedLimits, end_reason, limit_reached
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.crawl.seen import SeenFullError
 from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
@@ -58,7 +58,7 @@ class Parties:
         return earliest
 
     def _of_party(self, site: SiteContext, party: SeedContext, now: float, wall: Millis) -> Choice | float:
-        if party.ended or not (party.begun or party.leaving or self._begin(site, party)):
+        if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
             return inf
         while (reason := self._over(party, now)) is None:
             found = party.next_lane(wall)
@@ -74,7 +74,8 @@ class Parties:
         return inf
 
     def _over(self, party: SeedContext, now: float) -> EndReason | Rehoming | None:
-        if party.leaving is not None:
+        leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
+        if party.leaving is not None and not leaves_later:
             return party.leaving
         reason = limit_reached(party.counts, party.elapsed_ms(now), self._limits, party.in_flight)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
@@ -91,11 +92,13 @@ class Parties:
 
     def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
         """Tell whether this party fetches the entry; else pass it by."""
-        if len(site.owners) > 1 and site.owners.get(url_hash(entry.url), party.seed.id) != party.seed.id:
-            lane.finish(lane.take())  # another seed's own URL: fetched for that seed
+        mine = lane.seed_id == party.seed.id
+        owner = site.owners.get(url_hash(entry.url)) if len(site.owners) > 1 else None
+        if owner is not None and not (mine and owner == party.seed.id):
+            lane.finish(lane.take())  # a seed's own URL: fetched for that seed, from its own list
             party.verdicts[COVERED_VERDICT] += 1
             return False
-        if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
+        if not mine and not party.scope.contains(entry.url):
             party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
             lane.finish(lane.take())
             return False
@@ -133,20 +136,20 @@ class Parties:
         if home in site.fetching:  # for another party: its result will tell
             del site.owners[key]
             return False
-        party.begun = True  # listed by another party, perhaps fetched: ask
+        party.deciding = True  # listed by another party, perhaps fetched: ask
 
         def done(fetched: bool) -> None:
             site.waiting -= 1
-            party.in_flight -= 1
-            if is_covered(party.seed, fetched):
+            party.deciding = False
+            if fetched:
                 self._end(site, party, EndReason.COVERED)
             else:
+                party.begun = True
                 party.lane(NORMAL).append(home, 0)
                 self._adopt(site, party)
             self._look_again(site)
 
         site.waiting += 1
-        party.in_flight += 1  # not to be ended for want of entries
         self._check_fetched(site, key, done)
         return False
 
@@ -175,6 +178,7 @@ class Parties:
             party.rehoming = reason
         else:
             party.end = reason
+            party.end_detail = party.end_detail or ("" if party.counts.pages else party.seed_problem)
         party.touch()
         left = [lane for lane in party.lanes if lane.unfinished]
         site.orphans += left

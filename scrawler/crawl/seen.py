@@ -70,15 +70,14 @@ class LayeredSeen:
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order."""
-        new = []
-        for url in urls:
-            if url in self:
-                continue
+        for layer in reversed(self._layers):  # whole lists at a time: most URLs of a page are old
+            urls = [url for url in urls if url not in layer]
+        new = list(dict.fromkeys(urls))
+        for url in new:
             if not self._room:
                 self._grow()
             self._layers[-1].add(url)
             self._room -= 1
-            new.append(url)
         return new
 
     def _grow(self) -> None:

@@ -108,7 +108,7 @@ class UrlSelector(threading.Thread):
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
         for site in hungry:
             seeds = self._claims.more(site.id, site.token, self._seeds_per_site)
-            parties = [self._taker.party(site, seed, []) for seed in seeds]
+            parties = [self._taker.further(site, seed) for seed in seeds]
             with self._turn:
                 site.waiting -= 1
                 if site.collector is not None:

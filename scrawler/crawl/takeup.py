@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from itertools import chain
 from typing import Protocol
 
 from scrawler.crawl.context import SeedContext, SiteContext
@@ -74,7 +73,35 @@ class SiteTaker:
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
         party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
+        if party.begun and seed.rehomed:
+            self._look_for_home(party)
         return party
+
+    def further(self, site: SiteContext, seed: Seed) -> SeedContext:
+        """Make the context of a seed that comes to a site which is held already."""
+        return self.party(site, seed, self._frontier.lanes(site.id) if seed.rehomed else [])
+
+    def _look_for_home(self, party: SeedContext) -> None:
+        """Tell a party that went on at its new home from one that has just come there, or has come back in a loop.
+
+        Its list goes on behind the URLs of the redirects, so these stand before position `rehomed`.
+        """
+        seed = party.seed
+        at = self._position(seed.id, seed.home_url)
+        party.begun = at is not None and at >= seed.rehomed
+        if at is not None and not party.begun:
+            party.leaving = EndReason.REDIRECTED
+            party.end_detail = f"redirects lead back to {seed.home_url}"
+
+    def _position(self, seed_id: int, url: str) -> int | None:
+        """Return where a URL stands in a seed's normal lane."""
+        first = 0
+        while (row := self._frontier.chunk(seed_id, NORMAL, first)) is not None:
+            for offset, listed in enumerate(decode_urls(row.data)):
+                if listed == url:
+                    return row.first + offset
+            first = row.first + row.count
+        return None
 
     def _lane(self, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
@@ -82,7 +109,8 @@ class SiteTaker:
 
     def _rebuild_seen(self, site: SiteContext) -> None:
         try:
-            site.seen.add_new(chain.from_iterable(map(decode_urls, self._frontier.listed(site.id))))
+            for data in self._frontier.listed(site.id):
+                site.seen.add_new(decode_urls(data))
         except SeenFullError:
             for party in site.set_aside:
                 party.leaving = EndReason.SEEN_MEMORY

@@ -126,7 +126,7 @@ class _Transfer:
         lines = wire.final_head(self.lines)
         status, head, headers = 0, b"", {}
         if lines and lines[-1] in wire.BLANK:
-            status = int(lines[0].split(None, 2)[1])
+            status = int(lines[0].split(None, 2)[1][:3])  # as libcurl reads it: "200OK" is 200
             head = wire.as_http1(lines, status)
             headers = wire.parse_headers(head)
         result, detail = self._result(code, message, status, headers)

@@ -17,6 +17,7 @@ SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than p
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -121,7 +122,7 @@ def announced_length(lines: Iterable[bytes]) -> int | None:
     for line in lines:
         if line[:15].lower() == b"content-length:":
             text = line[15:].strip()
-            return int(text) if text.isdigit() else None
+            return int(text) if text.isdigit() and len(text) <= _LENGTH_DIGITS else None
     return None
 
 

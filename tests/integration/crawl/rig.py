@@ -1,0 +1,86 @@
+"""A machine built as the program builds it, run under a test's eyes."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from scrawler.app import Stores, build_machine
+from scrawler.archive.warc import WarcWriter
+from scrawler.crawl.machine import Machine
+from scrawler.model import ChunkRow
+from scrawler.settings import Settings
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.engine import open_database
+from scrawler.store.frontier import Frontier
+from scrawler.store.machines import Machines
+
+BEAT_EVERY, LOOK_EVERY = 0.5, 0.005  # seconds
+
+
+class CountingFrontier(Frontier):
+    """A frontier that knows how many chunks were read."""
+
+    chunks_read = 0
+
+    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
+        """Count, and read."""
+        self.chunks_read += 1
+        return super().chunk(seed_id, kind, position)
+
+
+@dataclass
+class Watched:
+    """What was seen of a run: seeds held by each collector, at every look and with the queue empty."""
+
+    held: list[list[int]] = field(default_factory=list)
+    settled: list[list[int]] = field(default_factory=list)
+    moves: int = 0
+    chunks_read: int = 0
+    ended: bool = False
+    seconds: float = 0.0
+
+
+def watch(
+    settings: Settings,
+    on_look: Callable[[Machine], None] = lambda machine: None,
+    stop: threading.Event | None = None,
+) -> Watched:
+    """Run one machine to its end and look at it every few milliseconds, under its turn."""
+    stop = stop or threading.Event()
+    database = open_database(settings.db, stop=stop)
+    machines = Machines(database)
+    number = machines.register(f"watched-{time.monotonic_ns()}", "watched", time.monotonic_ns() % 10**9)
+    archive = WarcWriter(settings.pages_dir, f"crawl-m{number}", info={})
+    frontier = CountingFrontier(database)
+    stores = Stores(Claims(database, number), Checkpoints(database, number), frontier)
+    machine, resolver = build_machine(settings, stores, archive, stop, lambda: 0)
+    watched = Watched()
+
+    def look() -> None:
+        with machine.turn:
+            counts = [collector.held for collector in machine.collectors]
+            watched.held.append(counts)
+            if not len(machine.queue):
+                watched.settled.append(counts)
+            on_look(machine)
+
+    def beat(held: Sequence[int]) -> None:
+        machines.beat(number)
+
+    started = time.monotonic()
+    try:
+        machine.run(beat, look, BEAT_EVERY, LOOK_EVERY)
+    finally:
+        watched.seconds = time.monotonic() - started
+        resolver.close()
+        archive.close()
+        machines.stop(number)
+        database.close()
+    watched.ended = machine.ended
+    watched.moves = machine.distribution.moves
+    watched.chunks_read = frontier.chunks_read
+    return watched

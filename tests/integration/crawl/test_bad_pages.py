@@ -1,0 +1,123 @@
+"""Pages that are too large, too deep, too many links, wrongly encoded or lying; good sites go on meanwhile."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from collections.abc import Callable
+
+import pytest
+
+from scrawler.model import EndReason, Result
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, good, page, run_whole
+from tests.integration.fetch.servers import RawServer, Visit
+
+Serve = Callable[..., RawServer]
+
+LINK = b'<a href="/next">x</a>'
+MIB = 1 << 20
+
+FOLLOWED: dict[str, tuple[Reply, str]] = {
+    "nul-bytes": (page(b"\0\0<p>\0a</p>\0" + b'<a hr\0ef="/no">x</a><a href="/ne\0xt">x</a>' + LINK), ""),
+    "broken-utf8": (page(b"\xfa\xff caf\xe9 \xc3\x28 \xed\xa0\x80" + LINK, "Content-Type: text/html; charset=utf-8"), ""),
+    "unknown-charset": (page(LINK, "Content-Type: text/html; charset=klingon"), ""),
+    "charset-lie": (page("é".encode() + LINK, "Content-Type: text/html; charset=iso-2022-kr"), ""),
+    "bom-against-header": (
+        page(b"\xff\xfe" + LINK.decode().encode("utf-16-le"), "Content-Type: text/html; charset=utf-8"), ""
+    ),
+    "meta-lie": (page(b'<meta charset="utf-16">' + LINK), ""),
+    "plain-body-called-gzip": (page(LINK, "Content-Encoding: gzip"), "decode-error"),
+    "cut-gzip": (page(gzip.compress(LINK + b"x" * 100_000, 0)[:-1000], "Content-Encoding: gzip"), "decode-error"),
+    "unknown-encoding": (page(LINK, "Content-Encoding: rot13"), "decode-error"),
+    "gzip-bomb": (
+        page(gzip.compress(LINK + b" " * (64 * MIB)), "Content-Encoding: gzip"), "decoded-too-large"
+    ),
+    "gzip-bomb-in-gzip": (
+        page(gzip.compress(gzip.compress(LINK + b" " * (64 * MIB))), "Content-Encoding: gzip, gzip"), "decoded-too-large"
+    ),
+    "megabyte-of-divs": (page(LINK + b"<div>" * (MIB // 5) + LINK), "deep-html"),
+    "divs-and-stray-ends": (page(b"<div></p>" * 50_000 + LINK), "deep-html"),
+    "attributes": (page(b"<p " + b" ".join(b"a%d=1" % n for n in range(50_000)) + b">" + LINK), "deep-html"),
+    "no-end-in-sight": (page(LINK + b"<!-- " + b"x" * MIB), ""),
+    "hrefs-of-all-kinds": (
+        page(b"".join(b'<a href="%s">x</a>' % href for href in (
+            b"http://[", b"http://a:99999/", b"javascript:void(0)", b"//", b"http://", b"\\\\\\", b"&#0;&#xD800;",
+            b"http://" + b"a" * 70_000, b"data:," + b"x" * 70_000, b"http://user:pass@[::1", b"?" * 3000, b"\t\n", b"%",
+            b"http://\xff\xff/", b"file:///etc/passwd", b"mailto:a@b", b"http://xn--a/", b"http://0x7f.1:99/"
+        )) + LINK), "",
+    ),
+    "base-of-nonsense": (page(b'<base href="http://[">' + LINK), ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("profile", ["default", "classic"])
+def test_links_of_malformed_pages_are_followed(crawl: Crawl, serve: Serve, profile: str) -> None:
+    servers = {name: serve(by_path({"/": reply, "/next": page("next")})) for name, (reply, _) in FOLLOWED.items()}
+    fine = serve(good("fine"))
+    crawl.add([*(server.url() for server in servers.values()), fine.url()])
+    run_whole(crawl, profile=profile, threads=1, seeds_per_thread=40, max_decoded=4 * MIB)
+    notes = {row.url: row.detail for row in crawl.pages()}
+    found = {name: (server.url("/next") in crawl.fetched(), notes[server.url()]) for name, server in servers.items()}
+    if profile == "classic":
+        found = {name: (followed, FOLLOWED[name][1]) for name, (followed, _) in found.items()}
+    assert found == {name: (True, note) for name, (_, note) in FOLLOWED.items()}
+    assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.COMPLETED}
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_other_sites_of_the_thread_go_on_beside_a_site_of_deep_pages(crawl: Crawl, serve: Serve) -> None:
+    """One thread, a site of nothing but deep pages, and a quick one: it is done long before."""
+    deep = {f"/{n}": page(b"<div>" * (MIB // 5) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(6)}
+    slow, quick = serve(by_path(deep)), serve(good("quick"))
+    crawl.add([slow.url("/0"), quick.url()])
+    run_whole(crawl, threads=1)
+    seeds = {seed.url: seed for seed in crawl.seeds()}
+    assert (seeds[slow.url("/0")].counts.pages, seeds[quick.url()].counts.pages) == (6, GOOD_PAGES)
+    ends = {row.url: row.fetched_at for row in crawl.pages()}
+    quick_ended = max(at for url, at in ends.items() if url.startswith(quick.url()))
+    assert sum(at < quick_ended for url, at in ends.items() if url.startswith(slow.url())) < 6
+
+
+@pytest.mark.parametrize(("max_body", "result"), [("32MiB", Result.TOO_LARGE), ("64MiB", Result.FETCHED)])
+def test_a_page_of_50_megabytes(crawl: Crawl, serve: Serve, max_body: str, result: Result) -> None:
+    size = 50_000_000
+
+    def script(visit: Visit) -> None:
+        visit.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: %d\r\n\r\n" % size)
+        piece = b"<p>a paragraph like all others</p>\n" * 30_000
+        visit.send(LINK)
+        for _ in range(size // len(piece)):
+            visit.send(piece)
+        visit.send(b"x" * (size % len(piece) - len(LINK)))
+
+    large = serve(by_path({"/": page(links=("/large", "/small")), "/large": script, "/small": page("s"), "/next": page("n")}))
+    fine = serve(good("fine"))
+    crawl.add([large.url(), fine.url()])
+    run_whole(crawl, max_body=max_body, max_decoded="64MiB", threads=1)
+    rows = {row.url: row for row in crawl.pages()}
+    assert rows[large.url("/large")].result == result
+    assert rows[large.url("/large")].length == (size if result is Result.FETCHED else 32 * MIB)
+    assert (large.url("/next") in rows) is (result is Result.FETCHED)
+    assert rows[large.url("/small")].result == Result.FETCHED
+    assert crawl.seed(large.url()).end_reason is EndReason.COMPLETED
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_a_hundred_thousand_links_on_a_page(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl = crawl_on_both
+    number = 100_000
+    internal = "".join(f'<a href="/p{n}">x</a>' for n in range(number // 2))
+    external = "".join(f'<a href="http://h{n}.example/">x</a>' for n in range(number // 2))
+    many = serve(by_path({"/": page(internal + external)} | {f"/p{n}": page(f"{n}") for n in range(60)}))
+    fine = serve(good("fine"))
+    crawl.add([many.url(), fine.url()])
+    began = time.monotonic()
+    run_whole(crawl, max_pages=50)
+    assert time.monotonic() - began < 30
+    seed = crawl.seed(many.url())
+    assert (seed.end_reason, seed.counts.pages) == (EndReason.MAX_PAGES, 50)
+    assert (seed.counts.listed, seed.counts.candidates) == (number // 2 + 1, number // 2)
+    assert len(crawl.candidates()) == number // 2
+    assert asked(many).total() == 51
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES

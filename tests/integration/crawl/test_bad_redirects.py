@@ -1,0 +1,171 @@
+"""Redirects: loops, chains, nonsense, forbidden places, and seeds that find a new home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from scrawler.model import EndReason, Result
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import GOOD_PAGES, NOT_FOUND, asked, by_path, good, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Script, Visit
+
+Serve = Callable[..., RawServer]
+
+RESOLVE = tuple(f"{name}=127.0.0.1" for name in ("site.example", "www.site.example", "a.example", "b.example"))
+
+
+def by_host(sites: Mapping[str, Mapping[str, bytes | str]]) -> Script:
+    """Sites of several names at one port; a reply that is text is where to redirect to."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            host, _, port = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode().partition(":")
+            reply = sites[host].get(head.split(b" ", 2)[1].decode(), NOT_FOUND)
+            visit.send(redirect(reply.format(port=port)) if isinstance(reply, str) else reply)
+
+    return script
+
+
+WWW: dict[str, dict[str, bytes | str]] = {
+    "site.example": {"/": "/hop", "/hop": "http://www.site.example:{port}/"},
+    "www.site.example": {"/": page(links=("/1", "/2")), "/1": page("one"), "/2": page("two")},
+}
+
+
+CHAIN = {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 9)}
+INSIDE = {
+    "to-itself": {"/": redirect("/")},
+    "loop": {"/": redirect("/a"), "/a": redirect("/b"), "/b": redirect("/")},
+    "chain-too-long": {"/": redirect("/1")} | CHAIN,
+    "to-file": {"/": redirect("file:///etc/passwd")},
+    "to-javascript": {"/": redirect("javascript:alert(1)")},
+    "to-nonsense": {"/": redirect("http://[")},
+    "to-nothing": {"/": redirect("")},
+    "to-length": {"/": redirect("/" + "x" * 5000)},
+}
+
+
+def test_redirects_that_lead_nowhere(crawl: Crawl, serve: Serve) -> None:
+    servers = {name: serve(by_path(replies)) for name, replies in INSIDE.items()}
+    fine = serve(good("fine"))
+    crawl.add([fine.url(), *(server.url() for server in servers.values())])
+    run_whole(crawl, threads=2)
+    for name, server in servers.items():
+        seed = crawl.seed(server.url())
+        assert seed.end_reason is EndReason.REDIRECTED, name
+        assert seed.counts.redirects == seed.counts.requests, name
+        assert seed.counts.requests <= 6, name
+        assert asked(server).total() == seed.counts.requests + 1, name  # and robots.txt
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_five_redirects_are_followed(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_path({f"/{n}": redirect(f"/{n + 1}") for n in range(5)} | {"/5": page(links=("/6",)), "/6": page("6")}))
+    crawl.add([server.url("/0")])
+    run_whole(crawl)
+    assert crawl.seed(server.url("/0")).end_reason is EndReason.COMPLETED
+    assert {row.url: row.depth for row in crawl.pages() if row.result == Result.FETCHED} == {
+        server.url("/5"): 0,
+        server.url("/6"): 1,
+    }
+
+
+def test_letters_in_a_location_are_read_as_utf8(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_path({"/": redirect("/café"), "/caf%C3%A9": page("here")}))
+    crawl.add([server.url()])
+    run_whole(crawl)
+    assert crawl.fetched() == {server.url("/caf%C3%A9")}
+
+
+def test_a_redirect_of_a_page_is_a_link(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_path({
+        "/": page(links=("/away", "/file", "/loop-1", "/good")),
+        "/away": redirect("http://b.example/x"),
+        "/file": redirect("file:///etc/passwd"),
+        "/loop-1": redirect("/loop-2"),
+        "/loop-2": redirect("/loop-1"),
+        "/good": page("good"),
+    }))  # fmt: skip
+    crawl.add([server.url()])
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.redirects) == (EndReason.COMPLETED, 2, 4)
+    assert crawl.candidates() == {"http://b.example/x"}
+
+
+@pytest.mark.parametrize("first", ["site.example", "www.site.example"])
+def test_a_seed_that_redirects_to_its_www_host_is_crawled_there(crawl_on_both: Crawl, serve: Serve, first: str) -> None:
+    """Also when the new home is a seed, before or after; together they have each page once."""
+    crawl = crawl_on_both
+    server = serve(by_host(WWW))
+    bare, www = (server.url(host=host) for host in ("site.example", "www.site.example"))
+    crawl.add([bare])
+    if first == "www.site.example":
+        crawl.add([www])
+    run_whole(crawl, resolve=RESOLVE, threads=1)
+    moved = crawl.seed(bare)
+    assert (moved.url, moved.home_url, moved.rehomed, moved.counts.redirects) == (bare, www, 2, 2)
+    assert crawl.fetched() == {www, www + "1", www + "2"}
+    assert set(asked(server)) == {"/robots.txt", "/", "/hop", "/1", "/2"}
+    if first == "site.example":
+        assert (moved.end_reason, moved.counts.pages) == (EndReason.COMPLETED, 3)
+
+
+def test_a_new_home_that_was_crawled_before_covers_the_seed(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl = crawl_on_both
+    server = serve(by_host(WWW))
+    bare, www = (server.url(host=host) for host in ("site.example", "www.site.example"))
+    crawl.add([www])
+    run_whole(crawl, resolve=RESOLVE)
+    crawl.add([bare])
+    run_whole(crawl, resolve=RESOLVE)
+    assert crawl.seed(www).end_reason is EndReason.COMPLETED
+    assert crawl.seed(bare).end_reason is EndReason.COVERED
+    assert crawl.fetched() == {www, www + "1", www + "2"}
+    assert asked(server)["/"] == 2  # once of each host
+
+
+def test_a_loop_over_two_sites_ends(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl = crawl_on_both
+    server = serve(by_host({"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": "http://a.example:{port}/"}}))
+    fine = serve(good("fine"))
+    seed = server.url(host="a.example")
+    crawl.add([seed, fine.url()])
+    run_whole(crawl, resolve=RESOLVE)
+    assert (crawl.seed(seed).end_reason, crawl.seed(seed).counts.requests) == (EndReason.REDIRECTED, 2)
+    assert asked(server)["/"] == 2
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_a_redirect_to_what_another_seed_of_the_site_has_is_covered(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_path({"/": page(links=("/1",)), "/1": page("one"), "/old": redirect("/hop"), "/hop": redirect("/")}))
+    crawl.add([server.url("/"), server.url("/old")])
+    run_whole(crawl)
+    assert crawl.seed(server.url("/")).end_reason is EndReason.COMPLETED
+    assert crawl.seed(server.url("/old")).end_reason is EndReason.COVERED
+    assert max(asked(server).values()) == 1
+
+
+def test_a_chain_over_many_sites_ends(crawl: Crawl, serve: Serve) -> None:
+    hosts = [f"h{n}.example" for n in range(9)]
+    chain = {host: {"/": f"http://{after}:{{port}}/"} for host, after in zip(hosts, hosts[1:], strict=False)}
+    server = serve(by_host(chain))
+    crawl.add([server.url(host=hosts[0])])
+    run_whole(crawl, resolve=tuple(f"{host}=127.0.0.1" for host in hosts))
+    seed = crawl.seed(server.url(host=hosts[0]))
+    assert (seed.end_reason, seed.rehomed) == (EndReason.REDIRECTED, 5)
+    assert asked(server)["/"] == 6
+
+
+def test_a_redirect_to_a_forbidden_address_is_not_followed(crawl: Crawl, serve: Serve) -> None:
+    """Link-local addresses are refused even where private ones are allowed, also behind a name."""
+    targets = ["http://169.254.169.254/latest/", "http://cloud.example/latest/"]
+    servers = [serve(by_path({"/": redirect(target)})) for target in targets]
+    crawl.add([server.url() for server in servers])
+    run_whole(crawl, resolve=("cloud.example=169.254.169.254",))
+    for server, target in zip(servers, targets, strict=True):
+        seed = crawl.seed(server.url())
+        assert (seed.end_reason, seed.home_url) == (EndReason.PRIVATE_ADDRESS, target)
+    assert {row.result for row in crawl.pages() if row.url in targets} == {Result.PRIVATE_ADDRESS}

@@ -1,0 +1,110 @@
+"""What robots.txt files do to crawls when they are missing, broken, endless, elsewhere or hostile."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+
+import pytest
+
+from scrawler.model import EndReason, Result
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, good, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer
+
+Serve = Callable[..., RawServer]
+
+ALLOWED = EndReason.COMPLETED, {"/": Result.FETCHED, "/open": Result.FETCHED, "/closed": Result.FETCHED}
+RULES = EndReason.COMPLETED, {"/": Result.FETCHED, "/open": Result.FETCHED, "/closed": Result.ROBOTS_DENIED}
+DENIED = EndReason.ROBOTS_DENIED, {"/": Result.ROBOTS_DENIED}
+UNAVAILABLE = EndReason.ROBOTS_UNAVAILABLE, {"/": Result.ROBOTS_UNAVAILABLE}
+
+CLOSED = b"User-agent: *\nDisallow: /closed\n"
+Expected = tuple[EndReason, dict[str, Result]]
+
+
+def hangs(visit: Visit) -> None:
+    visit.hang()
+
+
+def endless(visit: Visit) -> None:
+    visit.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + CLOSED)
+    while not visit.stopping.is_set():
+        visit.send(b"# and so on\n" * 1000)
+
+
+CASES: dict[str, tuple[Reply, Expected]] = {
+    "missing": (answer(b"", "404 Not Found"), ALLOWED),
+    "rules": (answer(CLOSED), RULES),
+    "forbids-all": (answer(b"User-agent: *\nDisallow: /\n"), DENIED),
+    "server-error": (answer(b"", "503 Busy"), UNAVAILABLE),
+    "never-answers": (hangs, UNAVAILABLE),
+    "cut": (lambda visit: visit.send(answer(CLOSED)[:-5]), UNAVAILABLE),
+    "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), UNAVAILABLE),
+    "endless": (endless, RULES),
+    "gzip-bomb": (answer(gzip.compress(CLOSED + b"#" * 50_000_000), "200 OK", "Content-Encoding: gzip"), RULES),
+    "binary": (answer(bytes(range(256)) * 100), ALLOWED),
+    "html": (page("<h1>Not here</h1>"), ALLOWED),
+    "moved-inside": (redirect("/robots-2.txt"), RULES),
+    "moved-in-a-loop": (redirect("/robots.txt"), ALLOWED),
+    "moved-without-location": (answer(b"", "301 Moved"), ALLOWED),
+    "moved-to-nonsense": (redirect("http://["), ALLOWED),
+    "moved-to-a-file": (redirect("file:///etc/passwd"), ALLOWED),
+    "moved-to-other-letters": (redirect("/rob\xf6ts 3.txt"), RULES),
+    "moved-to-forbidden-address": (redirect("http://169.254.169.254/robots.txt"), UNAVAILABLE),
+    "moved-to-no-address": (redirect("http://nosuch.invalid/robots.txt"), UNAVAILABLE),
+}  # fmt: skip
+
+
+def site(robots: Reply) -> dict[str, Reply]:
+    return {
+        "/robots.txt": robots,
+        "/robots-2.txt": redirect("/robots-3.txt"),
+        "/robots-3.txt": answer(CLOSED),
+        "/rob%C3%B6ts%203.txt": answer(CLOSED),
+        "/": page(links=("/open", "/closed")),
+        "/open": page("open"),
+        "/closed": page("closed"),
+    }
+
+
+def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None:
+    servers = {name: serve(by_path(site(reply))) for name, (reply, _) in CASES.items()}
+    fine = serve(good("fine"))
+    crawl.add([fine.url(), *(server.url() for server in servers.values())])
+    run_whole(crawl, threads=2, seeds_per_thread=20, timeout=1.0)
+    found: dict[str, Expected] = {}
+    for name, server in servers.items():
+        rows = {row.url.removeprefix(server.url()[:-1]): Result(row.result) for row in crawl.pages()
+                if row.url.startswith(server.url())}  # fmt: skip
+        reason = crawl.seed(server.url()).end_reason
+        assert reason is not None
+        found[name] = reason, rows
+    assert found == {name: expected for name, (_, expected) in CASES.items()}
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_a_denied_seed_says_why(crawl: Crawl, serve: Serve) -> None:
+    broken = serve(by_path(site(answer(b"", "503 Busy"))))
+    gone = serve(good("gone"))
+    gone.stop()
+    crawl.add([broken.url(), gone.url()])
+    run_whole(crawl)
+    details = {row.url: row.detail for row in crawl.pages()}
+    assert "503" in details[broken.url()]
+    assert "connect" in details[gone.url()].lower()
+    assert asked(broken) == {"/robots.txt": 1}
+
+
+@pytest.mark.parametrize("slash", ["/robots.txt", ""])
+def test_a_robots_txt_on_another_host_holds_for_the_first(crawl: Crawl, serve: Serve, slash: str) -> None:
+    there = serve(by_path({"/robots.txt": answer(CLOSED), "/": answer(CLOSED)}))
+    here = serve(by_path(site(redirect(there.url(host="other.example").removesuffix("/") + slash))))
+    crawl.add([here.url()])
+    run_whole(crawl, resolve=("other.example=127.0.0.1",))
+    assert {row.url.removeprefix(here.url()): row.result for row in crawl.pages()} == {
+        "": Result.FETCHED,
+        "open": Result.FETCHED,
+        "closed": Result.ROBOTS_DENIED,
+    }
+    assert sum(asked(there).values()) == 1

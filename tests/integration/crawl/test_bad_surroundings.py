@@ -1,0 +1,223 @@
+"""What a crawl does when its folder, its disk or its database will not have it, or when it is killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pymysql
+import pytest
+from sqlalchemy import make_url
+
+from scrawler import app
+from scrawler.crawl.progress import Progress
+from scrawler.errors import ArchiveError
+from scrawler.model import EndReason, SeedState
+from scrawler.store.engine import open_database
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_archive, check_whole, page, run_whole
+from tests.integration.fetch.servers import RawServer, Script
+
+Serve = Callable[..., RawServer]
+
+NOISE = random.Random(7).randbytes(60_000)  # does not compress, so that files fill up
+PAGES = 40
+SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
+
+
+def large(name: str) -> Script:
+    """A site of PAGES pages of 60 KB, all linked from the first."""
+    links = tuple(f"/{n}" for n in range(1, PAGES))
+    pages = {"/": page("", links=links)} | {path: page(path.encode() + name.encode() + NOISE) for path in links}
+    return by_path(pages)
+
+
+def everything(servers: list[RawServer]) -> set[str]:
+    return {server.url(path) for server in servers for path in ("/", *(f"/{n}" for n in range(1, PAGES)))}
+
+
+@pytest.fixture
+def sites(crawl: Crawl, serve: Serve) -> list[RawServer]:
+    """Three sites, their home pages the seeds of the crawl."""
+    servers = [serve(large(f"site {n}")) for n in range(3)]
+    crawl.add(server.url() for server in servers)
+    return servers
+
+
+Mount = Callable[..., Path]
+
+
+@pytest.fixture
+def mount(tmp_path: Path) -> Iterator[Mount]:
+    """Mounts small file systems in memory; only root may."""
+    mounted: list[Path] = []
+
+    def make(options: str) -> Path:
+        folder = tmp_path / f"mount-{len(mounted)}"
+        folder.mkdir()
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", folder], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip(f"cannot mount: {done.stderr.strip()}")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", "-l", folder], check=True)
+
+
+def remount(folder: Path, options: str) -> None:
+    subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
+
+
+def check_finished(crawl: Crawl, servers: list[RawServer], pages_dir: Path) -> None:
+    crawl.check()
+    check_archive(pages_dir, crawl.pages())
+    assert crawl.fetched() == everything(servers)
+    assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.COMPLETED}
+
+
+def test_a_read_only_folder_is_one_message(crawl: Crawl, sites: list[RawServer], mount: Mount) -> None:
+    folder = mount("size=20m,ro")
+    with pytest.raises(ArchiveError, match=r"cannot write .*: Read-only file system$"):
+        crawl.run(pages_dir=folder)
+    assert crawl.pages() == []
+    assert all(seed.state is not SeedState.DONE for seed in crawl.seeds())
+    remount(folder, "rw")
+    run = crawl.run(pages_dir=folder)
+    assert run.outcome == "ended"
+    check_finished(crawl, sites, folder)
+
+
+def test_a_file_where_the_folder_should_be_is_one_message(crawl: Crawl, sites: list[RawServer]) -> None:
+    folder = crawl.folder / "pages"
+    folder.write_text("not a folder")
+    with pytest.raises(ArchiveError, match="cannot write"):
+        crawl.run()
+    folder.unlink()
+    run_whole(crawl)
+    check_finished(crawl, sites, folder)
+
+
+def test_a_full_disk_ends_the_run_and_loses_nothing(crawl: Crawl, sites: list[RawServer], mount: Mount) -> None:
+    folder = mount("size=3m")
+    with pytest.raises(ArchiveError, match=r"cannot write .*: No space left on device$"):
+        crawl.run(pages_dir=folder)
+    crawl.check()
+    committed = crawl.fetched()
+    assert committed < everything(sites)
+    with pytest.raises(ArchiveError, match="No space left"):
+        crawl.run(pages_dir=folder)
+    assert crawl.fetched() >= committed
+    remount(folder, "size=30m")
+    assert crawl.run(pages_dir=folder).outcome == "ended"
+    check_finished(crawl, sites, folder)
+
+
+def _run_command(crawl: Crawl, *flags: str, limit: int | None = None, **options: Any) -> subprocess.Popen[str]:
+    """Start `scrawler run` on a crawl, with files limited to `limit` bytes."""
+    command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2", *flags]
+    command += ["--pages-dir", str(crawl.folder / "pages"), "--output-dir", str(crawl.folder / "output_urls")]
+    limits = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)) if limit else None
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
+    return subprocess.Popen(
+        command, cwd=crawl.folder, env=environment, preexec_fn=limits, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
+    )  # fmt: skip
+
+
+def test_a_file_that_may_not_grow_ends_the_command_with_code_5(crawl: Crawl, sites: list[RawServer]) -> None:
+    process = _run_command(crawl, "--checkpoint-interval", "0.2", limit=2_000_000)
+    _, said = process.communicate(timeout=LONGEST_RUN)
+    assert process.returncode == 5, said
+    assert "cannot write" in said
+    assert "File too large" in said
+    assert "Traceback" not in said
+    crawl.check()
+    run_whole(crawl)
+    check_finished(crawl, sites, crawl.folder / "pages")
+
+
+def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve) -> None:
+    """Killed after some pages are committed and more are written: none is lost, none is there twice."""
+    crawl = crawl_on_both
+    servers = [serve(large(f"site {n}")) for n in range(3)]
+    crawl.add(server.url() for server in servers)
+    for _ in range(2):
+        before = sum(asked(server).total() for server in servers)
+        process = _run_command(crawl, "--checkpoint-interval", "0.1", "--delay", "0.03")
+        _wait_until(servers, before + 50)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        crawl.check()
+        assert crawl.fetched() < everything(servers)
+    run_whole(crawl)
+    check_finished(crawl, servers, crawl.folder / "pages")
+
+
+def _wait_until(servers: list[RawServer], requests: int) -> None:
+    """Return when the servers have been asked so often."""
+    enough = threading.Event()
+    for _ in range(int(LONGEST_RUN / 0.02)):
+        if sum(len(server.heads) for server in servers) >= requests:
+            return
+        enough.wait(0.02)
+    pytest.fail("the crawler asks for nothing")
+
+
+def test_a_locked_sqlite_file_is_waited_for(
+    crawl: Crawl, sites: list[RawServer], sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Locked for many times the patience of a single statement, while pages come in."""
+    monkeypatch.setattr(app, "open_database", partial(open_database, patience=0.02))
+    other = sqlite3.connect(make_url(sqlite_url).database or "", isolation_level=None, check_same_thread=False)
+    locked_at: list[float] = []
+
+    def lock(progress: Progress) -> None:
+        if progress.pages and not locked_at:
+            other.execute("BEGIN IMMEDIATE")
+            locked_at.append(progress.elapsed_s)
+        elif locked_at and other.in_transaction and progress.elapsed_s > locked_at[0] + 6:
+            other.execute("COMMIT")
+
+    assert crawl.run(lock, delay=0.05, checkpoint_interval=0.1).outcome == "ended"
+    assert locked_at
+    other.close()
+    check_whole(crawl)
+    check_finished(crawl, sites, crawl.folder / "pages")
+
+
+def test_locked_rows_of_mariadb_are_waited_for(
+    tmp_path: Path, mariadb_url: str, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "open_database", partial(open_database, patience=1))
+    crawl = Crawl(tmp_path, mariadb_url)
+    servers = [serve(large(f"site {n}")) for n in range(3)]
+    crawl.add(server.url() for server in servers)
+    url = make_url(mariadb_url)
+    other = pymysql.connect(
+        host=url.host, port=url.port or 0, user=url.username, password=url.password or "", database=url.database
+    )
+    locked_at: list[float] = []
+
+    def lock(progress: Progress) -> None:
+        if progress.pages and not locked_at:
+            other.cursor().execute("SELECT * FROM site JOIN seed ON seed.site_id = site.id FOR UPDATE")
+            locked_at.append(progress.elapsed_s)
+        elif locked_at and other.open and progress.elapsed_s > locked_at[0] + 3:
+            other.close()
+
+    assert crawl.run(lock, delay=0.02, checkpoint_interval=0.1).outcome == "ended"
+    assert locked_at
+    check_whole(crawl)
+    check_finished(crawl, servers, crawl.folder / "pages")

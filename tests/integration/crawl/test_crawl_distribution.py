@@ -1,0 +1,72 @@
+"""Seeds come to collectors in turn, stay level, and a site with very many of them leaves the others their share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrawler.model import SeedState
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from tests.integration.crawl.rig import watch
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+
+def spread(counts: list[int]) -> int:
+    return max(counts) - min(counts)
+
+
+def test_seeds_are_dealt_in_turn(crawl: Crawl) -> None:
+    with SynthServer(WebSpec(seed=5, sites=12, equal=True, mean_pages=12, page_bytes=500, latency_ms=10)) as server:
+        crawl.add(server.web.seeds())
+        watched = watch(crawl.settings(threads=4, seeds_per_thread=10))
+    fullest = max(watched.held, key=sum)
+    assert fullest == [3, 3, 3, 3]
+    assert watched.ended
+
+
+@pytest.mark.parametrize("distribution", ["distributor", "free"])
+def test_no_collector_holds_more_than_its_capacity(crawl: Crawl, distribution: str) -> None:
+    with SynthServer(WebSpec(seed=5, sites=30, mean_pages=8, page_bytes=500, latency_ms=3)) as server:
+        crawl.add(server.web.seeds(per_site=3))
+        watched = watch(crawl.settings(threads=4, seeds_per_thread=3, distribution=distribution))
+    assert max(max(counts) for counts in watched.held) == 3
+    assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
+    crawl.check()
+
+
+@pytest.mark.parametrize("delay", [0, 0.02])
+def test_sites_move_until_collectors_are_level(crawl: Crawl, delay: float) -> None:
+    """Collectors 0 and 2 get sites that end soon, 1 and 3 the largest ones."""
+    with SynthServer(WebSpec(seed=6, sites=60, mean_pages=12, page_bytes=500, latency_ms=6)) as server:
+        web = server.web
+        by_size = sorted((index for index in range(60) if web.site(index).alias_of is None), key=lambda index: web.site(index).pages)
+        pairs = zip(by_size[:10], reversed(by_size[-10:]), strict=True)
+        crawl.add(web.seeds_of(index)[0] for pair in pairs for index in pair)
+        watched = watch(crawl.settings(threads=4, seeds_per_thread=10, delay=delay, max_pages=40))
+    assert max(watched.held, key=sum) == [5, 5, 5, 5]
+    assert 0 < watched.moves <= 20
+    level = [spread(counts) < 2 for counts in watched.settled]
+    assert sum(level) > 0.9 * len(level)
+    assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
+    crawl.check()
+
+
+def test_500_seeds_of_one_host_leave_the_others_their_share(crawl: Crawl) -> None:
+    with SynthServer(WebSpec(seed=9, sites=60, equal=True, mean_pages=600, page_bytes=300, latency_ms=2)) as server:
+        web = server.web
+        seeds = web.seeds_of(0, 500)
+        assert len(seeds) == 500
+        others = [web.seeds_of(index)[0] for index in range(1, 60)]
+        crawl.add(seeds + others)
+        watched = watch(crawl.settings(threads=20, seeds_per_thread=10, max_pages=20))
+        asked = server.requests()
+    busy = [sum(count > 0 for count in counts) for counts in watched.held]
+    assert max(busy) == 20
+    assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
+    assert {row.url for row in crawl.pages()} >= set(seeds)
+    assert max(asked.values()) == 1
+    crawl.check()
