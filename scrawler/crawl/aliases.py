@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrawler.archive.record import digest
-from scrawler.crawl.context import Origin, SeedContext, SiteContext
+from scrawler.crawl.context import SeedContext
+from scrawler.crawl.site import Origin, SiteContext, UnsureLink
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model import Result
 from scrawler.urls.scope import authority, host_port
@@ -26,15 +27,6 @@ class AliasFlight:
     origin: Origin  # of the name
     literal: str  # authority by address
     payload: bytes  # digest of the same page at the name
-
-
-@dataclass(frozen=True, slots=True)
-class UnsureLink:
-    """A link to a literal, found before it is known what stands there."""
-
-    party: SeedContext
-    url: str
-    depth: int
 
 
 def note_sample(site: SiteContext, origin: Origin, response: Response) -> None:

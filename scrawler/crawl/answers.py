@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
-from scrawler.crawl.context import DEPTH_VERDICT, Origin, SeedContext, SiteContext
+from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
 from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, SeedLimits, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.depth import NORMAL, Entry, Lane
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.seen import SeenFullError
+from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, Scope, url_hash

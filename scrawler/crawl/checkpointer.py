@@ -136,5 +136,3 @@ class Checkpointer(threading.Thread):
 def _weight(delta: SiteDelta) -> int:
     """Rows of a delta, about."""
     return 1 + sum(len(seed.pages) + len(seed.candidates) + 8 * len(seed.chunks) for seed in delta.seeds)
-
-

@@ -16,10 +16,11 @@ from math import inf
 
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading, refused_row
-from scrawler.crawl.context import Origin, SeedContext, SiteContext
+from scrawler.crawl.context import SeedContext
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.progress import Totals
+from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import next_due
 from scrawler.model import Result, SiteDelta
@@ -347,7 +348,7 @@ class UrlCollector(threading.Thread):
         self._downloader.wake()
 
     def _release(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now, wall_offset_ms(now), released=True)
+        delta = site.take_delta(now, released=True)
         if delta is not None and not site.lost:
             self._ports.submit(delta)
         site.seen.close()
@@ -355,7 +356,7 @@ class UrlCollector(threading.Thread):
         site.collector = None
 
     def _submit(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now, wall_offset_ms(now))
+        delta = site.take_delta(now)
         if delta is not None and not site.lost:
             self._ports.submit(delta)
 
@@ -373,9 +374,3 @@ class UrlCollector(threading.Thread):
         self._downloader.cancel()
         for site in list(self.sites.values()):
             self._release(site, now)
-
-
-def wall_offset_ms(now: float) -> int:
-    """Milliseconds to add to machine time to get UTC milliseconds."""
-    return int((time.time() - now) * 1000)
-

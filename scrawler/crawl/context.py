@@ -1,20 +1,14 @@
-"""Seed Context and its site: all state of the parties in work (paper 004, section 3.2).
+"""Seed Context: all state of one party in work (paper 004, section 3.2). Guarded by the machine's turn.
 
-A SiteContext is what moves between collectors; it carries the Seed Contexts of the site's active seeds, and what
-they share: politeness clocks, robots rules, addresses, the Bloom filter (with one seed a site, as usual, that is
-the party's own) and the digests of archived payloads. It is guarded by the machine's turn.
+What the parties of one site share (Bloom filter, politeness clocks, robots rules, addresses) is in its SiteContext.
 """
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict, deque
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
-from scrawler.crawl.seen import SeenFilter
-from scrawler.fetch.downloader import Request
-from scrawler.fetch.robots import RobotsRules
 from scrawler.model import (
     CandidateRow,
     EndReason,
@@ -26,41 +20,12 @@ from scrawler.model import (
     Seed,
     SeedDelta,
     SeedState,
-    SiteDelta,
     url_hash,
 )
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 
-if TYPE_CHECKING:
-    from scrawler.crawl.aliases import UnsureLink
-    from scrawler.crawl.collector import UrlCollector
-
 DEPTH_VERDICT = "depth"
-_DIGESTS_KEPT = 10_000
-
-
-@dataclass(slots=True)
-class Origin:
-    """One scheme, host and port of a site: where it is and what its robots.txt says."""
-
-    origin: str  # "http://host:port"
-    host: str
-    address: str = ""
-    expires_at: float = 0.0  # of the address, machine clock
-    failure: Result | None = None  # no address, or one that must not be asked
-    detail: str = ""
-    robots: RobotsRules | None = None
-    robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
-    pending: bool = False  # a look-up or a robots.txt is on its way
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """An archived payload that later records may refer to."""
-
-    url: str
-    date: Millis
 
 
 class SeedContext:
@@ -181,8 +146,7 @@ class SeedContext:
             return None
         seed_id = self.seed.id
         candidates = tuple(
-            CandidateRow(seed_id, url_hash(url), url, depth, count)
-            for url, (depth, count) in self._candidates.items()
+            CandidateRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in self._candidates.items()
         )
         delta = SeedDelta(
             seed_id=seed_id,
@@ -205,65 +169,3 @@ class SeedContext:
         if self.rehoming is not None:
             return SeedState.READY
         return SeedState.DONE if self.end is not None else SeedState.ACTIVE
-
-
-@dataclass(eq=False, slots=True)
-class SiteContext:
-    """A claimed site with its parties; the unit that is dealt out, moved and checkpointed."""
-
-    id: int
-    key: str
-    token: int
-    seen: SeenFilter
-    more_seeds: bool  # the database may hold further ready seeds of this site
-    parties: list[SeedContext] = field(default_factory=list)
-    set_aside: deque[SeedContext] = field(default_factory=deque)  # no room for them at the collector yet
-    collector: UrlCollector | None = None
-    origins: dict[str, Origin] = field(default_factory=dict)
-    due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
-    in_flight: int = 0
-    fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
-    waiting: int = 0  # answers expected from the store or the resolver
-    owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
-    archived: OrderedDict[bytes, Archived] = field(default_factory=OrderedDict)
-    orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
-    queued: list[Request] = field(default_factory=list)  # to be started before anything else
-    aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
-    sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
-    unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
-    judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
-    wake_at: float = -1.0  # the one valid entry in its collector's heap
-    lost: bool = False  # the lease is gone: nothing of it may be written
-    next_party: int = 0  # whose turn it is, round robin
-
-    @property
-    def inactive(self) -> bool:
-        """Whether it can move: nothing is in flight, being read, or expected."""
-        return not (self.in_flight or self.fetching or self.waiting)
-
-    @property
-    def count(self) -> int:
-        """How many of its seeds count as held by its collector."""
-        return len(self.parties)
-
-    def remember(self, digest: bytes, archived: Archived) -> None:
-        """Keep the newest payload digests, for revisit records."""
-        self.archived[digest] = archived
-        if len(self.archived) > _DIGESTS_KEPT:
-            self.archived.popitem(last=False)
-
-    def next_due(self) -> float:
-        """Return the latest politeness clock of the site's hosts, machine time."""
-        return max(self.due.values(), default=0.0)
-
-    def address(self) -> str:
-        """Return the address of the site's first host, if it is known."""
-        return next((origin.address for origin in self.origins.values() if origin.address), "")
-
-    def take_delta(self, now: float, wall_offset_ms: int, released: bool = False) -> SiteDelta | None:
-        """Return what changed since the last checkpoint, or None."""
-        seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
-        if not (seeds or released):
-            return None
-        due_at = int(self.next_due() * 1000) + wall_offset_ms
-        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released)

@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.context import SiteContext
+from scrawler.crawl.site import SiteContext
 
 
 class SeedIdQueue:

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Protocol
 
 from scrawler.crawl.checkpointer import Checkpointer
-from scrawler.crawl.collector import UrlCollector, wall_offset_ms
-from scrawler.crawl.context import SiteContext
+from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.depth import Lane
 from scrawler.crawl.distributor import Distribution, SeedIdQueue
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
 from scrawler.model import ChunkRow
 
@@ -89,7 +89,9 @@ class Machine:
         held = any(collector.sites for collector in self.collectors)
         return held or len(self.queue) > 0 or self.queue.reserved > 0 or not self.checkpointer.idle
 
-    def load_chunk(self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]) -> None:
+    def load_chunk(
+        self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]
+    ) -> None:
         """Read a chunk on the store thread, after all deltas submitted so far."""
 
         def job() -> None:
@@ -166,7 +168,7 @@ class Machine:
         with self.turn:
             while len(self.queue):
                 now = time.monotonic()
-                delta = self.queue.take().take_delta(now, wall_offset_ms(now), released=True)
+                delta = self.queue.take().take_delta(now, released=True)
                 if delta is not None:
                     self.checkpointer.submit(delta)
         self.checkpointer.close()

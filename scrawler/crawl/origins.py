@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.context import Origin, SiteContext
 from scrawler.crawl.decisions import location_of
+from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver

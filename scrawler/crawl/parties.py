@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from scrawler.crawl.context import DEPTH_VERDICT, SeedContext, SiteContext
+from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
 from scrawler.crawl.decisions import SeedLimits, end_reason, limit_reached
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.crawl.seen import SeenFullError
+from scrawler.crawl.site import SiteContext
 from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
 
 COVERED_VERDICT = "covered"

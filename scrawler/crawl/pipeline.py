@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
-from scrawler.crawl.context import Archived, SiteContext
+from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.links import LinkExtractor, PageLinks

@@ -10,9 +10,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from scrawler.crawl.context import SiteContext
 from scrawler.crawl.distributor import SeedIdQueue
 from scrawler.crawl.origins import Origins
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver

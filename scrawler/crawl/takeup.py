@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from scrawler.crawl.context import SeedContext, SiteContext
+from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Lane, decode_urls
 from scrawler.crawl.seen import SeenFilter, SeenFullError
+from scrawler.crawl.site import SiteContext
 from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Scope, Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port, scope_of

@@ -6,10 +6,11 @@ import threading
 from typing import cast
 
 from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.context import SeedContext, SiteContext
+from scrawler.crawl.context import SeedContext
 from scrawler.crawl.distributor import FreeCompetition, SeedIdQueue, UrlDistributor, choose_move
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
-from scrawler.model import Seed, Scope
+from scrawler.crawl.site import SiteContext
+from scrawler.model import Scope, Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 

@@ -1,0 +1,143 @@
+"""A stop is prompt whatever the hosts do, leaves no thread and no file open, and loses no seed."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import select
+
+from scrawler.app import run_crawl
+from scrawler.crawl.progress import Progress
+from scrawler.model import SeedState
+from scrawler.store.engine import open_database
+from scrawler.store.tables import thread_statistics
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.integration.crawl.conftest import Crawl
+
+GRACE = 5.0  # seconds for requests in flight
+SPEC = WebSpec(seed=7, sites=12, mean_pages=30, page_bytes=500)
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The URL of a host that takes connections and never says anything."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/"
+
+
+def stop_after(seconds: float, stop: threading.Event, crawl: Crawl, **changes: object) -> float:
+    """Run, ask for a stop after so long, and return the seconds from there to the end of the run."""
+    timer = threading.Timer(seconds, stop.set)
+    timer.start()
+    started = time.monotonic()
+    crawl.run(stop=stop, **changes)
+    return time.monotonic() - started - seconds
+
+
+def test_hosts_that_hang_hold_a_stop_up_no_longer_than_the_grace(
+    crawl: Crawl, silent: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("classic")
+    classic = type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
+    for one in (crawl, classic):
+        one.add([silent])
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(stop_after, 0.5, threading.Event(), crawl, threads=2)
+        second = pool.submit(stop_after, 0.5, threading.Event(), classic, threads=2, profile="classic")
+        assert GRACE - 1 < first.result() < GRACE + 1.5
+        assert second.result() < GRACE + 1.5
+    for one in (crawl, classic):
+        assert one.seed(silent).state is SeedState.ACTIVE
+        one.check()
+
+
+def test_waiting_for_politeness_does_not_hold_a_stop_up(crawl: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        assert stop_after(1.0, threading.Event(), crawl, delay=60) < 1.5
+    assert {seed.state for seed in crawl.seeds()} == {SeedState.ACTIVE}
+
+
+def test_a_stop_before_the_start_ends_at_once(crawl: Crawl) -> None:
+    stop = threading.Event()
+    stop.set()
+    crawl.add(["http://127.0.0.1:1/"])
+    started = time.monotonic()
+    assert crawl.run(stop=stop).outcome == "stopped"
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.parametrize("distribution", ["distributor", "free"])
+def test_no_thread_and_no_file_is_left(crawl: Crawl, distribution: str) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        crawl.seeds()  # what is opened once for good is open now
+        threads, files = set(threading.enumerate()), open_files()
+        stop = threading.Event()
+
+        def look(progress: Progress) -> None:
+            if progress.pages:
+                stop.set()
+
+        crawl.run(look, stop, delay=0.02, distribution=distribution)
+        assert set(threading.enumerate()) == threads
+        assert open_files() == files
+    crawl.check()
+
+
+def open_files() -> list[str]:
+    """What this process has open, sockets and pipes among it."""
+    folder = "/proc/self/fd"
+    if not os.path.isdir(folder):
+        pytest.skip("no /proc here")
+    found = []
+    for name in os.listdir(folder):
+        try:
+            found.append(os.readlink(f"{folder}/{name}"))
+        except OSError:
+            continue  # the descriptor by which the folder was read
+    return sorted(found)
+
+
+def test_an_error_in_the_archive_stops_all_threads(crawl: Crawl, tmp_path: Path) -> None:
+    threads = set(threading.enumerate())
+    blocked = tmp_path / "a-file"
+    blocked.write_text("not a folder")
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with pytest.raises(Exception, match="cannot write"):
+            run_crawl(crawl.settings(pages_dir=blocked / "pages"), lambda progress: None, threading.Event())
+    assert set(threading.enumerate()) == threads
+    assert crawl.pages() == []
+    assert sum(seed.counts.requests for seed in crawl.seeds()) == 0
+
+
+def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl_on_both: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        seeds = server.web.seeds()
+        crawl_on_both.add(seeds)
+        assert stop_after(3.0, threading.Event(), crawl_on_both, threads=3, delay=60) < 1.5
+    database = open_database(crawl_on_both.url)
+    with database.read() as connection:
+        rows = connection.execute(select(thread_statistics)).all()
+    database.close()
+    samples: dict[int, dict[int, int]] = {}
+    for row in rows:
+        samples.setdefault(row.at, {})[row.thread] = row.seeds_held
+    assert len(samples) >= 3  # at the start, every 2 seconds, at the end
+    assert all(set(sample) == {0, 1, 2} for sample in samples.values())
+    last = samples[max(samples)]
+    assert sum(last.values()) == len(seeds)
+    assert max(last.values()) - min(last.values()) <= 1
