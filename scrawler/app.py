@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import platform
 import socket
@@ -43,9 +44,9 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
+from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
-from scrawler.store.machines import Machines, MachineSample
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, site_key
 
@@ -82,7 +83,7 @@ def build_machine(
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer."""
     queue = SeedIdQueue(max(settings.threads * 2, 40))
-    machine = Machine(queue, stop)
+    machine = Machine(queue, stop, _GIVE_UP_AFTER)
     resolver = Resolver(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
@@ -174,6 +175,8 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
     database = open_database(settings.db, stop=stop)
     try:
         crawl = _open_crawl(database, settings)
+        gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
+        gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
         machines = Machines(database)
         host = socket.gethostname()
@@ -233,7 +236,8 @@ class _Run:
         self._work = stores.claims
         outcome = "failed"
         try:
-            machine.run(partial(self._beat, machine), partial(self._look, machine, on_progress), _BEAT_EVERY, _LOOK_EVERY)
+            look = partial(self._look, machine, on_progress)
+            machine.run(partial(self._beat, machine), look, _BEAT_EVERY, _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         finally:
             resolver.close()

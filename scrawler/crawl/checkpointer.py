@@ -10,14 +10,18 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
+from math import inf
+from typing import Protocol, TypeVar
 
 from scrawler.crawl.deltas import merged
 from scrawler.errors import StoreBusyError
 from scrawler.model import SiteDelta
 
+T = TypeVar("T")
+
 _LINGER = 0.1  # seconds a batch waits for company
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries on a busy database
+_CLOSING_PATIENCE = 30.0  # seconds for these tries once the machine is being shut down
 
 
 class Checkpoints(Protocol):
@@ -52,6 +56,7 @@ class Checkpointer(threading.Thread):
         self._reads: deque[Callable[[], None]] = deque()
         self._rows = 0  # waiting or being written
         self._busy = self._full = self._closing = self._broken = False
+        self._closing_at = inf
         self.commits = 0
 
     def submit(self, delta: SiteDelta) -> None:
@@ -82,7 +87,7 @@ class Checkpointer(threading.Thread):
     def close(self) -> None:
         """Write what is there, then end."""
         with self._changed:
-            self._closing = True
+            self._closing, self._closing_at = True, time.monotonic()
             self._changed.notify()
 
     def run(self) -> None:
@@ -108,7 +113,8 @@ class Checkpointer(threading.Thread):
         lost: Collection[int] = ()
         if deltas and not self._broken:
             self._flush()
-            lost = self._commit(merged(deltas))
+            whole = merged(deltas)
+            lost = self._patiently(lambda: self._commit(whole))
         with self._changed:
             self._rows -= sum(map(_weight, deltas))
             was_full, self._full = self._full, False
@@ -116,21 +122,24 @@ class Checkpointer(threading.Thread):
         self._on_committed(lost, was_full)
         if not self._broken:
             for job in reads:
-                job()
+                self._patiently(job)
 
-    def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
-        deadline = time.monotonic() + self._give_up_after
-        tries = 0
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` until the database is free to; once closing, not for much longer."""
+        began, tries = time.monotonic(), 0
         while True:
             try:
-                self.commits += 1
-                return self._checkpoints.commit(deltas)
+                return work()
             except StoreBusyError:
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= min(began + self._give_up_after, self._closing_at + _CLOSING_PATIENCE):
                     raise
             with self._changed:
                 self._changed.wait_for(lambda: False, _PAUSES[min(tries, len(_PAUSES) - 1)])
             tries += 1
+
+    def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
+        self.commits += 1
+        return self._checkpoints.commit(deltas)
 
 
 def _weight(delta: SiteDelta) -> int:

@@ -15,21 +15,20 @@ from itertools import count
 from math import inf
 
 from scrawler.crawl.aliases import AliasFlight
-from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading, refused_row
+from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.origins import Origins, RobotsFlight
-from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
-from scrawler.crawl.site import Origin, SiteContext
-from scrawler.fetch.downloader import Downloader, Request, Response
+from scrawler.crawl.site import SiteContext
+from scrawler.crawl.visits import Visits
+from scrawler.fetch.downloader import Downloader, Response
 from scrawler.fetch.politeness import next_due
 from scrawler.model import Result, SiteDelta
 
-_REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
 # (seven threads: 1,080 us of CPU a page against 960, for 8 % more pages/s).
-_ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +75,12 @@ class UrlCollector(threading.Thread):
         self.number = number
         self.totals = Totals()
         self._turn, self._halt = turn, stop
-        self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
+        self._downloader, self._origins, self._answers = downloader, origins, answers
         self._rules, self._ports = rules, ports
         self.sites: dict[int, SiteContext] = {}
         self._heap: list[tuple[float, int, SiteContext]] = []
         self._ticket = count()
-        self._in_flight = 0
+        self._visits = Visits(downloader, origins, parties, answers, rules.per_site)
         self._blocked = False  # the checkpointer was full
         self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
         self._grace_ends = inf
@@ -173,7 +172,7 @@ class UrlCollector(threading.Thread):
             self._checkpoint(now)
         if self._halt.is_set():
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_grace)
-            return self._in_flight > 0 and now < self._grace_ends
+            return self._visits.in_flight > 0 and now < self._grace_ends
         return True
 
     def _landed(self, response: Response, now: float) -> None:
@@ -181,7 +180,7 @@ class UrlCollector(threading.Thread):
         flight = response.request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         site, origin = flight.site, flight.origin
-        self._in_flight -= 1
+        self._visits.in_flight -= 1
         site.in_flight -= 1
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
@@ -259,66 +258,11 @@ class UrlCollector(threading.Thread):
             self._ports.site_inactive(self)
             if site.collector is not self:
                 return
-        at = self._start_requests(site, now)
+        at = self._visits.start_requests(site, now)
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
             self._schedule(site, at)
-
-    def _start_requests(self, site: SiteContext, now: float) -> float:
-        """Start requests while the site may have more in flight; returns when to come back."""
-        if site.queued and site.in_flight < self._rules.per_site:
-            flight = site.queued[0].tag
-            assert isinstance(flight, RobotsFlight | AliasFlight)
-            if (due := site.due.get(flight.origin.host, 0.0)) > now:
-                return due
-            self._start(site, site.queued.pop(0))
-        refused = 0
-        while site.in_flight < self._rules.per_site and not site.lost:
-            wall = int(time.time() * 1000)
-            choice = self._parties.choose(site, now, wall)
-            if not isinstance(choice, Choice):
-                return choice
-            origin = self._origins.of(site, choice.entry.url)
-            if not self._origins.addressed(site, origin, now):
-                return inf if origin.pending else now + _ASK_AGAIN
-            if origin.failure is not None:
-                self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif (due := site.due.get(origin.host, 0.0)) > now:
-                return due
-            elif self._origins.awaits_robots(origin):
-                request = self._origins.robots_request(site, origin)
-                if request is None:
-                    return inf
-                self._start(site, request)
-            elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                result = Result.ROBOTS_UNAVAILABLE if origin.robots.unavailable else Result.ROBOTS_DENIED
-                self._refuse(site, choice, origin, result, origin.robots_detail, wall)
-            else:
-                self._start_page(site, choice, origin)
-                continue
-            refused += 1
-            if refused >= _REFUSALS_AT_ONCE:
-                return now
-        return inf
-
-    def _refuse(
-        self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
-    ) -> None:
-        index = choice.lane.take()
-        flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
-        self._answers.finish(flight, refused_row(flight, result, detail, wall))
-
-    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin) -> None:
-        flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
-        choice.party.in_flight += 1
-        site.fetching.add(choice.entry.url)
-        self._start(site, Request(choice.entry.url, origin.address, flight))
-
-    def _start(self, site: SiteContext, request: Request) -> None:
-        site.in_flight += 1
-        self._in_flight += 1
-        self._downloader.start(request)
 
     # -- ends, checkpoints ---------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from scrawler.crawl.checkpointer import Checkpointer
@@ -15,6 +16,7 @@ from scrawler.crawl.progress import Totals
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
+from scrawler.errors import StoreBusyError
 from scrawler.model import ChunkRow
 
 
@@ -29,13 +31,15 @@ class Machine:
     """The threads of one machine and the calls between them.
 
     Everything in memory is guarded by `turn`. `stopping` is set once, by whoever wants the end: the user, the
-    selector when no seed is left, or a thread that failed (then `error` is the first failure).
+    selector when no seed is left, or a thread that failed (then `error` is the first failure). `give_up_after` is the
+    time in seconds without a heartbeat, because the database is locked or away, after which it fails.
     """
 
-    def __init__(self, queue: SeedIdQueue, stopping: threading.Event) -> None:
+    def __init__(self, queue: SeedIdQueue, stopping: threading.Event, give_up_after: float) -> None:
         self.turn = threading.RLock()
         self.queue = queue
         self.stopping = stopping
+        self._give_up_after = give_up_after
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
         self.collectors: list[UrlCollector] = []
@@ -133,14 +137,20 @@ class Machine:
             raise self.error
 
     def _watch(self, beat: Heartbeat, look: Callable[[], None], beat_every: float, look_every: float) -> None:
-        next_beat = time.monotonic()
+        good_at = next_beat = time.monotonic()
         while not self.stopping.is_set():
-            if time.monotonic() >= next_beat:
-                self.beat(beat)
-                next_beat += beat_every
-            look()
+            try:
+                if time.monotonic() >= next_beat:
+                    self.beat(beat)
+                    good_at = time.monotonic()
+                    next_beat = good_at + beat_every
+                look()
+            except StoreBusyError:  # locked or away for now, as the checkpointer will find too
+                if time.monotonic() - good_at >= self._give_up_after:
+                    raise
             self.stopping.wait(min(look_every, max(0.0, next_beat - time.monotonic())))
-        self.beat(beat)
+        with suppress(StoreBusyError):
+            self.beat(beat)
 
     def beat(self, beat: Heartbeat) -> None:
         """Write one heartbeat with the seeds that each thread holds."""

@@ -93,13 +93,14 @@ class Parties:
 
     def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
         """Tell whether this party fetches the entry; else pass it by."""
-        mine = lane.seed_id == party.seed.id
         owner = site.owners.get(url_hash(entry.url)) if len(site.owners) > 1 else None
-        if owner is not None and not (mine and owner == party.seed.id):
-            lane.finish(lane.take())  # a seed's own URL: fetched for that seed, from its own list
+        # What is kept for the next seed stands in its last holder's list; there, position 0 tells a seed's own URL.
+        owners_entry = lane.seed_id == owner or (lane.kind == LEFTOVER and entry.position == 0)
+        if owner is not None and not owners_entry:
+            lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
             party.verdicts[COVERED_VERDICT] += 1
             return False
-        if not mine and not party.scope.contains(entry.url):
+        if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
             party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
             lane.finish(lane.take())
             return False
@@ -129,14 +130,14 @@ class Parties:
         """Decide whether the seed is crawled (paper 004, section 3.2, step 1); list its URL as entry 0."""
         home = party.seed.home_url
         key = url_hash(home)
-        if site.owners.setdefault(key, party.seed.id) != party.seed.id:
+        if site.in_work(site.owners.get(key, party.seed.id)) not in (None, party):
             self._end(site, party, EndReason.COVERED)
             return False
+        if home in site.fetching:  # for another party: its result will tell
+            return False
+        site.owners[key] = party.seed.id
         if home not in site.seen:
             return self._list_home(site, party)
-        if home in site.fetching:  # for another party: its result will tell
-            del site.owners[key]
-            return False
         party.deciding = True  # listed by another party, perhaps fetched: ask
 
         def done(fetched: bool) -> None:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from functools import partial
+from typing import Protocol, TypeVar
 
 from scrawler.crawl.distributor import SeedIdQueue
 from scrawler.crawl.origins import Origins
@@ -18,8 +19,11 @@ from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.model import ClaimedSite, Seed, WorkLeft
 
+T = TypeVar("T")
+
 _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to
 _RESOLVER_FULL = 0.05
+_STORE_BUSY = 0.5
 
 
 class Claims(Protocol):
@@ -95,11 +99,21 @@ class UrlSelector(threading.Thread):
                 if self._halt.is_set():
                     return
                 self._feed(hungry)
-                if room > 0 and not self._fill(room) and not hungry and self._is_over():
+                if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
                     self._ended()
                     return
         except BaseException as error:
-            self._failed(error)
+            if not (isinstance(error, StoreBusyError) and self._halt.is_set()):
+                self._failed(error)
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` until the database is free to, or until stopped: what is claimed must come into the queue."""
+        while True:
+            try:
+                return work()
+            except StoreBusyError:
+                if self._halt.wait(_STORE_BUSY):
+                    raise
 
     def _has_work(self) -> bool:
         return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.room > 0)
@@ -107,8 +121,8 @@ class UrlSelector(threading.Thread):
     def _feed(self, hungry: list[SiteContext]) -> None:
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
         for site in hungry:
-            seeds = self._claims.more(site.id, site.token, self._seeds_per_site)
-            parties = [self._taker.further(site, seed) for seed in seeds]
+            seeds = self._patiently(partial(self._claims.more, site.id, site.token, self._seeds_per_site))
+            parties = [self._patiently(partial(self._taker.further, site, seed)) for seed in seeds]
             with self._turn:
                 site.waiting -= 1
                 if site.collector is not None:
@@ -121,7 +135,7 @@ class UrlSelector(threading.Thread):
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         for site in claimed:
-            self._enqueue(self._taker.take_up(site, self._seeds_per_site))
+            self._enqueue(self._patiently(partial(self._taker.take_up, site, self._seeds_per_site)))
         if claimed:
             with self._changed:
                 self._news = True  # there may be more

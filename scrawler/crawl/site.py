@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Protocol
 
 from scrawler.crawl.context import SeedContext
@@ -108,6 +109,11 @@ class SiteContext:
     def count(self) -> int:
         """How many of its seeds count as held by its collector."""
         return len(self.parties)
+
+    def in_work(self, seed_id: int) -> SeedContext | None:
+        """Return the party of a seed, if it is here and not over."""
+        here = (party for party in chain(self.parties, self.set_aside) if party.seed.id == seed_id)
+        return next((party for party in here if not party.ended), None)
 
     def remember(self, digest: bytes, archived: Archived) -> None:
         """Keep the newest payload digests, for revisit records."""

@@ -10,7 +10,7 @@ from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Lane, decode_urls
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Scope, Seed
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Scope, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port, scope_of
 
@@ -62,6 +62,7 @@ class SiteTaker:
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             site.owners.update(self._frontier.own_urls(claimed.id))
+            site.owners.update((url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun)
             self._rebuild_seen(site)
             self._take_orphans(site, states)
         return site

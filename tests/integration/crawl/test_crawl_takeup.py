@@ -115,6 +115,21 @@ def test_what_is_out_of_a_holders_prefix_is_left_to_the_next_seed(crawl_on_both:
     assert {by_url[row.seed_id] for row in handed_on} >= set(seeds[1:3])
 
 
+def test_seeds_that_end_before_their_own_url_was_fetched_leave_it_to_the_next(crawl: Crawl) -> None:
+    with SynthServer(ONE_SITE) as server:
+        *capped, last = server.web.seeds(per_site=8)
+        crawl.add(capped)
+        crawl.run(max_time=0.25, delay=0.1)
+        assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_TIME}
+        assert len(crawl.pages()) < len(capped)
+        crawl.add([last])
+        crawl.run()
+        assert pages_twice(server) == []
+        truth = [party(server.web, seed, max_depth=15) for seed in (*capped, last)]
+    assert html(crawl.fetched()) == set().union(*(one.pages for one in truth))
+    crawl.check()
+
+
 def test_a_seed_whose_url_was_fetched_is_covered(crawl: Crawl) -> None:
     with SynthServer(ONE_SITE) as server:
         home, *_ = server.web.seeds()

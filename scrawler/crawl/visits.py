@@ -1,0 +1,83 @@
+"""What a site is asked for next: robots.txt, an address, a page, or nothing before a certain time."""
+
+from __future__ import annotations
+
+import time
+from math import inf
+
+from scrawler.crawl.aliases import AliasFlight
+from scrawler.crawl.answers import AnswerHandler, PageFlight, refused_row
+from scrawler.crawl.origins import Origins, RobotsFlight
+from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.site import Origin, SiteContext
+from scrawler.fetch.downloader import Downloader, Request
+from scrawler.model import Result
+
+_REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
+
+
+class Visits:
+    """Starts requests for the sites of one collector; `in_flight` counts those that are not yet over."""
+
+    def __init__(
+        self, downloader: Downloader, origins: Origins, parties: Parties, answers: AnswerHandler, per_site: int
+    ) -> None:
+        self.in_flight = 0
+        self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
+        self._per_site = per_site
+
+    def start_requests(self, site: SiteContext, now: float) -> float:
+        """Start requests while the site may have more in flight; returns when to come back."""
+        if site.queued and site.in_flight < self._per_site:
+            flight = site.queued[0].tag
+            assert isinstance(flight, RobotsFlight | AliasFlight)
+            if (due := site.due.get(flight.origin.host, 0.0)) > now:
+                return due
+            self._start(site, site.queued.pop(0))
+        refused = 0
+        while site.in_flight < self._per_site and not site.lost:
+            wall = int(time.time() * 1000)
+            choice = self._parties.choose(site, now, wall)
+            if not isinstance(choice, Choice):
+                return choice
+            origin = self._origins.of(site, choice.entry.url)
+            if not self._origins.addressed(site, origin, now):
+                return inf if origin.pending else now + _ASK_AGAIN
+            if origin.failure is not None:
+                self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
+            elif (due := site.due.get(origin.host, 0.0)) > now:
+                return due
+            elif self._origins.awaits_robots(origin):
+                request = self._origins.robots_request(site, origin)
+                if request is None:
+                    return inf
+                self._start(site, request)
+            elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
+                result = Result.ROBOTS_UNAVAILABLE if origin.robots.unavailable else Result.ROBOTS_DENIED
+                self._refuse(site, choice, origin, result, origin.robots_detail, wall)
+            else:
+                self._start_page(site, choice, origin)
+                continue
+            refused += 1
+            if refused >= _REFUSALS_AT_ONCE:
+                return now
+        return inf
+
+    def _refuse(
+        self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
+    ) -> None:
+        index = choice.lane.take()
+        flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
+        self._answers.finish(flight, refused_row(flight, result, detail, wall))
+
+    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin) -> None:
+        flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
+        choice.party.in_flight += 1
+        site.fetching.add(choice.entry.url)
+        self._start(site, Request(choice.entry.url, origin.address, flight))
+
+    def _start(self, site: SiteContext, request: Request) -> None:
+        site.in_flight += 1
+        self.in_flight += 1
+        self._downloader.start(request)
