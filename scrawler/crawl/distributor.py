@@ -44,6 +44,11 @@ class SeedIdQueue:
         """Sites that may still be claimed."""
         return self._capacity - len(self._sites) - self.reserved
 
+    @property
+    def low(self) -> bool:
+        """Whether it is time to claim: many sites at once cost the database little more than one."""
+        return self.room * 2 >= self._capacity
+
     def put(self, site: SiteContext) -> None:
         """Add a site at the end; its place was reserved."""
         self.reserved -= 1

@@ -139,15 +139,16 @@ class Machine:
     def _watch(self, beat: Heartbeat, look: Callable[[], None], beat_every: float, look_every: float) -> None:
         good_at = next_beat = time.monotonic()
         while not self.stopping.is_set():
-            try:
-                if time.monotonic() >= next_beat:
+            if time.monotonic() >= next_beat:
+                try:
                     self.beat(beat)
                     good_at = time.monotonic()
-                    next_beat = good_at + beat_every
+                except StoreBusyError:  # locked or away for now, as the checkpointer will find too
+                    if time.monotonic() - good_at >= self._give_up_after:
+                        raise
+                next_beat = time.monotonic() + beat_every
+            with suppress(StoreBusyError):
                 look()
-            except StoreBusyError:  # locked or away for now, as the checkpointer will find too
-                if time.monotonic() - good_at >= self._give_up_after:
-                    raise
             self.stopping.wait(min(look_every, max(0.0, next_beat - time.monotonic())))
         with suppress(StoreBusyError):
             self.beat(beat)

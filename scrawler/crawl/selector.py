@@ -95,7 +95,7 @@ class UrlSelector(threading.Thread):
                     self._changed.wait_for(self._has_work, _LOOK_AGAIN)
                     self._news = False
                     hungry, self._hungry = self._hungry, []
-                    room = self._queue.room
+                    room = self._queue.room if self._queue.low else 0
                 if self._halt.is_set():
                     return
                 self._feed(hungry)
@@ -116,7 +116,7 @@ class UrlSelector(threading.Thread):
                     raise
 
     def _has_work(self) -> bool:
-        return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.room > 0)
+        return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.low)
 
     def _feed(self, hungry: list[SiteContext]) -> None:
         """Bring further seeds to sites that are held; a site of which there are none is let go."""

@@ -3,7 +3,8 @@
 Measured with Lexbor: 1 MB of nested <div> takes a minute (each tag looks through all open elements); 170 KB of
 attributes in one tag 0.7 s and 890 KB 17 s (each attribute looks through those before it); 1,000 formatting elements
 opened in one paragraph are opened again in each that follows, so that 26 KB of them become 2 million nodes and 700 MB.
-Such pages are rare and mostly hostile, so what matters is that ordinary ones pay next to nothing for the question.
+Such pages are rare and mostly hostile, so what matters is that ordinary ones pay next to nothing for the question:
+most are let go by what a sample of their bytes says.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from typing import NamedTuple
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 
 MAX_DEPTH = 5_000  # of open elements, as estimated
-_MAX_ATTRIBUTES = 5_000  # of one tag
-_MAX_REOPENED = 5_000_000  # formatting elements opened again, over the whole page
-_SAMPLE, _SAMPLE_EVERY = 2_048, 65_536  # bytes
+_MAX_ATTRIBUTES = 1_000  # of one tag
+_MAX_REOPENED = 1_000_000  # formatting elements opened again, over the whole page; 350 MB and 0.8 s
+_FEW_STARTS = 2_000  # start tags, half of which cannot open the other half again more often than that
 _SHORTEST_TAG = 3  # bytes
-_TAG_SEARCHED = 32_768  # a tag shorter than this holds too few attributes to matter
+_TAG_SEARCHED = 4_096  # a tag shorter than this holds too few attributes to matter
+_COUNTED, _COUNTED_EVERY = 512, 4_096  # bytes, of the samples in which tags are counted
+_FOLLOWED, _FOLLOWED_EVERY = 2_048, 65_536  # bytes, of those in which open elements are followed
 
 _RAW_TEXT = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 _NAMES = re.compile(  # "b" and "/b" for the tags of <b>, nothing for comments and raw text
@@ -30,6 +33,7 @@ _NAMES = re.compile(  # "b" and "/b" for the tags of <b>, nothing for comments a
     ).encode(),
     re.DOTALL,
 )
+_TAG_START = re.compile(rb"<[a-zA-Z]")
 _TAG = re.compile(rf"<[a-zA-Z][^\s/>]*+{TAG_REST}".encode())
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
 
@@ -49,18 +53,30 @@ def is_hazardous(body: bytes) -> bool:
 
 
 def _nests_deeply(body: bytes) -> bool:
-    # Cheapest bounds first: bytes, then tags, then start tags. Few pages come further; those that do are looked at in
-    # samples for depth, and as a whole only for formatting, where a few hundred bytes can do the harm.
-    if len(body) <= _SHORTEST_TAG * MAX_DEPTH:
+    # Cheapest bounds first: bytes, then tags, then start tags, both counted in samples. Few pages come further; those
+    # that do are looked at in samples for depth, and as a whole only where many tags could open formatting again, of
+    # which a few hundred bytes can do the harm.
+    if len(body) <= _SHORTEST_TAG * _FEW_STARTS:
         return False
-    brackets = body.count(b"<")
-    if brackets <= MAX_DEPTH:
+    # Where samples lie is left to chance, so that no page can be made to look well just there.
+    begin = randrange(_COUNTED_EVERY - _COUNTED)
+    sample = b"".join([body[i : i + _COUNTED] for i in range(begin, len(body), _COUNTED_EVERY)])
+    weight = _COUNTED_EVERY // _COUNTED
+    brackets = weight * sample.count(b"<")
+    if brackets <= _FEW_STARTS:
         return False
-    starts = brackets - body.count(b"</")
+    starts = brackets - weight * sample.count(b"</")
+    if starts <= _FEW_STARTS:
+        return False
     if starts <= MAX_DEPTH:
-        return False
-    if _sampled_depth(body, starts) <= MAX_DEPTH and _most_formatting(body) * starts <= _MAX_REOPENED:
-        return False
+        if weight * _most_formatting(sample) * starts <= _MAX_REOPENED:
+            return False
+    elif _sampled_depth(body, starts) > MAX_DEPTH:
+        return _is_too_much(body)
+    return _most_formatting(body) * starts > _MAX_REOPENED and _is_too_much(body)
+
+
+def _is_too_much(body: bytes) -> bool:
     opened = _follow(body)
     return opened.deepest > MAX_DEPTH or opened.reopened > _MAX_REOPENED
 
@@ -71,9 +87,8 @@ def _sampled_depth(body: bytes, starts: int) -> int:
     A deep part that lies between two samples is missed; it is too short to take a parser more than 0.3 s.
     """
     seen = left_open = 0
-    # Where samples lie is left to chance, so that no page can be made to look well just there.
-    for position in range(randrange(_SAMPLE_EVERY - _SAMPLE), len(body), _SAMPLE_EVERY):
-        opened = _follow(body[position : position + _SAMPLE])
+    for position in range(randrange(_FOLLOWED_EVERY - _FOLLOWED), len(body), _FOLLOWED_EVERY):
+        opened = _follow(body[position : position + _FOLLOWED])
         seen += opened.starts
         left_open += opened.at_end
     return left_open * starts // seen if seen else starts
@@ -118,10 +133,11 @@ def _has_giant_tag(body: bytes) -> bool:
     while len(body) - position > _TAG_SEARCHED:
         bracket = body.rfind(b">", position, position + _TAG_SEARCHED)
         if bracket < 0:
-            tag = _TAG.search(body, position)
+            bracket = body.find(b">", position)
+            start = _TAG_START.search(body, position, bracket if bracket >= 0 else len(body))
+            tag = _TAG.match(body, start.start()) if start else None
             if tag and sum(1 for _ in _ATTRIBUTE.finditer(tag[0])) > _MAX_ATTRIBUTES:
                 return True
-            bracket = body.find(b">", position)
             if bracket < 0:
                 return False
         position = bracket + 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
+from threading import local
+
+from selectolax.lexbor import LexborCSSSelector, LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
@@ -17,8 +19,18 @@ _LINKING = "[href],[src],[http-equiv],template"
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
 
+class _OfThread(local):
+    """What a thread keeps from page to page: a document would else make, for its one selection, an engine of its own."""
+
+    def __init__(self) -> None:
+        self.selector = LexborCSSSelector()
+
+
+_of_thread = _OfThread()
+
+
 class LexborExtractor:
-    """LinkExtractor on Lexbor; about 0.3 ms for a page of 37 KB, 0.2 of them for the tree."""
+    """LinkExtractor on Lexbor; about 0.25 ms for a page of 31 KB, 0.17 of them for the tree."""
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
@@ -43,15 +55,19 @@ class LexborExtractor:
 
 
 def _collect_links(document: LexborHTMLParser, collector: LinkCollector) -> None:
-    hrefs = collector.hrefs
-    for node in document.css(_LINKING):
+    root = document.root
+    if root is None:
+        return
+    append = collector.hrefs.append
+    for node in _of_thread.selector.find(_LINKING, root):
         tag = node.tag
         if tag == "a":  # nearly all are: the short way
-            href = node.attrs.get("href")
-            if href is not None:
-                hrefs.append(href.strip(HTML_SPACE))
+            try:
+                href = node.attrs["href"]
+            except KeyError:  # <a src>
                 continue
-        if tag == "template":
+            append(href.strip(HTML_SPACE) if href else "")
+        elif tag == "template":
             _collect_template(node, collector)
         elif tag in LINKING_TAGS:  # not the many images and scripts
             collector.element(tag, node.attributes)

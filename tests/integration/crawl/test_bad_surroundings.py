@@ -187,7 +187,7 @@ def test_a_locked_sqlite_file_is_waited_for(
         if progress.pages and not locked_at:
             other.execute("BEGIN IMMEDIATE")
             locked_at.append(progress.elapsed_s)
-        elif locked_at and other.in_transaction and progress.elapsed_s > locked_at[0] + 6:
+        elif locked_at and other.in_transaction and progress.elapsed_s > locked_at[0] + 5:
             other.execute("COMMIT")
 
     assert crawl.run(lock, delay=0.05, checkpoint_interval=0.1).outcome == "ended"
