@@ -108,6 +108,7 @@ def build_machine(
         help_yourself=lambda collector: machine.distribution.help_yourself(collector),
         seeds_changed=lambda: machine.distribution.seeds_changed(),
         site_inactive=lambda collector: machine.distribution.site_inactive(collector),
+        wants_site=lambda collector: machine.distribution.wants_site(collector),
         more_seeds=lambda site: machine.selector.ask_more(site),
         failed=machine.failed,
     )

@@ -52,6 +52,7 @@ class CollectorPorts:
     help_yourself: Callable[[UrlCollector], None]  # take seeds from the queue (free competition)
     seeds_changed: Callable[[], None]  # to the distributor: seeds ended or came
     site_inactive: Callable[[UrlCollector], None]  # to the distributor: a site could move
+    wants_site: Callable[[UrlCollector], bool]  # whether the distributor waits for that
     more_seeds: Callable[[SiteContext], None]  # to the selector
     failed: Callable[[BaseException], None]
 
@@ -184,7 +185,7 @@ class UrlCollector(threading.Thread):
         site.in_flight -= 1
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
-        if due <= now and not self._halt.is_set():
+        if due <= now and not self._halt.is_set() and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
 

@@ -81,6 +81,9 @@ class Distribution(Protocol):
     def site_inactive(self, collector: UrlCollector) -> None:
         """A site of this collector could be moved now."""
 
+    def wants_site(self, collector: UrlCollector) -> bool:
+        """Whether a move waits for an inactive site of this collector: then it lets its sites become inactive."""
+
     def help_yourself(self, collector: UrlCollector) -> None:
         """A collector looks for seeds."""
 
@@ -133,6 +136,10 @@ class UrlDistributor(threading.Thread):
             while self._rebalance():
                 pass
 
+    def wants_site(self, collector: UrlCollector) -> bool:
+        """Whether a move waits for a site of this collector."""
+        return collector in self._short_of
+
     def help_yourself(self, collector: UrlCollector) -> None:
         """Nothing: seeds are dealt out here."""
 
@@ -153,18 +160,21 @@ class UrlDistributor(threading.Thread):
         """Move one inactive site from the fullest collector that has one to the emptiest; returns whether it did."""
         counts = [collector.held for collector in self._collectors]
         stuck: list[int] = []
+        short_of: set[UrlCollector] = set()
         while not len(self._queue) and (move := choose_move(counts, stuck)) is not None:
             source, target = self._collectors[move[0]], self._collectors[move[1]]
             difference = counts[move[0]] - counts[move[1]]
-            sites = source.sites.values()
-            site = next((site for site in sites if site.inactive and 0 < site.count < difference), None)
+            sites = [site for site in source.sites.values() if 0 < site.count < difference]
+            site = next((site for site in sites if site.inactive), None)
             if site is not None:
                 source.give_away(site)
                 target.take_in(site)
                 self.moves += 1
                 return True
             stuck.append(move[0])
-        self._short_of = {self._collectors[number] for number in stuck}
+            if sites:
+                short_of.add(source)
+        self._short_of = short_of
         return False
 
 
@@ -191,6 +201,10 @@ class FreeCompetition:
 
     def site_inactive(self, collector: UrlCollector) -> None:
         """Nothing: nobody balances."""
+
+    def wants_site(self, collector: UrlCollector) -> bool:
+        """Never: nobody balances."""
+        return False
 
     def help_yourself(self, collector: UrlCollector) -> None:
         """Take seeds from the queue as long as there is room."""

@@ -1,13 +1,16 @@
 """Bulk inserts and updates, the hot path of the store: many rows of one table for a few microseconds each.
 
-SQLAlchemy writes the statement, once; the rows go to it through the driver. sqlite3 steps one prepared statement
-through them. PyMySQL would spend 10-14 µs of Python a page row on escaping, value by value; here whole columns are
-turned to hexadecimal literals, 2 µs a row, which need no escaping: no text can end a literal of hexadecimal digits.
+SQLAlchemy writes the statement, once; the rows go to it through the driver, many rows a statement. sqlite3 gives
+the interpreter lock away for each statement and then has to wait for it, up to 5 ms while other threads compute: a
+row a statement, as `executemany` does it, would make the store the slowest part of a busy program. PyMySQL would
+spend 10-14 µs of Python a page row on escaping, value by value; here whole columns are turned to hexadecimal
+literals, 2 µs a row, which need no escaping: no text can end a literal of hexadecimal digits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from sqlalchemy import Connection, Insert, String, Table, insert
@@ -18,7 +21,8 @@ from scrawler.store.rows import sliced
 
 LONGEST_TEXT = 16_000  # characters that fit a TEXT column of MySQL, whatever they are
 _UPDATED = 200  # rows of one UPDATE
-_STATEMENT = 1_000_000  # characters of one multi-row statement; servers take 16 MB by default
+_STATEMENT = 1_000_000  # characters of one multi-row statement of literals; servers take 16 MB by default
+_ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: few texts, so that all stay prepared
 
 
 class BulkInsert:
@@ -30,14 +34,14 @@ class BulkInsert:
         order = [column.name for column in table.columns if column.name in columns]
         if order != list(columns):
             raise ValueError(f"columns {columns} of {table.name} are not in the order of the table")
-        self._text = text
         self._literals = dialect.name == "mysql"
         kinds = [table.c[name].type.dialect_impl(dialect) for name in columns]
         self._limits = [_limit(table, name) for name in columns]
         self._python = [kind.python_type for kind in kinds]
-        marks = ", ".join(["%s"] * len(columns))
+        marks = ", ".join(["%s" if self._literals else "?"] * len(columns))
         self._head, _, self._tail = text.partition(f"({marks})")
         self._row = "(" + ",".join("%d" if kind is int else "x'%s'" for kind in self._python) + ")"
+        self._texts = {size: f"{self._head}{','.join([f'({marks})'] * size)}{self._tail}" for size in _ROWS}
 
     @classmethod
     def inserting(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
@@ -92,9 +96,12 @@ class BulkInsert:
             values if limit is None else _storable(values, limit)
             for values, limit in zip(zip(*rows, strict=True), self._limits, strict=True)
         ]
-        if not self._literals:
-            return connection.exec_driver_sql(self._text, list(zip(*columns, strict=True))).rowcount
-        return sum(connection.exec_driver_sql(text).rowcount for text in self._statements(columns))
+        if self._literals:
+            return sum(connection.exec_driver_sql(text).rowcount for text in self._statements(columns))
+        return sum(
+            connection.exec_driver_sql(self._texts[len(part)], tuple(chain.from_iterable(part))).rowcount
+            for part in _by_size(list(zip(*columns, strict=True)))
+        )
 
     def _statements(self, columns: list[Sequence[Any]]) -> Iterator[str]:
         literal = [
@@ -122,6 +129,15 @@ def _storable(values: Sequence[str], limit: int) -> Sequence[str]:
     except UnicodeEncodeError:
         return [value.encode("utf-8", "backslashreplace").decode()[:limit] for value in values]
     return values
+
+
+def _by_size(rows: list[tuple[Any, ...]]) -> Iterator[list[tuple[Any, ...]]]:
+    """Cut `rows` into lists whose lengths are all among _ROWS."""
+    start = 0
+    for size in _ROWS:
+        while start + size <= len(rows):
+            yield rows[start : start + size]
+            start += size
 
 
 def _by_length(texts: Iterable[str]) -> Iterator[list[str]]:

@@ -123,13 +123,14 @@ class UrlAnalyzer:
         target = place.in_folder.internal.get(path) or place.in_origin.internal.get(path)  # met further up on this page
         if target is not None:
             return _INTERNAL, target
-        if not _means_the_same_in_folder(path):
-            return self._judge(*normalise(href, place.base, self._max_length))
-        plain = resolve_plain(path, place.folder, place.root)
+        # What is plain means the same in its folder: the cheaper question comes first.
+        plain = resolve_plain(path, place.folder, place.root) if 0 < len(path) <= _CACHED_HREF else ""
         if plain and len(plain) <= self._max_length:
             judged = self._judge(plain)
-        else:
+        elif _means_the_same_in_folder(path):
             judged = self._judge(*normalise(path, place.base, self._max_length))
+        else:
+            return self._judge(*normalise(href, place.base, self._max_length))
         if self._entries < self._cache_entries:
             self._entries += 1
             known = place.in_origin if path.startswith(_ROOTED) else place.in_folder

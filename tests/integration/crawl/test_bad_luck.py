@@ -144,7 +144,9 @@ def public_part(folder: Path) -> dict[str, list[str]]:
 def test_no_way_leads_from_a_public_to_a_private_address(tmp_path: Path) -> None:
     """In a network namespace with public addresses: redirects, robots.txt, links and promoted candidates."""
     addresses = "".join(f"ip address add {address}/32 dev lo && " for address in PUBLIC)
-    program = f"import json, pathlib, {__name__} as t; print(json.dumps(t.public_part(pathlib.Path({str(tmp_path)!r}))))"
+    program = (
+        f"import json, pathlib, {__name__} as t; print(json.dumps(t.public_part(pathlib.Path({str(tmp_path)!r}))))"
+    )
     inside = f"ip link set lo up && {addresses}exec {sys.executable} -c '{program.replace(chr(39), chr(34))}'"
     user = [] if os.geteuid() == 0 else ["--user", "--map-root-user"]
     root = Path(__file__).parents[3]
@@ -159,5 +161,3 @@ def test_no_way_leads_from_a_public_to_a_private_address(tmp_path: Path) -> None
     assert found["reasons"] == ["private-address"] * 5 + ["robots-unavailable", "completed"]
     assert set(found["promoted"]) == {"private-address"}
     assert found["asked"] == ["0"]
-
-

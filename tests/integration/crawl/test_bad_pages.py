@@ -68,15 +68,15 @@ def test_links_of_malformed_pages_are_followed(crawl: Crawl, serve: Serve, profi
 
 def test_other_sites_of_the_thread_go_on_beside_a_site_of_deep_pages(crawl: Crawl, serve: Serve) -> None:
     """One thread, a site of nothing but deep pages, and a quick one: it is done long before."""
-    deep = {f"/{n}": page(b"<div>" * (MIB // 5) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(6)}
+    deep = {f"/{n}": page(b"<div>" * (MIB // 10) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(14)}
     slow, quick = serve(by_path(deep)), serve(good("quick"))
     crawl.add([slow.url("/0"), quick.url()])
     run_whole(crawl, threads=1)
     seeds = {seed.url: seed for seed in crawl.seeds()}
-    assert (seeds[slow.url("/0")].counts.pages, seeds[quick.url()].counts.pages) == (6, GOOD_PAGES)
+    assert (seeds[slow.url("/0")].counts.pages, seeds[quick.url()].counts.pages) == (14, GOOD_PAGES)
     ends = {row.url: row.fetched_at for row in crawl.pages()}
     quick_ended = max(at for url, at in ends.items() if url.startswith(quick.url()))
-    assert sum(at < quick_ended for url, at in ends.items() if url.startswith(slow.url())) < 6
+    assert sum(at < quick_ended for url, at in ends.items() if url.startswith(slow.url())) < 14
 
 
 @pytest.mark.parametrize(("max_body", "result"), [("32MiB", Result.TOO_LARGE), ("64MiB", Result.FETCHED)])
@@ -91,7 +91,9 @@ def test_a_page_of_50_megabytes(crawl: Crawl, serve: Serve, max_body: str, resul
             visit.send(piece)
         visit.send(b"x" * (size % len(piece) - len(LINK)))
 
-    large = serve(by_path({"/": page(links=("/large", "/small")), "/large": script, "/small": page("s"), "/next": page("n")}))
+    large = serve(
+        by_path({"/": page(links=("/large", "/small")), "/large": script, "/small": page("s"), "/next": page("n")})
+    )
     fine = serve(good("fine"))
     crawl.add([large.url(), fine.url()])
     run_whole(crawl, max_body=max_body, max_decoded="64MiB", threads=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 
 import pytest
 
@@ -62,7 +63,9 @@ def test_redirects_that_lead_nowhere(crawl: Crawl, serve: Serve) -> None:
 
 
 def test_five_redirects_are_followed(crawl: Crawl, serve: Serve) -> None:
-    server = serve(by_path({f"/{n}": redirect(f"/{n + 1}") for n in range(5)} | {"/5": page(links=("/6",)), "/6": page("6")}))
+    server = serve(
+        by_path({f"/{n}": redirect(f"/{n + 1}") for n in range(5)} | {"/5": page(links=("/6",)), "/6": page("6")})
+    )
     crawl.add([server.url("/0")])
     run_whole(crawl)
     assert crawl.seed(server.url("/0")).end_reason is EndReason.COMPLETED
@@ -129,7 +132,9 @@ def test_a_new_home_that_was_crawled_before_covers_the_seed(crawl_on_both: Crawl
 
 def test_a_loop_over_two_sites_ends(crawl_on_both: Crawl, serve: Serve) -> None:
     crawl = crawl_on_both
-    server = serve(by_host({"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": "http://a.example:{port}/"}}))
+    server = serve(
+        by_host({"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": "http://a.example:{port}/"}})
+    )
     fine = serve(good("fine"))
     seed = server.url(host="a.example")
     crawl.add([seed, fine.url()])
@@ -140,7 +145,9 @@ def test_a_loop_over_two_sites_ends(crawl_on_both: Crawl, serve: Serve) -> None:
 
 
 def test_a_redirect_to_what_another_seed_of_the_site_has_is_covered(crawl: Crawl, serve: Serve) -> None:
-    server = serve(by_path({"/": page(links=("/1",)), "/1": page("one"), "/old": redirect("/hop"), "/hop": redirect("/")}))
+    server = serve(
+        by_path({"/": page(links=("/1",)), "/1": page("one"), "/old": redirect("/hop"), "/hop": redirect("/")})
+    )
     crawl.add([server.url("/"), server.url("/old")])
     run_whole(crawl)
     assert crawl.seed(server.url("/")).end_reason is EndReason.COMPLETED
@@ -150,7 +157,7 @@ def test_a_redirect_to_what_another_seed_of_the_site_has_is_covered(crawl: Crawl
 
 def test_a_chain_over_many_sites_ends(crawl: Crawl, serve: Serve) -> None:
     hosts = [f"h{n}.example" for n in range(9)]
-    chain = {host: {"/": f"http://{after}:{{port}}/"} for host, after in zip(hosts, hosts[1:], strict=False)}
+    chain = {host: {"/": f"http://{after}:{{port}}/"} for host, after in pairwise(hosts)}
     server = serve(by_host(chain))
     crawl.add([server.url(host=hosts[0])])
     run_whole(crawl, resolve=tuple(f"{host}=127.0.0.1" for host in hosts))

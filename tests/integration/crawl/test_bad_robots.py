@@ -9,7 +9,17 @@ import pytest
 
 from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, good, page, redirect, run_whole
+from tests.integration.crawl.hostile import (
+    GOOD_PAGES,
+    Reply,
+    asked,
+    by_path,
+    end_details,
+    good,
+    page,
+    redirect,
+    run_whole,
+)
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 Serve = Callable[..., RawServer]
@@ -90,8 +100,10 @@ def test_a_denied_seed_says_why(crawl: Crawl, serve: Serve) -> None:
     gone.stop()
     crawl.add([broken.url(), gone.url()])
     run_whole(crawl)
-    details = {row.url: row.detail for row in crawl.pages()}
-    assert "503" in details[broken.url()]
+    details = end_details(crawl)
+    assert {row.url: row.detail for row in crawl.pages()} == details
+    assert details[broken.url()] == "robots.txt: HTTP status 503"
+    assert details[gone.url()].startswith("robots.txt: ")
     assert "connect" in details[gone.url()].lower()
     assert asked(broken) == {"/robots.txt": 1}
 

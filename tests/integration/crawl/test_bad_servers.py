@@ -10,7 +10,7 @@ import pytest
 
 from scrawler.model import EndReason, PageRow, Result, Seed
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import GOOD_PAGES, Reply, by_path, good, page, run_whole
+from tests.integration.crawl.hostile import GOOD_PAGES, Reply, by_path, end_details, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 MAX_BODY = 1 << 20
@@ -56,7 +56,9 @@ def endless_head(visit: Visit) -> None:
 
 
 EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </s.css>; rel=preload\r\n\r\n"
-TOO_SHORT = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 22\r\n\r\n" + b'<a href="/next">x</a>\r\n' * 3
+TOO_SHORT = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 22\r\n\r\n" + b'<a href="/next">x</a>\r\n' * 3
+)
 
 DEAD, COMPLETED, HTTP_ERROR = EndReason.DEAD, EndReason.COMPLETED, EndReason.HTTP_ERROR
 
@@ -127,6 +129,7 @@ class Zoo:
     def __init__(self, crawl: Crawl, servers: dict[str, RawServer], profile: str) -> None:
         self.servers, self.profile = servers, profile
         self.seeds = {seed.url: seed for seed in crawl.seeds()}
+        self.details = end_details(crawl)
         self.rows: dict[str, list[PageRow]] = {}
         for row in crawl.pages():
             self.rows.setdefault(row.url[: row.url.index("/", 8) + 1], []).append(row)
@@ -168,8 +171,10 @@ def test_each_seed_ends_for_its_own_reason(zoo: Zoo, name: str) -> None:
     assert seed.counts.retries == rows["/"].attempts - 1
     if case.next_page and case.reason is seed.end_reason:
         assert rows["/next"].result == Result.FETCHED
-    if seed.end_reason is DEAD:
-        assert rows["/"].detail
+    if seed.end_reason in (DEAD, HTTP_ERROR):
+        assert zoo.details[seed.url] == (rows["/"].detail or f"HTTP status {rows['/'].status}")
+    else:
+        assert not zoo.details[seed.url]
 
 
 @pytest.mark.parametrize("name", ["good-1", "good-2", "good-3"])

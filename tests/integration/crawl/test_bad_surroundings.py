@@ -80,9 +80,9 @@ def remount(folder: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 
 
-def check_finished(crawl: Crawl, servers: list[RawServer], pages_dir: Path) -> None:
+def check_finished(crawl: Crawl, servers: list[RawServer], pages_dir: Path, killed: bool = False) -> None:
     crawl.check()
-    check_archive(pages_dir, crawl.pages())
+    check_archive(pages_dir, crawl.pages(), killed)
     assert crawl.fetched() == everything(servers)
     assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.COMPLETED}
 
@@ -161,8 +161,8 @@ def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve)
         process.communicate()
         crawl.check()
         assert crawl.fetched() < everything(servers)
-    run_whole(crawl)
-    check_finished(crawl, servers, crawl.folder / "pages")
+    run_whole(crawl, killed=True)
+    check_finished(crawl, servers, crawl.folder / "pages", killed=True)
 
 
 def _wait_until(servers: list[RawServer], requests: int) -> None:
