@@ -90,14 +90,17 @@ def build_machine(
         allow_private=settings.allow_private,
     )
     token = settings.user_agent.partition("/")[0]
-    origins = Origins(machine.turn, resolver, token, settings.robots, machine.look_again)
+    retry_pause_ms = int(settings.retry_pause * 1000)
+    origins = Origins(
+        machine.turn, resolver, token, settings.robots, settings.retries, retry_pause_ms, machine.look_again
+    )
     limits = _seed_limits(settings)
     parties = Parties(
         limits, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
     pipeline = PagePipeline(archive, EXTRACTORS[settings.extractor](), settings.max_decoded)
-    rules = AnswerRules(limits, settings.scope, settings.retries, int(settings.retry_pause * 1000))
+    rules = AnswerRules(limits, settings.scope, settings.retries, retry_pause_ms)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints, archive.flush, machine.committed, machine.failed, _ROWS_WAITING, _GIVE_UP_AFTER

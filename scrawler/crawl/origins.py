@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.decisions import location_of
+from scrawler.crawl.decisions import location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.fetch.downloader import Request, Response
@@ -46,10 +47,13 @@ class Origins:
         resolver: Resolver,
         product_token: str,
         obey_robots: bool,
+        retries: int,
+        retry_pause_ms: int,
         look_again: Callable[[SiteContext], None],
     ) -> None:
         self._turn, self._resolver, self._token = turn, resolver, product_token
         self._obey_robots, self._look_again = obey_robots, look_again
+        self._retries, self._retry_pause_ms = retries, retry_pause_ms
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""
@@ -115,14 +119,27 @@ class Origins:
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
-        self._take_rules(origin, response)
+        if wants_retry(response.result, response.status, origin.robots_tries + 1, self._retries):
+            self._ask_later(flight)
+        else:
+            self._take_rules(origin, response)
         return None
+
+    def _ask_later(self, flight: RobotsFlight) -> None:
+        """Let the host rest before its robots.txt is asked for again."""
+        site, origin = flight.site, flight.origin
+        origin.pending = False
+        origin.robots_tries += 1
+        pause = retry_pause_ms(origin.robots_tries, self._retry_pause_ms) / 1000
+        site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
 
     def _take_rules(self, origin: Origin, response: Response) -> None:
         whole = response.result.answered or response.result is Result.TOO_LARGE
         status = response.status if whole else 0
         if response.result is Result.REDIRECT:
             status = 404  # too many redirects, or to no URL: as unavailable (RFC 9309, 2.3.1.2)
+        if not whole:
+            origin.robots_failure = response.result  # no server: that is more telling than what it could not say
         text = decode_body(response.body, response.headers.get("content-encoding", ""), ROBOTS_BYTES).body
         self._learn_robots(origin, status, text, response.detail)
 

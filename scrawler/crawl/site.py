@@ -34,6 +34,8 @@ class Origin:
     failure: Result | None = None  # no address, or one that must not be asked
     detail: str = ""
     robots: RobotsRules | None = None
+    robots_tries: int = 0  # that failed
+    robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # a look-up or a robots.txt is on its way
 

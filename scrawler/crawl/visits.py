@@ -54,7 +54,7 @@ class Visits:
                     return inf
                 self._start(site, request)
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                result = Result.ROBOTS_UNAVAILABLE if origin.robots.unavailable else Result.ROBOTS_DENIED
+                result = origin.robots_failure if origin.robots.unavailable else Result.ROBOTS_DENIED
                 self._refuse(site, choice, origin, result, origin.robots_detail, wall)
             else:
                 self._start_page(site, choice, origin)

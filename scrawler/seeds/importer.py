@@ -12,7 +12,7 @@ from scrawler.store.seeds import Added, NewSeed
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
 
-BATCH = 10_000  # seeds a transaction
+BATCH = 50_000  # seeds a transaction
 
 
 @dataclass(frozen=True, slots=True)

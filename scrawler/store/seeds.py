@@ -14,7 +14,7 @@ from scrawler.model import EndReason, Millis, Seed, SeedState, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, AnySelect, seed_of
-from scrawler.store.sites import ensure_sites, lock_sites, wake_sites
+from scrawler.store.sites import ensure_sites, lock_and_wake_sites
 from scrawler.store.tables import seed, site
 
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
@@ -91,8 +91,7 @@ class Seeds:
         def work(connection: Connection) -> Added:
             ids, made = ensure_sites(connection, keys, self._database.compiler)
             if made < len(ids):  # an owner may just be letting go of one that was there
-                lock_sites(connection, ids.values())
-                wake_sites(connection, ids.values())
+                lock_and_wake_sites(connection, ids.values())
             now = database_time(connection, self._database.clock)
             rows = [(ids[key], url, hash_, hops, now) for (url, key, hops), hash_ in zip(batch, hashes, strict=True)]
             new = self._insert.run(connection, rows)

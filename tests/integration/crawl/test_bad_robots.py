@@ -28,6 +28,9 @@ ALLOWED = EndReason.COMPLETED, {"/": Result.FETCHED, "/open": Result.FETCHED, "/
 RULES = EndReason.COMPLETED, {"/": Result.FETCHED, "/open": Result.FETCHED, "/closed": Result.ROBOTS_DENIED}
 DENIED = EndReason.ROBOTS_DENIED, {"/": Result.ROBOTS_DENIED}
 UNAVAILABLE = EndReason.ROBOTS_UNAVAILABLE, {"/": Result.ROBOTS_UNAVAILABLE}
+SILENT = EndReason.DEAD, {"/": Result.TIMEOUT}
+CUT = EndReason.DEAD, {"/": Result.CUT}
+NOT_HTTP = EndReason.DEAD, {"/": Result.BAD_ANSWER}
 
 CLOSED = b"User-agent: *\nDisallow: /closed\n"
 Expected = tuple[EndReason, dict[str, Result]]
@@ -48,9 +51,9 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "rules": (answer(CLOSED), RULES),
     "forbids-all": (answer(b"User-agent: *\nDisallow: /\n"), DENIED),
     "server-error": (answer(b"", "503 Busy"), UNAVAILABLE),
-    "never-answers": (hangs, UNAVAILABLE),
-    "cut": (lambda visit: visit.send(answer(CLOSED)[:-5]), UNAVAILABLE),
-    "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), UNAVAILABLE),
+    "never-answers": (hangs, SILENT),
+    "cut": (lambda visit: visit.send(answer(CLOSED)[:-5]), CUT),
+    "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), NOT_HTTP),
     "endless": (endless, RULES),
     "gzip-bomb": (answer(gzip.compress(CLOSED + b"#" * 50_000_000), "200 OK", "Content-Encoding: gzip"), RULES),
     "binary": (answer(bytes(range(256)) * 100), ALLOWED),
@@ -94,7 +97,7 @@ def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
 
 
-def test_a_denied_seed_says_why(crawl: Crawl, serve: Serve) -> None:
+def test_a_seed_without_robots_txt_says_why(crawl: Crawl, serve: Serve) -> None:
     broken = serve(by_path(site(answer(b"", "503 Busy"))))
     gone = serve(good("gone"))
     gone.stop()
@@ -105,7 +108,8 @@ def test_a_denied_seed_says_why(crawl: Crawl, serve: Serve) -> None:
     assert details[broken.url()] == "robots.txt: HTTP status 503"
     assert details[gone.url()].startswith("robots.txt: ")
     assert "connect" in details[gone.url()].lower()
-    assert asked(broken) == {"/robots.txt": 1}
+    assert crawl.seed(gone.url()).end_reason is EndReason.DEAD
+    assert asked(broken) == {"/robots.txt": 3}, "a robots.txt is tried again like a page"
 
 
 @pytest.mark.parametrize("slash", ["/robots.txt", ""])
