@@ -53,10 +53,10 @@ def scrawler(name: str, threads: int, seeds_per_thread: int, server: DatabaseSer
     return Competitor(name, command, set_up, server.pids if server else list)
 
 
-def scrapy(per_site: int) -> Competitor:
-    """Scrapy with its fastest settings, `per_site` requests at a time on each site."""
-    program = str(_HERE / "scrapy_spider.py")
-    return Competitor("scrapy", lambda seeds: [str(_PEERS / "bin" / "python"), program, str(seeds), str(per_site)])
+def scrapy(name: str, spider: str, per_site: int) -> Competitor:
+    """Scrapy with a spider of this folder, `per_site` requests at a time on each site."""
+    program = str(_HERE / spider)
+    return Competitor(name, lambda seeds: [str(_PEERS / "bin" / "python"), program, str(seeds), str(per_site)])
 
 
 def wget2() -> Competitor:

@@ -1,6 +1,6 @@
-"""Scrapy at its fastest on the same work: python scrapy_spider.py SEEDS REQUESTS_PER_SITE (in Scrapy's environment).
+"""Scrapy at its fastest on the same work (in Scrapy's environment).
 
-robots.txt is obeyed. There is no log, no pipeline, no statistics, no cookies, no telnet console; links are found with
+python scrapy_tuned_spider.py SEEDS REQUESTS_PER_SITE. robots.txt is obeyed. There is no log, no pipeline, no statistics, no cookies, no telnet console; links are found with
 lxml alone, and a URL that was seen before is left out before Scrapy makes a request of it.
 """
 

@@ -1,0 +1,53 @@
+"""Scrapy as its documentation writes such a crawl: a CrawlSpider with one rule (in Scrapy's environment).
+
+python scrapy_crawl_spider.py SEEDS REQUESTS_PER_SITE. No delay, robots.txt obeyed, only errors logged, nothing written.
+"""
+
+# mypy: disable-error-code="import-not-found, misc"
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrapy.crawler import CrawlerProcess
+from scrapy.http import Response
+from scrapy.linkextractors import LinkExtractor
+from scrapy.spiders import CrawlSpider, Rule
+
+
+class SiteSpider(CrawlSpider):
+    """Crawls the host of each seed."""
+
+    name = "site"
+
+    def __init__(self, seeds: list[str], **settings: Any) -> None:
+        self.start_urls = seeds
+        self.allowed_domains = [str(urlsplit(url).hostname) for url in seeds]
+        self.rules = (Rule(LinkExtractor(allow_domains=self.allowed_domains), callback="take", follow=True),)
+        super().__init__(**settings)
+
+    def take(self, response: Response) -> None:
+        """Do nothing with a page."""
+
+
+def main() -> None:
+    """Crawl until nothing is left."""
+    seeds, per_site = Path(sys.argv[1]).read_text().split(), int(sys.argv[2])
+    process = CrawlerProcess(
+        {
+            "USER_AGENT": "Scrapy-experiment",
+            "ROBOTSTXT_OBEY": True,
+            "CONCURRENT_REQUESTS": 100,
+            "CONCURRENT_REQUESTS_PER_DOMAIN": per_site,
+            "DOWNLOAD_DELAY": 0,
+            "LOG_LEVEL": "ERROR",
+        },
+    )
+    process.crawl(SiteSpider, seeds=seeds)
+    process.start()
+
+
+if __name__ == "__main__":
+    main()
