@@ -297,6 +297,4 @@ def _make_archive(settings: Settings, prefix: str) -> WarcWriter:
         "robots": "obey" if settings.robots else "ignore",
         "operator": settings.user_agent,
     }
-    return WarcWriter(
-        settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync
-    )
+    return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)

@@ -1,7 +1,8 @@
 """Scrapy at its fastest on the same work (in Scrapy's environment).
 
-python scrapy_tuned_spider.py SEEDS REQUESTS_PER_SITE. robots.txt is obeyed. There is no log, no pipeline, no statistics, no cookies, no telnet console; links are found with
-lxml alone, and a URL that was seen before is left out before Scrapy makes a request of it.
+python scrapy_tuned_spider.py SEEDS REQUESTS_PER_SITE. robots.txt is obeyed. There is no log, no pipeline, no
+statistics, no cookies, no telnet console; links are found with lxml alone, and a URL that was seen before is left out
+before Scrapy makes a request of it.
 """
 
 # mypy: disable-error-code="import-not-found, misc"

@@ -43,10 +43,12 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
     """
     with open_input(file, settings.input_dir) as stream, crawl_database(settings, create=True) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
+        seeds = Seeds(database)
         with ProgressLine() as line, open_rejects(rejects, line.message) as report:
             counts = import_seeds(
                 read_entries(stream, Format(written) if written else format_of(file)),
-                Seeds(database).add,
+                seeds.add,
+                writers=seeds.writers,
                 scope=crawl.scope,
                 max_url_length=settings.max_url_length,
                 on_invalid=report,

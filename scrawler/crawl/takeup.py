@@ -62,7 +62,9 @@ class SiteTaker:
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             site.owners.update(self._frontier.own_urls(claimed.id))
-            site.owners.update((url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun)
+            site.owners.update(
+                (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun
+            )
             self._rebuild_seen(site)
             self._take_orphans(site, states)
         return site

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from scrawler.store.seeds import Added, NewSeed
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
 
-BATCH = 50_000  # seeds a transaction
+BATCH = 20_000  # seeds a transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ def import_seeds(
     entries: Iterable[Entry],
     add: Callable[[Sequence[NewSeed]], Added],
     *,
+    writers: int,
     scope: Scope,
     max_url_length: int,
     on_invalid: Callable[[Entry], None],
@@ -45,19 +47,24 @@ def import_seeds(
     """Normalise and judge each entry and `add` the good ones in batches; `on_invalid` gets each of the others.
 
     Batches are committed one by one: after an error what came before stays, and importing again adds the rest.
-    `add` is called in a thread of its own, so that the next batch is made while the database works on one.
+    `add` is called in up to `writers` threads, so that the next batch is made while the database works on others.
     """
     counts = ImportCounts()
-    adding: Future[Added] | None = None
-    with ThreadPoolExecutor(1, "seed-writer") as writer:
+    adding: deque[Future[Added]] = deque()
+    invalid = 0
+
+    def finish() -> None:
+        nonlocal counts
+        counts = counts.plus(adding.popleft().result(), invalid)
+        on_batch(counts)
+
+    with ThreadPoolExecutor(writers, "seed-writer") as pool:
         for batch, invalid in _batches(entries, scope, max_url_length, on_invalid):
-            if adding is not None:
-                counts = counts.plus(adding.result(), invalid)
-                on_batch(counts)
-            adding = writer.submit(add, batch)
-        if adding is not None:
-            counts = counts.plus(adding.result(), invalid)
-            on_batch(counts)
+            if len(adding) == writers:
+                finish()
+            adding.append(pool.submit(add, batch))
+        while adding:
+            finish()
     return counts
 
 

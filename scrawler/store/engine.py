@@ -25,7 +25,7 @@ TRIES = 8  # of a transaction that meets a lock, a deadlock or a lost connection
 LONGEST_PAUSE = 2.0  # seconds between two tries
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
-    " time_zone='+00:00', innodb_lock_wait_timeout={seconds}"
+    " time_zone='+00:00', innodb_lock_wait_timeout={seconds}, group_concat_max_len=1000000"
 )
 _MYSQL_DRIVERS = {"mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql"}
 

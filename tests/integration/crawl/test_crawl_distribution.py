@@ -43,7 +43,9 @@ def test_sites_move_until_collectors_are_level(crawl: Crawl, delay: float) -> No
     """Collectors 0 and 2 get sites that end soon, 1 and 3 the largest ones."""
     with SynthServer(WebSpec(seed=6, sites=60, mean_pages=12, page_bytes=500, latency_ms=6)) as server:
         web = server.web
-        by_size = sorted((index for index in range(60) if web.site(index).alias_of is None), key=lambda index: web.site(index).pages)
+        by_size = sorted(
+            (index for index in range(60) if web.site(index).alias_of is None), key=lambda index: web.site(index).pages
+        )
         pairs = zip(by_size[:10], reversed(by_size[-10:]), strict=True)
         crawl.add(web.seeds_of(index)[0] for pair in pairs for index in pair)
         watched = watch(crawl.settings(threads=4, seeds_per_thread=10, delay=delay, max_pages=40))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -24,7 +25,7 @@ def gaps(server: SynthServer) -> dict[str, list[float]]:
     times: dict[str, list[float]] = defaultdict(list)
     for line in server.log():
         times[line.url.split("/")[2]].append(line.at)
-    return {host: [after - before for before, after in zip(at, at[1:], strict=False)] for host, at in times.items()}
+    return {host: [after - before for before, after in itertools.pairwise(at)] for host, at in times.items()}
 
 
 @pytest.mark.parametrize("profile", ["default", "classic"])

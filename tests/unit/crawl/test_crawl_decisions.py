@@ -54,9 +54,7 @@ def test_pauses_double() -> None:
         (SeedCounts(pages=3), Result.HTTP_ERROR, False, EndReason.COMPLETED),
     ],
 )
-def test_why_a_seed_is_done(
-    counts: SeedCounts, seed_result: Result, depth: bool, reason: EndReason
-) -> None:
+def test_why_a_seed_is_done(counts: SeedCounts, seed_result: Result, depth: bool, reason: EndReason) -> None:
     assert end_reason(counts, seed_result, depth) is reason
 
 

@@ -11,7 +11,12 @@ def page(position: int) -> PageRow:
 
 
 def of_seed(
-    seed: int, *, pages: int = 0, lanes: tuple[LaneState, ...] = (), chunks: tuple[ChunkRow, ...] = (), done: bool = False
+    seed: int,
+    *,
+    pages: int = 0,
+    lanes: tuple[LaneState, ...] = (),
+    chunks: tuple[ChunkRow, ...] = (),
+    done: bool = False,
 ) -> SeedDelta:
     state = SeedState.DONE if done else SeedState.ACTIVE
     candidate = CandidateRow(seed, b"h", "http://x/", 0, 1)

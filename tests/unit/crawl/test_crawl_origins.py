@@ -1,0 +1,90 @@
+"""Addresses of origins: looked up once for all who ask, and again only when they have expired."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from scrawler.crawl.origins import Origins
+from scrawler.crawl.seen import ExactSeen, MemoryBudget
+from scrawler.crawl.site import SiteContext
+from scrawler.fetch.resolver import Resolver
+from scrawler.model import Result
+
+TTL = 0.3  # seconds
+_WAIT = 5.0
+
+
+class Bench:
+    """Origins on a resolver whose name service is a table."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.resolver = Resolver(threads=2, ttl=TTL, allow_private=True, look_up=self.look_up)
+        self.answers = threading.Semaphore(0)
+        self.turn = threading.RLock()
+        self.origins = Origins(self.turn, self.resolver, "TestCrawler", True, lambda site: self.answers.release())
+
+    def look_up(self, host: str) -> list[str]:
+        self.asked.append(host)
+        return [] if host.startswith("nowhere") else ["127.0.0.9"]
+
+    def addressed(self, site: SiteContext, url: str) -> bool:
+        with self.turn:
+            return self.origins.addressed(site, self.origins.of(site, url), time.monotonic())
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    bench = Bench()
+    yield bench
+    bench.resolver.close()
+
+
+def site(number: int = 1) -> SiteContext:
+    return SiteContext(number, "a.example", 1, ExactSeen(MemoryBudget(1000)), more_seeds=False)
+
+
+def test_a_site_asks_once_however_often_it_is_visited(bench: Bench) -> None:
+    one = site()
+    assert not bench.addressed(one, "http://a.example/")
+    for _ in range(5):
+        bench.addressed(one, "http://a.example/x")
+    assert bench.answers.acquire(timeout=_WAIT)
+    assert bench.addressed(one, "http://a.example/y")
+    assert one.waiting == 0
+    assert bench.origins.of(one, "http://a.example/").address == "127.0.0.9"
+    assert bench.asked == ["a.example"]
+
+
+def test_origins_and_sites_of_one_host_share_the_look_up(bench: Bench) -> None:
+    one, other = site(1), site(2)
+    assert not bench.addressed(one, "http://a.example/")
+    assert bench.answers.acquire(timeout=_WAIT)
+    assert bench.addressed(one, "https://a.example/")
+    assert bench.addressed(other, "http://a.example:8080/")
+    assert bench.resolver.lookups == 1
+
+
+def test_an_address_is_asked_for_again_after_its_time_to_live_only(bench: Bench) -> None:
+    one = site()
+    started = time.monotonic()
+    known = 0
+    while time.monotonic() < started + 3.5 * TTL:
+        if not bench.addressed(one, "http://a.example/"):
+            assert bench.answers.acquire(timeout=_WAIT)
+        known += 1
+    assert 3 <= bench.resolver.lookups <= 4
+    assert known > 100
+
+
+def test_a_name_without_an_address_is_known_as_such(bench: Bench) -> None:
+    one = site()
+    assert not bench.addressed(one, "http://nowhere.example/")
+    assert bench.answers.acquire(timeout=_WAIT)
+    assert bench.addressed(one, "http://nowhere.example/")
+    assert bench.origins.of(one, "http://nowhere.example/").failure is Result.NO_ADDRESS
+    assert bench.asked == ["nowhere.example"]
