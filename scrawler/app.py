@@ -25,17 +25,14 @@ from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.progress import Progress, RunSummary, Totals
 from scrawler.crawl.records import Records
-from scrawler.crawl.seen import ExactSeen, MemoryBudget, SeenFilter, pybloom_seen, rbloom_seen
+from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.html5lib import Html5libExtractor
-from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor
-from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.downloader import Downloader, FetchLimits
-from scrawler.fetch.requests import RequestsDownloader
 from scrawler.fetch.resolver import Resolver
+from scrawler.plugins import load_part
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
@@ -50,12 +47,19 @@ from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, site_key
 
-DOWNLOADERS: dict[str, Callable[[FetchLimits], Downloader]] = {"curl": CurlDownloader, "requests": RequestsDownloader}
-EXTRACTORS: dict[str, Callable[[], LinkExtractor]] = {"lexbor": LexborExtractor, "html5lib": Html5libExtractor}
-SEEN_FILTERS: dict[str, Callable[[MemoryBudget], SeenFilter]] = {
-    "rbloom": rbloom_seen,
-    "pybloom": pybloom_seen,
-    "exact": ExactSeen,
+# The parts to choose among, imported by name when they are chosen.
+DOWNLOADERS = {
+    "curl": "scrawler.fetch.curl:CurlDownloader",
+    "requests": "scrawler.fetch.requests:RequestsDownloader",
+}
+EXTRACTORS = {
+    "lexbor": "scrawler.extract.lexbor:LexborExtractor",
+    "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
+}
+SEEN_FILTERS = {
+    "rbloom": "scrawler.crawl.seen:rbloom_seen",
+    "pybloom": "scrawler.crawl.seen:pybloom_seen",
+    "exact": "scrawler.crawl.seen:ExactSeen",
 }
 
 _BEAT_EVERY = 2.0  # seconds between heartbeats
@@ -99,7 +103,8 @@ def build_machine(
         limits, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    pipeline = PagePipeline(archive, EXTRACTORS[settings.extractor](), settings.max_decoded)
+    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
     rules = AnswerRules(limits, settings.scope, settings.retries, retry_pause_ms)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
@@ -123,7 +128,8 @@ def build_machine(
         checkpoint_rows=settings.checkpoint_pages,
         stop_grace=_STOP_GRACE,
     )
-    make_downloader, fetch_limits = DOWNLOADERS[settings.downloader], _fetch_limits(settings)
+    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
+    fetch_limits = _fetch_limits(settings)
     machine.collectors = [
         UrlCollector(
             number, machine.turn, stop, make_downloader(fetch_limits), origins, parties, answers, collector_rules, ports
@@ -132,7 +138,7 @@ def build_machine(
     ]
     machine.distribution = _make_distribution(settings, machine)
     budget = MemoryBudget(settings.seen_memory)
-    make_seen = SEEN_FILTERS[settings.seen]
+    make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
     taker = SiteTaker(
         stores.frontier, settings.scope, lambda: make_seen(budget), partial(_make_analyzer, settings.max_url_length)
     )

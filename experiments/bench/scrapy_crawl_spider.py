@@ -25,7 +25,7 @@ class SiteSpider(CrawlSpider):
     def __init__(self, seeds: list[str], **settings: Any) -> None:
         self.start_urls = seeds
         self.allowed_domains = [str(urlsplit(url).hostname) for url in seeds]
-        self.rules = (Rule(LinkExtractor(allow_domains=self.allowed_domains), callback="take", follow=True),)
+        self.rules = (Rule(LinkExtractor(), callback="take", follow=True),)
         super().__init__(**settings)
 
     def take(self, response: Response) -> None:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
+from typing import cast
 
 import click
 
 from scrawler import __version__
-from scrawler.cli.db import db
-from scrawler.cli.export import export
-from scrawler.cli.import_seeds import import_seeds_command
-from scrawler.cli.pages import pages
-from scrawler.cli.run import run
-from scrawler.cli.seeds import seeds
-from scrawler.cli.status import status
-from scrawler.cli.synthweb import synthweb
 from scrawler.errors import ScrawlerError
+from scrawler.plugins import load_part
 
 STOPPED_BY_USER = 130
+
+_COMMANDS = {
+    "import": "scrawler.cli.import_seeds:import_seeds_command",
+    "run": "scrawler.cli.run:run",
+    "export": "scrawler.cli.export:export",
+    "status": "scrawler.cli.status:status",
+    "seeds": "scrawler.cli.seeds:seeds",
+    "pages": "scrawler.cli.pages:pages",
+    "db": "scrawler.cli.db:db",
+    "synthweb": "scrawler.cli.synthweb:synthweb",
+}
 
 _EPILOG = """\b
 Exit codes:
@@ -36,14 +41,21 @@ A TIME is 90, 90s, 5m or 2h; a SIZE is 500000, 32MiB or 1GB.
 """
 
 
-@click.group(epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+class _Commands(click.Group):
+    """The commands in the order of a crawl; each is imported when it is called, or listed with its help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = _COMMANDS.get(cmd_name)
+        return None if place is None else cast(click.Command, load_part(place))
+
+
+@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(__version__, message="scrawler %(version)s")
 def scrawler() -> None:
     """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""
-
-
-for _command in (import_seeds_command, run, export, status, seeds, pages, db, synthweb):
-    scrawler.add_command(_command)
 
 
 def main() -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
-from tqdm import tqdm
 
 from scrawler.crawl.progress import Progress
 from scrawler.seeds.importer import ImportCounts
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 PLAIN_EVERY = 10.0  # seconds between two plain lines
 _LIVE = "{desc} [{elapsed}]"
@@ -22,7 +24,7 @@ class ProgressLine:
 
     def __init__(self) -> None:
         on_terminal = sys.stderr.isatty()
-        self._live = tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr) if on_terminal else None
+        self._live = _live_line() if on_terminal else None
         self._next_plain = time.monotonic() + PLAIN_EVERY
 
     def __enter__(self) -> Self:
@@ -48,6 +50,12 @@ class ProgressLine:
             self._live.write(text, file=sys.stderr)
         else:
             click.echo(text, err=True)
+
+
+def _live_line() -> tqdm[NoReturn]:
+    from tqdm import tqdm  # a tenth of the start of the program, and not every run has a terminal
+
+    return tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr)
 
 
 def crawl_text(progress: Progress) -> str:
