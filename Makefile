@@ -1,17 +1,18 @@
-# The commands of this house: demo, test, check, bench. The virtual environment is made when it is missing.
+# The commands of this house: demo, test, check, bench. Virtual environments are made when they are missing.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+REPLAY := .venv-replay
 PYTEST_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format bench schema clean
+.PHONY: help demo test test-replay check format bench schema clean
 
 help:  ## Show these lines
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, and show what came of it
 	@rm -rf demo && mkdir demo && cd demo && PATH="$(abspath $(BIN)):$$PATH"; \
@@ -28,6 +29,9 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and are skipped loudly without)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+test-replay: $(VENV)/.developed $(REPLAY)/.installed  ## Let pywb replay pages from WARC and CDXJ files
+	@$(BIN)/python -m pytest tests/integration/archive/test_archive_replay.py $(PYTEST_ARGS)
+
 check: $(VENV)/.developed  ## Lint, check the format, the types and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -38,15 +42,18 @@ format: $(VENV)/.developed  ## Sort imports and format the code
 	$(BIN)/ruff check --fix-only .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.developed  ## Measure speed; takes a few minutes and wants a quiet machine
-	@set -- tests/bench/*.py; [ -e "$$1" ] || { echo "no benchmarks in tests/bench"; exit 1; }; \
-	for bench in "$$@"; do echo "== $$bench"; $(BIN)/python "$$bench"; done
+bench: $(VENV)/.developed  ## Measure speed; takes some minutes and wants a quiet machine
+	@for bench in tests/bench/*.py; do echo "== $$bench"; PYTHONPATH=. $(BIN)/python "$$bench"; done
+	@echo "== threads"; $(BIN)/python -m experiments.bench.threads_bench
+	@if PATH="$$PATH:/usr/sbin" command -v nginx > /dev/null && [ -d /usr/share/doc/python3.11/html ]; then \
+	  echo "== docsweb"; $(BIN)/python -m experiments.bench.docsweb_bench; \
+	else echo "docsweb is left out; to set it up: $(BIN)/python -m experiments.docsweb setup"; fi
 
 schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tables
 	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
 
-clean:  ## Remove the virtual environment, caches and the demo's folder
-	rm -rf $(VENV) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+clean:  ## Remove the virtual environments, caches and the demo's folder
+	rm -rf $(VENV) $(REPLAY) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -63,3 +70,10 @@ $(VENV)/.developed: setup.py | $(BIN)/python
 	@echo "installing SCrawler and its development tools in $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
+
+# pywb has an environment of its own: its brotlipy takes the place of brotli.
+$(REPLAY)/.installed:
+	@echo "installing pywb in $(REPLAY) ..."
+	@$(PYTHON) -m venv $(REPLAY)
+	@$(REPLAY)/bin/python -m pip install --quiet --disable-pip-version-check pywb==2.10.0
+	@touch $@

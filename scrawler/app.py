@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from scrawler import __version__
@@ -23,7 +23,7 @@ from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
-from scrawler.crawl.progress import Progress, RunSummary, Totals
+from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
@@ -41,7 +41,7 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.machines import Machines, MachineSample, MachineView
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -184,7 +184,7 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
     """
     database = open_database(settings.db, stop=stop)
     try:
-        crawl = _open_crawl(database, settings)
+        crawl, settings = _open_crawl(database, settings)
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
@@ -197,13 +197,19 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
         database.close()
 
 
-def _open_crawl(database: Database, settings: Settings) -> Crawl:
-    """Open the crawl; its scope can still be changed while nothing of it was begun."""
+def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
+    """Open the crawl; return it with the settings, whose scope is then the crawl's own.
+
+    A scope that the user gives is made the crawl's while nothing of it was begun, and refused after that.
+    """
     crawls = Crawls(database)
     crawl = crawls.open(settings.name, settings.scope)
-    if crawl.scope is not settings.scope:
-        crawls.rekey(settings.scope, lambda url: site_key(url, settings.scope))
-    return crawl
+    if crawl.scope is settings.scope:
+        return crawl, settings
+    if "scope" not in settings.model_fields_set:
+        return crawl, settings.model_copy(update={"scope": crawl.scope})
+    crawls.rekey(settings.scope, lambda url: site_key(url, settings.scope))
+    return replace(crawl, scope=settings.scope), settings
 
 
 class _Run:
@@ -233,8 +239,7 @@ class _Run:
     def crawl(self, on_progress: Callable[[Progress], None]) -> RunSummary:
         """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        gone = [self._prefix(other) for other in range(1, self._machine_id)]
-        self._records.mend(gone)
+        self._records.mend(map(self._prefix, self._machines.gone()))
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -252,11 +257,10 @@ class _Run:
         finally:
             resolver.close()
             self._archive.close()
-            self._machines.stop(self._machine_id)
-            totals = machine.totals()
-            crawls.end_run(run_id, outcome, pages=totals.pages, bytes_=totals.bytes, errors=totals.errors)
+            mine = self._machines.stop(self._machine_id)
+            crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
         self._records.index(self._archive.closed_files())
-        return self._summary(outcome, totals, resolver.lookups)
+        return self._summary(outcome, mine, machine.totals().requests, resolver.lookups)
 
     def _promote(self) -> int:
         """Turn candidates near enough to the user's seeds into seeds; returns how many."""
@@ -284,7 +288,7 @@ class _Run:
             )
         )
 
-    def _summary(self, outcome: str, totals: Totals, lookups: int) -> RunSummary:
+    def _summary(self, outcome: str, mine: MachineView, requests: int, lookups: int) -> RunSummary:
         elapsed = time.monotonic() - self._started
         seeds = {
             (reason or state).value: number
@@ -292,8 +296,8 @@ class _Run:
             for reason, number in reasons.items()
         }
         return RunSummary(
-            self._crawl, outcome, elapsed, totals.pages, totals.requests, totals.bytes, totals.errors,
-            totals.pages / elapsed, lookups, seeds, tuple(self._archive.closed_files()),
+            self._crawl, outcome, elapsed, mine.pages, requests, mine.bytes, mine.errors,
+            mine.pages / elapsed, lookups, seeds, tuple(self._archive.closed_files()),
         )  # fmt: skip
 
 

@@ -52,7 +52,9 @@ class _Commands(click.Group):
         return None if place is None else cast(click.Command, load_part(place))
 
 
-@click.group(cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(__version__, message="scrawler %(version)s")
 def scrawler() -> None:
     """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""

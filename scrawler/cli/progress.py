@@ -62,7 +62,7 @@ def crawl_text(progress: Progress) -> str:
     """Say how a crawl goes, in one line."""
     return (
         f"{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
-        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors"
+        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} failed requests"
     )
 
 

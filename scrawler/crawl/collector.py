@@ -24,7 +24,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
 from scrawler.fetch.politeness import next_due
-from scrawler.model import Result, SiteDelta
+from scrawler.model import EndReason, Result, SiteDelta
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -270,6 +270,8 @@ class UrlCollector(threading.Thread):
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
         self._submit(site, now)
+        if any(party.end is EndReason.SEEN_MEMORY for party in site.parties):
+            site.more_seeds = False  # let go of it and of its memory; what is left of it is claimed again later
         site.parties = [party for party in site.parties if not party.ended]
         for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
             self._fill(other)

@@ -32,7 +32,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """What one `run` did; `seeds` counts the whole crawl by state or, when done, by end reason."""
+    """What one `run` did and committed; `seeds` counts the whole crawl by state or, when done, by end reason."""
 
     crawl: str
     outcome: str  # "ended": no seed is left; "stopped": asked to
@@ -40,7 +40,7 @@ class RunSummary:
     pages: int
     requests: int
     bytes: int
-    errors: int
+    errors: int  # URLs whose final result is neither a page nor a redirect, as in `status`
     pages_per_second: float
     lookups: int
     seeds: Mapping[str, int]

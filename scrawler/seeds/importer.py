@@ -50,19 +50,19 @@ def import_seeds(
     `add` is called in up to `writers` threads, so that the next batch is made while the database works on others.
     """
     counts = ImportCounts()
-    adding: deque[Future[Added]] = deque()
-    invalid = 0
+    adding: deque[tuple[Future[Added], int]] = deque()
 
     def finish() -> None:
         nonlocal counts
-        counts = counts.plus(adding.popleft().result(), invalid)
+        added, invalid = adding.popleft()
+        counts = counts.plus(added.result(), invalid)
         on_batch(counts)
 
     with ThreadPoolExecutor(writers, "seed-writer") as pool:
         for batch, invalid in _batches(entries, scope, max_url_length, on_invalid):
             if len(adding) == writers:
                 finish()
-            adding.append(pool.submit(add, batch))
+            adding.append((pool.submit(add, batch), invalid))
         while adding:
             finish()
     return counts

@@ -33,7 +33,7 @@ class Claims:
         self._machine_id = machine_id
 
     def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
-        """Own up to `sites` more sites; each comes with up to `seeds_per_site` seeds, all of them active now.
+        """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
         Begun parties come before new seeds. An empty list does not mean that the crawl has ended: see `work_left`.
         """
@@ -139,13 +139,16 @@ class Claims:
     def _begin_seeds(
         self, connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]
     ) -> dict[int, list[Seed]]:
-        """Make up to `limit` seeds of each site active, in the order of `states`, then of id."""
+        """Make up to `limit` seeds of each site active, in the order of `states`, then of id.
+
+        Those that are active already all come, however many: their lists would be taken for those of ended seeds.
+        """
         found: dict[int, list[Seed]] = {}
         for one in sorted(
             _first_seeds(connection, site_ids, limit, states), key=lambda s: (states.index(s.state), s.id)
         ):
             mine = found.setdefault(one.site_id, [])
-            if len(mine) < limit:
+            if one.state is SeedState.ACTIVE or len(mine) < limit:
                 mine.append(one)
         self._mark_active(connection, [one.id for seeds in found.values() for one in seeds])
         return {site_id: [replace(one, state=SeedState.ACTIVE) for one in seeds] for site_id, seeds in found.items()}
@@ -164,7 +167,7 @@ class Claims:
 
 
 def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[Seed]:
-    """Read the first `limit` seeds of each site in each state, for many sites in one query.
+    """Read the active seeds and the first `limit` ready ones of each site, for many sites in one query.
 
     One subselect a site and state: a site may have a million seeds, and a window function would read them all.
     Of ids alone: MariaDB puts each subselect with a TEXT column on disk.
@@ -173,7 +176,8 @@ def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states
     for part in sliced([(site_id, state) for site_id in site_ids for state in states], _SUBSELECTS):
         query = " UNION ALL ".join(
             f"SELECT id FROM (SELECT id FROM seed WHERE site_id = {site_id:d} AND state = '{state}'"
-            f" ORDER BY id LIMIT {limit:d}) AS s{number:d}"
+            + ("" if state == SeedState.ACTIVE.value else f" ORDER BY id LIMIT {limit:d}")
+            + f") AS s{number:d}"
             for number, (site_id, state) in enumerate(part)
         )
         ids += connection.exec_driver_sql(query).scalars()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from scrawler.model import ChunkRow, LaneState, SeedState
+from scrawler.model import ChunkRow, EndReason, LaneState, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
@@ -63,11 +63,12 @@ class Frontier:
             after = or_(chunk.c.seed_id > last.seed_id, and_(chunk.c.seed_id == last.seed_id, chunk.c.seq > last.seq))
 
     def own_urls(self, site_id: int) -> dict[bytes, int]:
-        """Return hash of the home URL -> seed id of the site's seeds that have been begun, active and done."""
+        """Return hash of the home URL -> seed id of the site's seeds that are active or done, less the covered ones."""
         found: dict[bytes, int] = {}
         query = (
             select(seed.c.id, HOME_URL)
             .where(seed.c.site_id == site_id, seed.c.state != SeedState.READY.value)
+            .where(or_(seed.c.end_reason.is_(None), seed.c.end_reason != EndReason.COVERED.value))
             .order_by(seed.c.id)
             .limit(_SEEDS_READ)
         )

@@ -113,13 +113,24 @@ class Machines:
             self._database.retrying(self._declare_dead)
         return alive
 
-    def stop(self, machine_id: int) -> None:
-        """Note that the machine ended by itself; sites that it still owns are claimed first by the next one."""
-        self._database.retrying(
-            lambda connection: connection.execute(
-                update(machine).where(machine.c.id == machine_id).values(state="stopped")
-            )
-        )
+    def stop(self, machine_id: int) -> MachineView:
+        """Note that the machine ended by itself, and return what it committed.
+
+        Sites that it still owns are claimed first by the next one.
+        """
+
+        def work(connection: Connection) -> MachineView:
+            mine = machine.c.id == machine_id
+            connection.execute(update(machine).where(mine).values(state="stopped"))
+            row = connection.execute(select(machine).where(mine)).one()
+            return _view(connection, row, database_time(connection, self._database.clock))
+
+        return self._database.retrying(work)
+
+    def gone(self) -> list[int]:
+        """Return the ids of the machines that stopped or died."""
+        query = select(machine.c.id).where(machine.c.state != "running").order_by(machine.c.id)
+        return self._database.reading(lambda connection: list(connection.scalars(query)))
 
     def summary(self) -> Summary:
         """Return how the crawl stands."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from importlib import resources
 from importlib.resources.abc import Traversable
-from pathlib import Path
 
 from sqlalchemy import Connection, inspect, select
 from sqlalchemy import func as sql
@@ -23,14 +22,8 @@ _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
 def sql_folder(dialect: str) -> Traversable:
-    """Return the folder of SQL files of "mysql" or "sqlite": of the installed package, else of the checkout."""
-    try:
-        folder = resources.files("scrawler.sql") / dialect
-        if folder.is_dir():
-            return folder
-    except ModuleNotFoundError:
-        pass
-    return Path(__file__).resolve().parents[2] / "sql" / dialect
+    """Return the folder of SQL files of "mysql" or "sqlite": as they were installed."""
+    return resources.files("scrawler.sql") / dialect
 
 
 def schema_text(dialect: str) -> str:

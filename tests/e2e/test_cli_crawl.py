@@ -192,3 +192,19 @@ def _started(folder: Path) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
     )
+
+
+def test_a_crawl_keeps_its_scope_and_a_run_counts_as_the_status_does(
+    scrawler: Scrawler, rows: Rows, seed_file: Path
+) -> None:
+    scrawler("import", "seeds.txt")
+    ran = scrawler(*CRAWL, "--scope", "prefix", "--max-pages", "3")
+    (status,) = rows("status")
+    told = dict(line.split(maxsplit=1) for line in ran.stdout.splitlines()[1:] if line.startswith("  "))
+    assert told["errors"] == f"{status['errors']:,}"
+    assert told["pages"].split()[0] == f"{status['pages']:,}"
+
+    scrawler(*CRAWL)
+    assert rows("status")[0]["scope"] == "prefix"
+    refused = scrawler(*CRAWL, "--scope", "domain", code=4)
+    assert "cannot be changed to domain" in refused.stderr

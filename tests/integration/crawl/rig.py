@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from scrawler.app import Stores, build_machine
 from scrawler.archive.warc import WarcWriter
+from scrawler.crawl.distributor import UrlDistributor
 from scrawler.crawl.machine import Machine
 from scrawler.model import ChunkRow
 from scrawler.settings import Settings
@@ -68,7 +69,7 @@ def watch(
                 watched.settled.append(counts)
             on_look(machine)
 
-    def beat(held: Sequence[int]) -> None:
+    def beat(held_by_thread: Sequence[int]) -> None:
         machines.beat(number)
 
     started = time.monotonic()
@@ -81,6 +82,7 @@ def watch(
         machines.stop(number)
         database.close()
     watched.ended = machine.ended
-    watched.moves = machine.distribution.moves
+    if isinstance(machine.distribution, UrlDistributor):
+        watched.moves = machine.distribution.moves
     watched.chunks_read = frontier.chunks_read
     return watched

@@ -42,7 +42,7 @@ def stop_after(seconds: float, stop: threading.Event, crawl: Crawl, **changes: o
     timer = threading.Timer(seconds, stop.set)
     timer.start()
     started = time.monotonic()
-    crawl.run(stop=stop, **changes)
+    crawl.run(lambda progress: None, stop, **changes)
     return time.monotonic() - started - seconds
 
 
@@ -125,12 +125,12 @@ def test_an_error_in_the_archive_stops_all_threads(crawl: Crawl, tmp_path: Path)
     assert sum(seed.counts.requests for seed in crawl.seeds()) == 0
 
 
-def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl_on_both: Crawl) -> None:
+def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl: Crawl) -> None:
     with SynthServer(SPEC) as server:
         seeds = server.web.seeds()
-        crawl_on_both.add(seeds)
-        assert stop_after(3.0, threading.Event(), crawl_on_both, threads=3, delay=60) < 1.5
-    database = open_database(crawl_on_both.url)
+        crawl.add(seeds)
+        assert stop_after(3.0, threading.Event(), crawl, threads=3, delay=60) < 1.5
+    database = open_database(crawl.url)
     with database.read() as connection:
         rows = connection.execute(select(thread_statistics)).all()
     database.close()

@@ -49,8 +49,10 @@ def test_a_machine_whose_lease_is_over_is_dead_to_the_next(database: Database) -
 def test_a_stopped_machine_has_no_lease(database: Database) -> None:
     machines = Machines(database)
     one = machines.register("one", "a", 1)
+    assert machines.gone() == []
     machines.stop(one)
     assert _states(database) == ["stopped"]
+    assert machines.gone() == [one]
     assert not machines.beat(one)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -22,6 +23,25 @@ def test_new_and_duplicate_seeds_are_counted_exactly(database: Database) -> None
     assert Seeds(database).add([]) == Added(0, 0)
     assert [view.seed.url for view in Seeds(database).list()] == ["http://a.org/", "http://b.org/", "http://a.org/x"]
     assert _site_states(database) == {"a.org": "ready", "b.org": "ready"}
+
+
+def test_batches_in_several_threads_are_counted_exactly_and_keep_their_order(database: Database) -> None:
+    """Neighbours share sites and a tenth of their seeds; some sites are known from before, and done."""
+    add(database, *(f"http://s{number}.org/" for number in range(0, 100, 3)))
+    with database.begin() as connection:
+        connection.exec_driver_sql("UPDATE site SET state = 'done'")
+    seeds = Seeds(database)
+    batches = [
+        [NewSeed(f"http://s{number % 100}.org/{number}", f"s{number % 100}.org") for number in range(at, at + 1_000)]
+        for at in range(0, 9_000, 900)
+    ]
+    with ThreadPoolExecutor(seeds.writers) as pool:
+        added = list(pool.map(seeds.add, batches))
+    assert sum(one.new for one in added) == 9_100
+    assert sum(one.duplicate for one in added) == 900
+    listed = [view.seed.url for view in seeds.list()][34:]
+    assert listed == list(dict.fromkeys(one.url for batch in batches for one in batch))
+    assert set(_site_states(database).values()) == {"ready"}
 
 
 def test_urls_that_differ_in_case_or_a_trailing_space_are_two(database: Database) -> None:

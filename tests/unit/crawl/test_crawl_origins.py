@@ -26,7 +26,15 @@ class Bench:
         self.resolver = Resolver(threads=2, ttl=TTL, allow_private=True, look_up=self.look_up)
         self.answers = threading.Semaphore(0)
         self.turn = threading.RLock()
-        self.origins = Origins(self.turn, self.resolver, "TestCrawler", True, lambda site: self.answers.release())
+        self.origins = Origins(
+            self.turn,
+            self.resolver,
+            "TestCrawler",
+            obey_robots=True,
+            retries=0,
+            retry_pause_ms=0,
+            look_again=lambda site: self.answers.release(),
+        )
 
     def look_up(self, host: str) -> list[str]:
         self.asked.append(host)

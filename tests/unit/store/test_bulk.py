@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.model import CandidateRow, PageRow
-from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _storable
+from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
 from scrawler.store.ddl import DIALECTS
 from scrawler.store.tables import candidate, page
 
@@ -32,6 +32,14 @@ def test_statements_are_cut_by_length_and_lose_nothing():
     parts = list(_by_length(texts))
     assert [len(part) for part in parts] == [2, 2, 1, 1]
     assert [text for part in parts for text in part] == texts
+
+
+@pytest.mark.parametrize(("rows", "sizes"), [(0, []), (3, [1, 1, 1]), (602, [256, 256, 64, 16, 4, 4, 1, 1])])
+def test_rows_are_cut_to_few_sizes_and_none_is_lost(rows, sizes):
+    given = [(number,) for number in range(rows)]
+    parts = list(_by_size(given))
+    assert [len(part) for part in parts] == sizes
+    assert [row for part in parts for row in part] == given
 
 
 def test_a_text_column_of_mysql_holds_the_longest_text():
