@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Callable
 from time import monotonic, time
 
 import certifi
@@ -65,9 +63,7 @@ class _Transfer:
         "started_at",
     )
 
-    def __init__(
-        self, limits: FetchLimits, headers: list[str], ca_file: str, on_birth: Callable[[int, int], int]
-    ) -> None:
+    def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
         self.request: Request | None = None
         self.address = ""
         self.origin = ""
@@ -80,19 +76,23 @@ class _Transfer:
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
-        self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
-        self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_birth)
 
-    def begin(self, request: Request, origin: str, target: wire.RequestTarget, headers: str, max_body: int) -> None:
-        """Take `request`; only what differs between requests is set."""
+    def begin(self, request: Request, target: wire.RequestTarget, headers: str, max_body: int) -> None:
+        """Forget the last request and take `request`; only what differs between requests is set."""
         handle = self.handle
         self.request = request
         self.sent = wire.request_head(target, headers)
         self.limit = max_body
+        self.size = 0
+        self.overflow = False
+        self.lines = []
+        self.body = []
+        origin = f"{target.scheme}://{target.authority}/"
         if origin != self.origin:
             self.origin = origin
             handle.setopt(pycurl.URL, origin)
         handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
+        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
         if request.address != self.address:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
@@ -102,10 +102,8 @@ class _Transfer:
     def end(self) -> None:
         """Let go of everything that belongs to the request."""
         self.request = None
-        self.size = 0
-        self.overflow = False
-        self.lines.clear()
-        self.body.clear()
+        self.lines = []
+        self.body = []
 
     def _take(self, data: bytes) -> int | None:
         """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
@@ -196,20 +194,17 @@ class CurlDownloader:
         lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent)]
         self._header_lines = lines
         self._header_text = "".join(f"{line}\r\n" for line in lines)
-        self._idle: OrderedDict[str, _Transfer] = OrderedDict()  # by the origin they were at, longest idle first
-        self._spare: list[_Transfer] = []  # idle, too, of origins that have another one there
+        self._idle: list[_Transfer] = []
         self._active: dict[pycurl.Curl, _Transfer] = {}
         self._done: list[Response] = []
         self._ready: list[tuple[int, int]] = []
         self._running = 0
-        self._timers: list[int] = []  # what libcurl said since the last `wait`, in milliseconds; the last one holds
         self._timer_at: float | None = None
-        self._wishes: dict[int, int] = {}  # what libcurl wants of sockets, as far as it changed since the last `wait`
         self._poller = Poller()
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._timers.append)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
 
     def start(self, request: Request) -> None:
         """Take a request and send it as far as can be done without waiting."""
@@ -217,12 +212,10 @@ class CurlDownloader:
         if target is None:
             self._done.append(wire.refused(request))
             return
-        origin = f"{target.scheme}://{target.authority}/"
-        transfer = self._idle.pop(origin, None) or self._any_idle()
-        transfer.begin(request, origin, target, self._header_text, request.max_body or self._limits.max_body)
+        transfer = self._idle.pop() if self._idle else _Transfer(self._limits, self._header_lines, self._ca_file)
+        transfer.begin(request, target, self._header_text, request.max_body or self._limits.max_body)
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
-        self._timers.clear()  # it said "at once", and so it is done
         self._timer_at = None
         self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
 
@@ -230,12 +223,6 @@ class CurlDownloader:
         """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
         if self._done or self._running < len(self._active):
             return
-        if self._wishes:
-            self._tell_poller()
-        if self._timers:
-            milliseconds = self._timers[-1]
-            self._timers.clear()
-            self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000
         if self._timer_at is not None:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
         self._ready = self._poller.wait(seconds)
@@ -265,7 +252,8 @@ class CurlDownloader:
             self._multi.remove_handle(handle)
             assert transfer.request is not None
             requests.append(transfer.request)
-            self._put_back(transfer)
+            transfer.end()
+            self._idle.append(transfer)
         self._active.clear()
         self._ready.clear()
         self._running = 0
@@ -278,10 +266,9 @@ class CurlDownloader:
     def close(self) -> None:
         """Close all connections and handles."""
         self.cancel()
-        for transfer in (*self._idle.values(), *self._spare):
+        for transfer in self._idle:
             transfer.handle.close()
         self._idle.clear()
-        self._spare.clear()
         self._multi.close()
         self._poller.close()
 
@@ -289,36 +276,16 @@ class CurlDownloader:
         transfer = self._active.pop(handle)
         response = transfer.response(code, message)
         self._multi.remove_handle(handle)
-        self._put_back(transfer)
+        transfer.end()
+        self._idle.append(transfer)
         return response
 
-    def _any_idle(self) -> _Transfer:
-        """Return a transfer that was at another origin, or a new one."""
-        if self._spare:
-            return self._spare.pop()
-        if self._idle:
-            return self._idle.popitem(last=False)[1]
-        return _Transfer(self._limits, self._header_lines, self._ca_file, self._on_birth)
-
-    def _put_back(self, transfer: _Transfer) -> None:
-        transfer.end()
-        if self._idle.setdefault(transfer.origin, transfer) is not transfer:
-            self._spare.append(transfer)
-
     def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        """Note what libcurl wants; mostly it has changed its mind before the next `wait`."""
-        self._wishes[fd] = what
+        events = _EVENTS.get(what)
+        if events is None:
+            self._poller.forget(fd)
+        else:
+            self._poller.watch(fd, events)
 
-    def _on_birth(self, fd: int, _purpose: int) -> int:
-        """Let nobody take a new socket for a closed one of the same number."""
-        self._poller.forget(fd)
-        return pycurl.SOCKOPT_OK
-
-    def _tell_poller(self) -> None:
-        for fd, what in self._wishes.items():
-            events = _EVENTS.get(what)
-            if events is None:
-                self._poller.forget(fd)
-            else:
-                self._poller.watch(fd, events)
-        self._wishes.clear()
+    def _on_timer(self, milliseconds: int) -> None:
+        self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000

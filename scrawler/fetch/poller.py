@@ -66,26 +66,21 @@ class Poller:
         self._wake_writer.setblocking(False)
         self._wake_fd = self._wake_reader.fileno()
         self._poll.register(self._wake_fd, READ)
-        self._watched: dict[int, int] = {}
+        self._watched: set[int] = set()
 
     def watch(self, fd: int, events: int) -> None:
-        """Watch `fd` for READ, WRITE or both, until `forget`.
-
-        That must come before the next `wait` once the descriptor is closed, and before `watch` for a new one of the
-        same number.
-        """
-        watched = self._watched.get(fd)
-        if watched is None:
-            self._poll.register(fd, events)
-        elif watched != events:
+        """Watch `fd` for READ, WRITE or both, until `forget`, which must come before the descriptor is closed."""
+        if fd in self._watched:
             self._poll.modify(fd, events)
-        self._watched[fd] = events
+        else:
+            self._poll.register(fd, events)
+            self._watched.add(fd)
 
     def forget(self, fd: int) -> None:
         """Watch `fd` no more; a descriptor that is not watched is none of its business."""
-        if self._watched.pop(fd, None) is not None:
-            with contextlib.suppress(OSError):  # closed, and so forgotten by the kernel
-                self._poll.unregister(fd)
+        if fd in self._watched:
+            self._watched.remove(fd)
+            self._poll.unregister(fd)
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         """Return (fd, events) of the sockets that are ready within `seconds`; empty when woken or over."""
