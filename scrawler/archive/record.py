@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
@@ -26,8 +26,7 @@ _REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-di
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 _WHITE_LINES = re.compile(rb"\n(?:[ \t]+\r?\n)+")
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
-_PAIRS = [first + second for first in _LETTERS for second in _LETTERS]  # ten bits each
+_BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 _VARIANTS = "89ab"
 
 
@@ -73,11 +72,22 @@ def digest(payload: bytes) -> bytes:
 
 
 def base32(digest: bytes) -> str:
-    """Write the 20 bytes of a SHA-1 in base 32 (RFC 4648), at half the cost of the standard library's way."""
+    """Write the 20 bytes of a SHA-1 in base 32 (RFC 4648), at a third of the cost of the standard library's way."""
     value = int.from_bytes(digest, "big")
-    high, low = value >> 80, value & ((1 << 80) - 1)  # halves, since shifts cost by length
-    pairs = _PAIRS
-    return "".join([pairs[half >> shift & 1023] for half in (high, low) for shift in range(70, -1, -10)])
+    for low, high, shift in _SPREADS:
+        value = value & low | (value & high) << shift
+    return value.to_bytes(32, "big").translate(_BASE32).decode()
+
+
+def _spreads() -> Iterator[tuple[int, int, int]]:
+    """Yield masks and shifts that move 32 groups of five bits into 32 bytes, halving all pieces five times."""
+    for half in (80, 40, 20, 10, 5):
+        spacing = 256 * half // 80  # from one piece, of two halves, to the next
+        low = sum(((1 << half) - 1) << at for at in range(0, 256, spacing))
+        yield low, low << half, spacing // 2 - half
+
+
+_SPREADS = tuple(_spreads())
 
 
 def warc_date(date_ms: Millis) -> str:
