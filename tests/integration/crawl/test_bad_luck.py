@@ -22,9 +22,9 @@ BUSY = answer(b"later", "503 Busy")
 
 
 def after(failures: int, failure: bytes, reply: bytes) -> Callable[[Visit], None]:
-    """Fail so often, then answer; a connection lasts for one answer."""
+    """Fail so often, then answer; a connection lasts for one answer, and says so: else the next request may be cut."""
     left = iter([failure] * failures)
-    return lambda visit: visit.send(next(left, reply))
+    return lambda visit: visit.send(next(left, reply).replace(b"\r\n", b"\r\nConnection: close\r\n", 1))
 
 
 def test_what_fails_for_a_while_is_tried_again(crawl: Crawl, serve: Serve) -> None:
