@@ -57,6 +57,7 @@ class Checkpointer(threading.Thread):
         self._rows = 0  # waiting or being written
         self._busy = self._full = self._closing = self._broken = False
         self._closing_at = inf
+        self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
         self.commits = 0
 
     def submit(self, delta: SiteDelta) -> None:
@@ -89,6 +90,7 @@ class Checkpointer(threading.Thread):
         with self._changed:
             self._closing, self._closing_at = True, time.monotonic()
             self._changed.notify()
+        self._hurry.set()
 
     def run(self) -> None:
         """Commit batches and answer reads until closed; an error ends the machine."""
@@ -133,8 +135,8 @@ class Checkpointer(threading.Thread):
             except StoreBusyError:
                 if time.monotonic() >= min(began + self._give_up_after, self._closing_at + _CLOSING_PATIENCE):
                     raise
-            with self._changed:
-                self._changed.wait_for(lambda: False, _PAUSES[min(tries, len(_PAUSES) - 1)])
+            self._hurry.wait(_PAUSES[min(tries, len(_PAUSES) - 1)])
+            self._hurry.clear()
             tries += 1
 
     def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:

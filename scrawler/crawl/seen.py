@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from math import log
 from typing import Protocol
 
-from pybloom_live import BloomFilter
 from rbloom import Bloom
 
 ERROR_RATE = 1e-6
@@ -134,4 +133,6 @@ def rbloom_seen(budget: MemoryBudget) -> SeenFilter:
 
 def pybloom_seen(budget: MemoryBudget) -> SeenFilter:
     """Make the classic filter (pybloom-live)."""
+    from pybloom_live import BloomFilter  # costs 10 ms, for those who choose it
+
     return LayeredSeen(budget, BloomFilter)

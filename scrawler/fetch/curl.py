@@ -227,6 +227,11 @@ class CurlDownloader:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
         self._ready = self._poller.wait(seconds)
 
+    def ready(self) -> bool:
+        """Look, without waiting, for a ready socket."""
+        self.wait(0)
+        return bool(self._ready or self._done or self._running < len(self._active))
+
     def completed(self) -> list[Response]:
         """Move all transfers on that can move, and return those that have ended."""
         ready, self._ready = self._ready, []

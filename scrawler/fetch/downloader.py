@@ -1,7 +1,8 @@
 """The downloader interface: requests go in, responses come out, nobody is called back.
 
 A collector owns one downloader and alone uses it, except for `wake`. It calls in turn
-`start` (any number of times), `wait` (the only call that blocks) and `completed`.
+`start` (any number of times), `wait` (the only call that blocks) and `completed`; it goes back to `completed` without
+a `wait` while it is `ready`.
 """
 
 from __future__ import annotations
@@ -71,6 +72,9 @@ class Downloader(Protocol):
 
         The only call made outside the machine's turn; it does no Python work that matters.
         """
+
+    def ready(self) -> bool:
+        """Return whether `completed` may have something new already; never blocks."""
 
     def completed(self) -> list[Response]:
         """Return the responses that are there now, in order of completion; never blocks."""

@@ -200,6 +200,10 @@ class RequestsDownloader:
         self._woken.wait(seconds)
         self._woken.clear()
 
+    def ready(self) -> bool:
+        """Return whether a download has ended."""
+        return bool(self._done)
+
     def completed(self) -> list[Response]:
         """Return what has been downloaded."""
         done, self._done = self._done, []
