@@ -210,6 +210,7 @@ class SiteDelta:
     next_due_at: Millis  # politeness clock, travels with the site
     address: str = ""
     released: bool = False  # the machine lets go of the site
+    pause_ms: int = 0  # between two requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,7 @@ class ClaimedSite:
     key: str
     token: int
     next_due_at: Millis
+    pause_ms: int  # between two requests, as its last owner kept
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
 
