@@ -32,6 +32,7 @@ from scrawler.extract.links import LinkExtractor
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
+from scrawler.model import BEAT_EVERY, MachineState
 from scrawler.plugins import load_part
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
@@ -41,7 +42,8 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines, MachineSample, MachineView
+from scrawler.store.machine_views import MachineView
+from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -62,7 +64,6 @@ SEEN_FILTERS = {
     "exact": "scrawler.crawl.seen:ExactSeen",
 }
 
-_BEAT_EVERY = 2.0  # seconds between heartbeats
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 _STOP_GRACE = 5.0  # seconds for requests in flight when asked to stop
 _GIVE_UP_AFTER = 600.0  # seconds a busy database is tried again
@@ -189,8 +190,7 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
         machines = Machines(database)
-        host = socket.gethostname()
-        machine_id = machines.register(f"{host}-{os.getpid()}", host, os.getpid())
+        machine_id = machines.register(socket.gethostname(), os.getpid(), database.now()).id
         run = _Run(settings, database, crawl.name, machines, machine_id, stop)
         return run.crawl(on_progress)
     finally:
@@ -252,7 +252,7 @@ class _Run:
         outcome = "failed"
         try:
             look = partial(self._look, machine, on_progress)
-            machine.run(partial(self._beat, machine), look, _BEAT_EVERY, _LOOK_EVERY)
+            machine.run(partial(self._beat, machine), look, BEAT_EVERY / 1000, _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         finally:
             resolver.close()
@@ -272,7 +272,8 @@ class _Run:
     def _beat(self, machine: Machine, held: Sequence[int]) -> None:
         totals = machine.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
-        self._machines.beat(self._machine_id, sample, held)
+        state = MachineState.STOPPING if machine.stopping.is_set() else MachineState.RUNNING
+        self._machines.beat(self._machine_id, sample, held, state)
 
     def _look(self, machine: Machine, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()

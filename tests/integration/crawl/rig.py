@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -54,7 +55,7 @@ def watch(
     stop = stop or threading.Event()
     database = open_database(settings.db, stop=stop)
     machines = Machines(database)
-    number = machines.register(f"watched-{time.monotonic_ns()}", "watched", time.monotonic_ns() % 10**9)
+    number = machines.register("watched", os.getpid(), database.now()).id
     archive = WarcWriter(settings.pages_dir, f"crawl-m{number}", info={})
     frontier = CountingFrontier(database)
     stores = Stores(Claims(database, number), Checkpoints(database, number), frontier)
