@@ -30,7 +30,8 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines, MachineSample, MachineView
+from scrawler.store.machine_views import MachineView
+from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.scope import site_key

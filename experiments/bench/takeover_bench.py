@@ -61,7 +61,7 @@ def _measure(number: int, name: str, url: str, urls: int) -> Row:
     before, began = resident_bytes(), time.perf_counter()
     (claimed,) = Claims(database, second).claim(1, 1, machines=1)
     claimed_at = time.perf_counter()
-    settings = Settings()
+    settings = Settings.model_validate({})
     taker = make_taker(settings, Frontier(database), crawl_rules(settings), DatabaseClock())
     site = taker.take_up(claimed, 1)
     took_up = time.perf_counter()

@@ -52,7 +52,7 @@ class Machine:
         self.checkpointer: Checkpointer
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
-        self._orders = Orders()
+        self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
 

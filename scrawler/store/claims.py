@@ -32,7 +32,7 @@ class Claims:
         self._database = database
         self._machine_id = machine_id
 
-    def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
+    def claim(self, sites: int, seeds_per_site: int, *, machines: int = 1) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
         Begun parties come before new seeds. An empty list does not mean that the crawl has ended: see `work_left`.
@@ -124,14 +124,24 @@ class Claims:
         for part in sliced(ids):
             own = {"owner": self._machine_id, "token": site.c.token + 1, "state": "active"}
             connection.execute(update(site).where(site.c.id.in_(part)).values(own))
-            query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at).where(site.c.id.in_(part))
+            query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pause_ms).where(
+                site.c.id.in_(part)
+            )
             rows += connection.execute(query.order_by(site.c.id)).all()
             listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
             begun.update(connection.scalars(listed.distinct()))
         seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)
         release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing to crawl there
         return [
-            ClaimedSite(row.id, row.site_key, row.token, row.next_due_at, tuple(seeds[row.id]), row.id not in begun)
+            ClaimedSite(
+                row.id,
+                row.site_key,
+                row.token,
+                row.next_due_at,
+                tuple(seeds[row.id]),
+                row.id not in begun,
+                row.pause_ms,
+            )
             for row in rows
             if row.id in seeds
         ]
