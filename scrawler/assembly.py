@@ -88,7 +88,7 @@ def build_machine(
     queue = SeedIdQueue(max(settings.threads * 2, 40))
     rules = crawl_rules(settings)
     lease = Lease(LEASE / 1000, _LEASE_MARGIN)
-    machine = Machine(queue, stop, rules, lease, settings.threads)
+    machine = Machine(queue, stop, rules, lease, settings.threads, machines)
     resolver = Resolver(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),

@@ -33,7 +33,7 @@ class Machine:
     """
 
     def __init__(
-        self, queue: SeedIdQueue, asked: threading.Event, rules: CrawlRules, lease: Lease, threads: int
+        self, queue: SeedIdQueue, asked: threading.Event, rules: CrawlRules, lease: Lease, threads: int, machines: int
     ) -> None:
         self.turn = threading.RLock()
         self.queue = queue
@@ -42,6 +42,7 @@ class Machine:
         self.rules = rules
         self.lease = lease
         self._threads = threads
+        self._expected = machines
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
         self.paused = False
@@ -199,8 +200,9 @@ class Machine:
             self.on_settings(orders.settings)
         if orders.revision != before.revision:
             self.selector.seeds_came()
-        if orders.machines != before.machines:
-            self.selector.machines = orders.machines
+        if orders.machines >= self._expected:
+            self._expected = 0  # all that were started together are there; from now on those that live share
+        self.selector.machines = max(orders.machines, self._expected)
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:

@@ -77,7 +77,7 @@ class Machines:
         self._clock: ColumnElement[Millis] = literal_column(database.clock)
         self._last_beat: Millis = -lease  # these by the database's clock
         self._good_since: Millis = 0
-        self._sampled: tuple[Millis, MachineState] | None = None
+        self._sampled: tuple[Millis, MachineState, int] | None = None
 
     def register(self, host: str, pid: int, launched_at: Millis) -> Registered:
         """Make a row for the process `pid` of this host, whose command began at `launched_at` (database's clock).
@@ -120,7 +120,7 @@ class Machines:
 
         The lease counts from the begin of this call at the latest. It is not prolonged for a machine that is to be
         removed. `sample` and the seeds that each thread holds go to the statistics, at most every SAMPLE_EVERY, when
-        the state changes and while it is stopping. `memory` is resident bytes.
+        the state or the number of threads changes, and while it is stopping. `memory` is resident bytes.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
@@ -136,7 +136,7 @@ class Machines:
             gone = [row for row in others if runs(row.process) is False]
             over = [row for row in others if row not in gone and row.heartbeat_at <= now - self._lease]
             self._declare(connection, gone + over if now - good_since >= self._lease else gone)
-            due = sample is not None and self._sample_due(now, state)
+            due = sample is not None and self._sample_due(now, state, len(held_by_thread))
             if due and sample is not None:
                 _record(connection, machine_id, now, sample, held_by_thread)
             seen = now, good_since, due
@@ -146,7 +146,7 @@ class Machines:
         if orders.alive:
             self._last_beat, self._good_since, sampled = seen
             if sampled:
-                self._sampled = self._last_beat, state
+                self._sampled = self._last_beat, state, len(held_by_thread)
         return orders
 
     def stop(self, machine_id: int, refused: int = 0) -> MachineView:
@@ -209,11 +209,11 @@ class Machines:
         silent = [row.id for row in free if row.heartbeat_at == seen[row.id]]
         _mark_dead(connection, silent)
 
-    def _sample_due(self, now: Millis, state: MachineState) -> bool:
+    def _sample_due(self, now: Millis, state: MachineState, threads: int) -> bool:
         if self._sampled is None or state is MachineState.STOPPING:
             return True
-        at, last_state = self._sampled
-        return state is not last_state or not 0 <= now - at < SAMPLE_EVERY
+        at, last_state, last_threads = self._sampled
+        return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY
 
 
 def _mark_dead(connection: Connection, ids: Sequence[int]) -> None:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
-from scrawler.store.control import Control
 
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.model import BEAT_EVERY, EndReason, MachineState, SeedState
+from scrawler.store.control import Control
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
