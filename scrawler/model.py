@@ -245,6 +245,7 @@ class ClaimedSite:
     next_due_at: Millis
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
+    after_death: bool  # its owner died, and may have asked it after `next_due_at` was last written
 
 
 @dataclass(frozen=True, slots=True)
