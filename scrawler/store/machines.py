@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from scrawler.model import LEASE, Command, MachineState, Millis, Orders
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING, MachineView, Summary, machine_views, summary_of
+from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, machine_views, summary_of
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
@@ -225,13 +225,7 @@ def _orders(row: AnyRow | None, *, alive: bool, machines: int) -> Orders:
     """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, machines, 0)
-    commands = [Command(row.wanted)]
-    if (row.stopped_at or 0) > row.launched_at:
-        commands.append(Command.STOP)
-    if row.paused:
-        commands.append(Command.PAUSE)
-    strongest = max(commands, key=list(Command).index)
-    return Orders(alive, strongest, json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
+    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
 
 
 def _record(

@@ -123,6 +123,7 @@ def test_only_machines_that_live_can_be_told_anything(database: Database, contro
     Machines(database).stop(silent)
     with pytest.raises(StoreError, match="there is no running machine m-1; running are m-2"):
         control.remove("m-1")
+    control.resume()
     assert [view.wanted for view in Machines(database).machines()] == [Command.RUN, Command.RUN]
 
 
