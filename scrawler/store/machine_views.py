@@ -9,6 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, 
 from sqlalchemy import func as sql
 
 from scrawler.model import Command, EndReason, MachineState, Millis, SeedState
+from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
 
@@ -24,7 +25,7 @@ class MachineView:
     name: str
     host: str
     pid: int
-    state: MachineState  # as observed: dead as well when its lease is over and nobody has declared it dead yet
+    state: MachineState  # as observed: dead before anybody has declared it dead
     wanted: Command  # by its own orders and those for the whole crawl
     started_at: Millis
     heartbeat_at: Millis
@@ -114,9 +115,14 @@ def machine_views(
     )
 
 
+def is_silent(row: AnyRow, lease: Millis) -> bool:
+    """Tell whether a machine that says it lives does not: its lease is over, or its process gone from this host."""
+    return row.heartbeat_at <= row.now - lease or runs(row.process) is False
+
+
 def _observed(row: AnyRow, lease: Millis) -> MachineState:
-    over = row.state in LIVING and row.heartbeat_at <= row.now - lease
-    return MachineState.DEAD if over else MachineState(row.state)
+    declared = MachineState(row.state)
+    return MachineState.DEAD if declared.value in LIVING and is_silent(row, lease) else declared
 
 
 def _owned_sites(connection: Connection) -> dict[int, int]:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from sqlalchemy import update
@@ -106,6 +108,18 @@ def test_a_silent_machine_is_removed_at_once(database: Database, control: Contro
     assert Machines(database).gone() == [one]
     assert not Machines(database).beat(one).alive
     assert Worker.of(database, "two").claim_one().key == "a.org"
+
+
+def test_a_machine_whose_process_is_gone_is_told_nothing_and_removed_at_once(
+    database: Database, control: Control
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        Machines(database).register("m", child.pid, database.now())
+        assert control.pause() == ["m-1"]
+        child.kill()
+    assert control.pause() == []
+    assert control.remove("m-1") is True
+    assert [view.state for view in Machines(database).machines()] == [MachineState.DEAD]
 
 
 def test_only_machines_that_live_can_be_told_anything(database: Database, control: Control) -> None:
