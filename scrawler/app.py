@@ -32,6 +32,7 @@ from scrawler.extract.links import LinkExtractor
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
+from scrawler.model import Millis
 from scrawler.plugins import load_part
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
@@ -176,14 +177,39 @@ def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
     return UrlDistributor(machine.queue, machine.collectors, machine.turn, machine.stopping)
 
 
-def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop: threading.Event) -> RunSummary:
-    """Crawl with one machine until no seed is left or `stop` is set.
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The command that started a machine: when it began, by the database's clock, and how many machines it runs."""
+
+    at: Millis
+    machines: int
+
+
+def prepare_crawl(settings: Settings, stop: threading.Event) -> Launch:
+    """Make database and crawl ready, before any machine starts; raises StoreError."""
+    database = open_database(settings.db, stop=stop)
+    try:
+        launch = Launch(database.now(), settings.machines)
+        _open_crawl(database, settings)
+        return launch
+    finally:
+        database.close()
+
+
+def run_crawl(
+    settings: Settings,
+    on_progress: Callable[[Progress], None],
+    stop: threading.Event,
+    launch: Launch | None = None,
+) -> RunSummary:
+    """Crawl with one machine until no seed is left or `stop` is set; without a `launch` it was started by itself.
 
     Raises:
         StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
     """
     database = open_database(settings.db, stop=stop)
     try:
+        launch = launch or Launch(database.now(), machines=1)
         crawl, settings = _open_crawl(database, settings)
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
@@ -191,7 +217,7 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
         machines = Machines(database)
         host = socket.gethostname()
         machine_id = machines.register(f"{host}-{os.getpid()}", host, os.getpid())
-        run = _Run(settings, database, crawl.name, machines, machine_id, stop)
+        run = _Run(settings, database, crawl.name, machines, machine_id, stop, launch)
         return run.crawl(on_progress)
     finally:
         database.close()
@@ -223,23 +249,21 @@ class _Run:
         machines: Machines,
         machine_id: int,
         stop: threading.Event,
+        launch: Launch,
     ) -> None:
-        self._settings, self._database, self._crawl = settings, database, crawl
+        self._settings, self._database, self._crawl, self._launch = settings, database, crawl, launch
         self._machines, self._machine_id, self._stop = machines, machine_id, stop
         self._seeds = Seeds(database)
         self._records = Records(settings.pages_dir, Pages(database))
-        self._archive = _make_archive(settings, self._prefix(machine_id))
+        self._archive = _make_archive(settings, warc_prefix(crawl, machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
         self._count_at = 0.0
 
-    def _prefix(self, machine_id: int) -> str:
-        return f"{self._crawl}-m{machine_id}"
-
     def crawl(self, on_progress: Callable[[Progress], None]) -> RunSummary:
         """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.mend(map(self._prefix, self._machines.gone()))
+        self._records.mend(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -251,7 +275,7 @@ class _Run:
         self._work = stores.claims
         outcome = "failed"
         try:
-            look = partial(self._look, machine, on_progress)
+            look = partial(self._look, machine, resolver, on_progress)
             machine.run(partial(self._beat, machine), look, _BEAT_EVERY, _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         finally:
@@ -274,7 +298,7 @@ class _Run:
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
         self._machines.beat(self._machine_id, sample, held)
 
-    def _look(self, machine: Machine, on_progress: Callable[[Progress], None]) -> None:
+    def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
@@ -284,21 +308,31 @@ class _Run:
         left = self._left
         on_progress(
             Progress(
-                now - self._started, totals.pages, rate, totals.bytes, totals.errors, left.done, left.active, left.ready
+                (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready,
             )
-        )
+        )  # fmt: skip
 
     def _summary(self, outcome: str, mine: MachineView, requests: int, lookups: int) -> RunSummary:
         elapsed = time.monotonic() - self._started
-        seeds = {
-            (reason or state).value: number
-            for state, reasons in self._seeds.counts().items()
-            for reason, number in reasons.items()
-        }
         return RunSummary(
-            self._crawl, outcome, elapsed, mine.pages, requests, mine.bytes, mine.errors,
-            mine.pages / elapsed, lookups, seeds, tuple(self._archive.closed_files()),
+            (self._machine_id,), self._crawl, outcome, elapsed, mine.pages, requests, mine.bytes, mine.errors,
+            mine.pages / elapsed, lookups, count_seeds(self._seeds), tuple(self._archive.closed_files()),
         )  # fmt: skip
+
+
+def count_seeds(seeds: Seeds) -> dict[str, int]:
+    """Count the seeds of the crawl by state or, when done, by end reason."""
+    return {
+        (reason or state).value: number
+        for state, reasons in seeds.counts().items()
+        for reason, number in reasons.items()
+    }
+
+
+def warc_prefix(crawl: str, machine_id: int) -> str:
+    """Return what the names of a machine's WARC files begin with."""
+    return f"{crawl}-m{machine_id}"
 
 
 def _make_archive(settings: Settings, prefix: str) -> WarcWriter:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, func, insert, or_, select, update
 
 from scrawler.model import EndReason, Millis, SeedState
 from scrawler.store.engine import Database, database_time
-from scrawler.store.rows import AnyRow, inserted_id
+from scrawler.store.rows import AnyRow, inserted_id, sliced
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import machine, machine_statistics, thread_statistics
 
@@ -28,6 +28,14 @@ class MachineSample(NamedTuple):
     bytes: int
     errors: int
     queued: int
+
+
+class Committed(NamedTuple):
+    """Totals of committed page rows."""
+
+    pages: int
+    bytes: int
+    errors: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +139,20 @@ class Machines:
         """Return the ids of the machines that stopped or died."""
         query = select(machine.c.id).where(machine.c.state != "running").order_by(machine.c.id)
         return self._database.reading(lambda connection: list(connection.scalars(query)))
+
+    def committed(self, machine_ids: Sequence[int]) -> Committed:
+        """Return what some machines committed together."""
+
+        def work(connection: Connection) -> Committed:
+            columns = machine.c.pages, machine.c.bytes, machine.c.errors
+            rows = [
+                row
+                for part in sliced(machine_ids)
+                for row in connection.execute(select(*columns).where(machine.c.id.in_(part)))
+            ]
+            return Committed(*(sum(row[number] for row in rows) for number in range(len(columns))))
+
+        return self._database.reading(work)
 
     def summary(self) -> Summary:
         """Return how the crawl stands."""
