@@ -140,6 +140,9 @@ class Settings(BaseSettings):
 
     checkpoint_interval: Seconds = Field(5.0, ge=0.1, le=600, description="Time between two checkpoints.")
     checkpoint_pages: int = Field(500, ge=1, le=100_000, description="Pages after which a checkpoint is made early.")
+    stop_timeout: Seconds = Field(
+        30.0, ge=0, le=3600, description="Longest time for what is in flight when the crawl is stopped."
+    )
     fsync: bool = Field(False, description="Wait until data is on disk, for power loss; slower.")
 
     input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")

@@ -13,7 +13,8 @@ from scrawler.cli.options import with_settings
 from scrawler.cli.tables import print_pairs
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.machines import Machines, MachineView, Summary
+from scrawler.store.machine_views import LIVING, MachineView, Summary
+from scrawler.store.machines import Machines
 from scrawler.units import human_bytes
 
 
@@ -65,7 +66,7 @@ def _print(crawl: Crawl, where: str, summary: Summary) -> None:
         "errors": f"{summary.errors:,}",
         "rate": f"{summary.pages_per_second:,.1f} pages/s in the last minute",
     }
-    running = [machine for machine in summary.machines if machine.state == "running"]
+    running = [machine for machine in summary.machines if machine.state in LIVING]
     lines["machines"] = f"{len(running)} running, {len(summary.machines) - len(running)} gone"
     for machine in running:
         lines[f"machine {machine.name}"] = _machine_text(machine)

@@ -1,25 +1,27 @@
 """Claims: how a machine comes to own sites, gets their seeds, and lets go of them again.
 
 A claim takes two steps, on `site` only: candidates in index order without locks, then as many as wanted locked by
-primary key, those passed over that another machine has locked. Sites of a machine that stopped or died come first.
+primary key, those passed over that another machine has locked; where too few are left over, further on in the index.
+Sites of a machine that stopped or died come first. How many a claim may take while sites are few: see shares.py.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model import ClaimedSite, Seed, SeedState, WorkLeft
-from scrawler.store.engine import Database, database_time
+from scrawler.store.engine import Database
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
-from scrawler.store.sites import by_primary_key, lock_sites, release_sites
-from scrawler.store.tables import lane, machine, seed, site
+from scrawler.store.shares import FairShare
+from scrawler.store.sites import Open, by_primary_key, candidates, lock_sites, open_sites, release_sites
+from scrawler.store.tables import lane, seed, site
 
-_SPREAD = 4  # candidates looked at for each site wanted, where other machines look too
+_SPREAD = 4  # candidates looked at first for each site wanted, where other machines look too
+_FARTHEST = 1_024  # where others have locked those, the next so many, up to this: more than machines can have locked
 _SUBSELECTS = 200  # of one query; SQLite allows 500
 _OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
 
@@ -31,18 +33,23 @@ class Claims:
         """Claim in the name of `machine_id`."""
         self._database = database
         self._machine_id = machine_id
+        self._share = FairShare(machine_id)
 
-    def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
+    def claim(self, sites: int, seeds_per_site: int, *, machines: int = 1) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
-        Begun parties come before new seeds. An empty list does not mean that the crawl has ended: see `work_left`.
+        Sites and parties that were begun come before new ones. While sites are few, they are shared out among
+        `machines`. Never waits for another machine: a site that one has locked is being claimed or committed and is
+        not free; if that comes to nothing, the next look finds it. Fewer than wanted come only if all that was open
+        at that moment is locked or somebody else's share. An empty list does not mean that the crawl has ended: see
+        `work_left`.
         """
         claimed: list[ClaimedSite] = []
 
         def work(connection: Connection) -> list[ClaimedSite]:
             nonlocal claimed
             if not claimed or not self._own(connection, claimed):  # else: an earlier try did commit
-                claimed = self._claim(connection, sites, seeds_per_site)
+                claimed = self._claim(connection, sites, seeds_per_site, machines)
             return claimed
 
         return self._database.retrying(work)
@@ -89,49 +96,56 @@ class Claims:
         rows = lock_sites(connection, held)
         return [row.id for row in rows.values() if (row.owner, row.token) == (self._machine_id, held[row.id])]
 
-    def _claim(self, connection: Connection, wanted: int, seeds_per_site: int) -> list[ClaimedSite]:
-        claimed: list[ClaimedSite] = []
-        for source in self._sources(connection):
-            while len(claimed) < wanted:
-                ids = self._lock_free(connection, source, wanted - len(claimed))
-                if not ids:
-                    break
-                claimed += self._take(connection, ids, seeds_per_site)
+    def _claim(self, connection: Connection, wanted: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
+        sources = open_sites(connection)
+        allowed = self._share.allowed(connection, wanted, machines)
+        claimed = self._take_from(connection, sources, allowed, seeds_per_site)
+        if allowed < wanted:
+            left_over = self._share.left_over(connection, sources, wanted - len(claimed))
+            claimed += self._take_from(connection, left_over, wanted - len(claimed), seeds_per_site)
         return claimed
 
-    def _sources(self, connection: Connection) -> Iterator[ColumnElement[bool]]:
-        """Give the conditions for sites to claim: first those left by a machine, then those without an owner."""
-        gone = machine.c.state.in_(["stopped", "dead"])
-        owners = select(site.c.owner).where(site.c.state == "active").distinct().subquery()
-        left = list(connection.scalars(select(machine.c.id).join(owners, owners.c.owner == machine.c.id).where(gone)))
-        for owner in left:
-            yield and_(site.c.state == "active", site.c.owner == owner)
-        yield and_(site.c.state == "ready", site.c.owner.is_(None))
+    def _take_from(
+        self, connection: Connection, sources: Iterable[Open], wanted: int, seeds_per_site: int
+    ) -> list[ClaimedSite]:
+        claimed: list[ClaimedSite] = []
+        for source in sources:
+            after, spread = 0, 1 if self._database.dialect == "sqlite" else _SPREAD  # SQLite has one writer at a time
+            while (missing := wanted - len(claimed)) and spread <= _FARTHEST:
+                ids = candidates(connection, source.condition, after, wanted * spread)
+                rows = _lock(connection, source.condition, ids, missing)
+                claimed += self._take(connection, rows, seeds_per_site, source.after_death)
+                if len(rows) == missing:
+                    after = rows[-1].id  # those behind it have not been tried
+                elif len(ids) == wanted * spread:
+                    after, spread = ids[-1], 2 * spread
+                else:
+                    break
+        return claimed
 
-    def _lock_free(self, connection: Connection, condition: ColumnElement[bool], wanted: int) -> list[int]:
-        look_at = wanted if self._database.dialect == "sqlite" else wanted * _SPREAD  # SQLite has one writer at a time
-        found = list(connection.scalars(select(site.c.id).where(condition).order_by(site.c.id).limit(look_at)))
-        chosen = sorted(found if len(found) <= wanted else random.sample(found, wanted))
-        locked: list[int] = []
-        for part in sliced(chosen):
-            query = select(site.c.id).where(site.c.id.in_(part), condition).order_by(site.c.id)
-            locked += connection.scalars(by_primary_key(query.with_for_update(skip_locked=True)))
-        return locked
-
-    def _take(self, connection: Connection, ids: list[int], seeds_per_site: int) -> list[ClaimedSite]:
-        rows: list[AnyRow] = []
+    def _take(
+        self, connection: Connection, rows: list[AnyRow], seeds_per_site: int, after_death: bool
+    ) -> list[ClaimedSite]:
+        ids = [row.id for row in rows]
         begun: set[int] = set()
         for part in sliced(ids):
             own = {"owner": self._machine_id, "token": site.c.token + 1, "state": "active"}
             connection.execute(update(site).where(site.c.id.in_(part)).values(own))
-            query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at).where(site.c.id.in_(part))
-            rows += connection.execute(query.order_by(site.c.id)).all()
             listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
             begun.update(connection.scalars(listed.distinct()))
         seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)
         release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing to crawl there
         return [
-            ClaimedSite(row.id, row.site_key, row.token, row.next_due_at, tuple(seeds[row.id]), row.id not in begun)
+            ClaimedSite(
+                row.id,
+                row.site_key,
+                row.token + 1,
+                row.next_due_at,
+                tuple(seeds[row.id]),
+                fresh=row.id not in begun,
+                after_death=after_death,
+                pause_ms=row.pause_ms,
+            )
             for row in rows
             if row.id in seeds
         ]
@@ -156,7 +170,7 @@ class Claims:
     def _mark_active(self, connection: Connection, seed_ids: list[int]) -> None:
         if not seed_ids:
             return
-        now = database_time(connection, self._database.clock)
+        now: ColumnElement[int] = literal_column(self._database.clock)
         values = {
             "state": SeedState.ACTIVE.value,
             "started_at": sql.coalesce(seed.c.started_at, now),
@@ -164,6 +178,18 @@ class Claims:
         }
         for part in sliced(sorted(seed_ids)):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+
+
+def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int], wanted: int) -> list[AnyRow]:
+    """Lock the first `wanted` sites among `ids` that fulfil the condition still and that nobody else has locked."""
+    rows: list[AnyRow] = []
+    for part in sliced(ids):
+        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pause_ms)
+        query = query.where(site.c.id.in_(part), condition).order_by(site.c.id).limit(wanted - len(rows))
+        rows += connection.execute(by_primary_key(query.with_for_update(skip_locked=True)))
+        if len(rows) == wanted:
+            break
+    return rows
 
 
 def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[Seed]:

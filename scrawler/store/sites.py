@@ -7,8 +7,9 @@ lets go of a site: so none ends as done while it has a seed to crawl.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import NamedTuple
 
-from sqlalchemy import Connection, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, select, update
 from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
@@ -16,7 +17,17 @@ from sqlalchemy.engine import Dialect
 from scrawler.model import SeedState, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.rows import AnyRow, AnySelect, sliced
-from scrawler.store.tables import seed, site
+from scrawler.store.tables import machine, seed, site
+
+GONE = ("stopped", "dead")  # states of a machine that owns nothing any more
+FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
+
+
+class Open(NamedTuple):
+    """Sites to claim: a condition on `site`, and whether they are those of a machine that died."""
+
+    condition: ColumnElement[bool]
+    after_death: bool
 
 
 def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> tuple[dict[str, int], int]:
@@ -46,6 +57,24 @@ def _ids_in_order(connection: Connection, hashes: list[bytes]) -> list[int]:
 def by_primary_key(query: AnySelect) -> AnySelect:
     """Make a query of `site` by id use the primary key: another plan would lock all rows that it scans."""
     return query.with_hint(site, "FORCE INDEX (PRIMARY)", "mysql")
+
+
+def open_sites(connection: Connection) -> list[Open]:
+    """Return where there are sites to claim: first those left by a machine that stopped or died, then free ones.
+
+    A look-up in the index for each such machine: EXISTS would let MariaDB read all sites that are held.
+    """
+    left = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1).scalar_subquery()
+    gone = select(machine.c.id, machine.c.state).where(machine.c.state.in_(GONE), left.is_not(None))
+    owners = connection.execute(gone.order_by(machine.c.id))
+    of = [Open(and_(site.c.state == "active", site.c.owner == row.id), row.state == "dead") for row in owners]
+    return [*of, Open(FREE, after_death=False)]
+
+
+def candidates(connection: Connection, condition: ColumnElement[bool], after: int, limit: int) -> list[int]:
+    """Return up to `limit` ids above `after`, in order, of sites of an `Open`, read from the index alone, unlocked."""
+    query = select(site.c.id).where(condition, site.c.id > after).order_by(site.c.id).limit(limit)
+    return list(connection.scalars(query.with_hint(site, "FORCE INDEX (site_state)", "mysql")))
 
 
 def lock_sites(connection: Connection, ids: Iterable[int]) -> dict[int, AnyRow]:

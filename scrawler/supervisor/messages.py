@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from scrawler.app import Launch
 from scrawler.crawl.progress import Progress, RunSummary
@@ -43,10 +44,11 @@ def report_line(report: Report) -> bytes:
 
 def read_report(line: bytes) -> Report:
     """Read what `report_line` wrote; raises ValueError, KeyError or TypeError for anything else."""
-    values = json.loads(line)
-    kind = _REPORTS[values.pop("kind")]
-    report: Report = kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
-    return report
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in json.loads(line).items()
+    }
+    kind: Callable[..., Report] = _REPORTS[values.pop("kind")]
+    return kind(**values)
 
 
 def _line(values: dict[str, object]) -> bytes:

@@ -28,6 +28,7 @@ class MachineProcess:
         with _interrupts_later():
             self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._process.pid
+        self.machines: list[int] = []  # ids by which it took part: one whose lease ran out begins anew as another
         self.progress: Progress | None = None
         self.last: Report | None = None  # a summary or a failure, if it got so far
         self.ended = False
@@ -99,12 +100,15 @@ class MachineProcess:
             self._on_end()
 
     def _take(self, report: Report) -> None:
+        if isinstance(report, Failure):
+            self.last = report
+            self.kill()  # that was its last word, and not every thread of it may come to an end
+            return
+        self.machines += [number for number in report.machines if number not in self.machines]
         if isinstance(report, Progress):
             self.progress = report
-            return
-        self.last = report
-        if isinstance(report, Failure):
-            self.kill()  # that was its last word, and not every thread of it may come to an end
+        else:
+            self.last = report
 
     def _end_input(self) -> None:
         assert self._process.stdin is not None

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scrawler.app import count_seeds, warc_prefix
+from scrawler.app import seed_counts, warc_prefix
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
-from scrawler.store.seeds import Seeds
 from scrawler.supervisor.process import MachineProcess
 
 
@@ -33,8 +32,8 @@ class Tally:
     def gone(self, process: MachineProcess) -> None:
         """Keep the last word of a process."""
         last = process.last if isinstance(process.last, RunSummary) else process.progress
+        self._machines += process.machines
         if last is not None:
-            self._machines += last.machines
             self._pages += last.pages
             self._requests += last.requests
             self._bytes += last.bytes
@@ -67,22 +66,23 @@ class Tally:
         database = open_database(settings.db, create=False)
         try:
             crawl = Crawls(database).open(settings.name, settings.scope)
-            committed = Machines(database).committed(self._machines)
-            seeds = count_seeds(Seeds(database))
+            whole = Machines(database).summary()
         finally:
             database.close()
+        mine = [one for one in whole.machines if one.id in self._machines]
+        pages = sum(one.pages for one in mine)
         return RunSummary(
             machines=tuple(self._machines),
             crawl=crawl.name,
             outcome=outcome,
             elapsed_s=elapsed,
-            pages=committed.pages,
+            pages=pages,
             requests=self._requests,
-            bytes=committed.bytes,
-            errors=committed.errors,
-            pages_per_second=committed.pages / elapsed,
+            bytes=sum(one.bytes for one in mine),
+            errors=sum(one.errors for one in mine),
+            pages_per_second=pages / elapsed,
             lookups=self._lookups,
-            seeds=seeds,
+            seeds=seed_counts(whole.seeds),
             warc_files=tuple(self._warc_files(settings.pages_dir, crawl.name)),
             restarts=restarts,
             given_up=tuple(given_up),

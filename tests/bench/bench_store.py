@@ -5,6 +5,7 @@ Prints seeds/s, microseconds a page row, and milliseconds a claim, on SQLite and
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -58,7 +59,7 @@ def _bench(database: Database) -> None:
     with _measured("import", _SEEDS, "seed"):
         for start in range(0, _SEEDS, 20_000):
             seeds.add(new[start : start + 20_000])
-    machine_id = Machines(database).register("bench", "here", 1)
+    machine_id = Machines(database).register("bench", os.getpid(), database.now()).id
     claims, checkpoints = Claims(database, machine_id), Checkpoints(database, machine_id)
     with _measured("claim", _SITES, "site"):
         sites = claims.claim(_SITES, 10)

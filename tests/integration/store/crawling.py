@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pytest
@@ -32,18 +34,22 @@ class Worker:
     id: int
 
     @classmethod
-    def of(cls, database: Database, name: str = "one", pid: int = 1) -> Worker:
-        return cls(database, Machines(database).register(name, f"host-of-{name}", pid))
+    def of(cls, database: Database, name: str = "one") -> Worker:
+        return cls(database, Machines(database).register(f"host-of-{name}", os.getpid(), database.now()).id)
 
-    def claim(self, sites: int = 10, seeds_per_site: int = 10) -> list[ClaimedSite]:
-        return Claims(self.database, self.id).claim(sites, seeds_per_site)
+    @cached_property
+    def claims(self) -> Claims:
+        return Claims(self.database, self.id)
+
+    def claim(self, sites: int = 10, seeds_per_site: int = 10, machines: int = 1) -> list[ClaimedSite]:
+        return self.claims.claim(sites, seeds_per_site, machines=machines)
 
     def claim_one(self) -> ClaimedSite:
         (claimed,) = self.claim(1)
         return claimed
 
     def release(self, *claimed: ClaimedSite) -> None:
-        Claims(self.database, self.id).release({one.id: one.token for one in claimed})
+        self.claims.release({one.id: one.token for one in claimed})
 
     def commit(self, *deltas: SiteDelta) -> frozenset[int]:
         return Checkpoints(self.database, self.id).commit(deltas)

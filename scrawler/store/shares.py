@@ -1,0 +1,61 @@
+"""Fair shares: how many sites a machine may own while there are too few for all.
+
+A machine owns no more than the N-th part, rounded up, of all sites that the N machines own or could claim. The parts
+together hold every site, and a machine without a site may always take one; so the rule alone keeps nobody idle. But
+a machine may hang, or have no room for its part: what has stood open for `PATIENCE` is anybody's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, null, select
+from sqlalchemy import func as sql
+
+from scrawler.store.rows import sliced
+from scrawler.store.sites import FREE, Open, candidates
+from scrawler.store.tables import site
+
+PATIENCE = 6.0  # seconds; machines with room look every two
+
+
+class FairShare:
+    """What one machine may claim; used by one thread at a time."""
+
+    def __init__(self, machine_id: int) -> None:
+        """Speak for `machine_id`."""
+        self._machine_id = machine_id
+        self._open_since: dict[int, float] = {}  # sites left to others, at most as many as were wanted
+
+    def allowed(self, connection: Connection, wanted: int, machines: int) -> int:
+        """Return how many of `wanted` sites to claim at once: all, as long as each of `machines` finds so many free.
+
+        Looks at no more free sites than it takes to see that. Sites are counted in one statement: one that is
+        claimed meanwhile is counted once.
+        """
+        if machines <= 1 or _count_free(connection, wanted * machines + 1) > wanted * machines:
+            self._open_since.clear()
+            return wanted
+        owned = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
+        free = select(null(), sql.count()).where(FREE)
+        by_owner: dict[int | None, int] = {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
+        share = -(-sum(by_owner.values()) // machines)
+        return max(0, min(wanted, share - by_owner.get(self._machine_id, 0)))
+
+    def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:
+        """Return what of `sources` to claim beyond the share: sites that nobody took since long."""
+        now = time.monotonic()
+        seen = [(source, candidates(connection, source.condition, 0, wanted)) for source in sources]
+        self._open_since = {one: self._open_since.get(one, now) for _, ids in seen for one in ids}
+        late = ((source, [one for one in ids if now - self._open_since[one] >= PATIENCE]) for source, ids in seen)
+        return [
+            Open(source.condition & site.c.id.in_(part), source.after_death)
+            for source, ids in late
+            for part in sliced(ids)
+        ]
+
+
+def _count_free(connection: Connection, limit: int) -> int:
+    some = select(site.c.id).where(FREE).limit(limit).subquery()
+    return connection.scalar(select(sql.count()).select_from(some)) or 0

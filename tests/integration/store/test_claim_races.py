@@ -1,0 +1,137 @@
+"""Claims while other machines claim: nothing twice, nothing overlooked, nobody waits, fair shares."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from sqlalchemy import Engine, event, select, update
+
+from scrawler.store import shares
+from scrawler.store.engine import Database, open_database
+from scrawler.store.machines import Machines
+from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.sites import lock_sites
+from scrawler.store.tables import machine, site
+from tests.integration.store.crawling import Worker
+from tests.integration.store.racing import claim_all
+from tests.together import together
+
+
+def _add_sites(database: Database, number: int) -> None:
+    Seeds(database).add([NewSeed(f"http://s{n}.org/", f"s{n}.org") for n in range(number)])
+
+
+def _die(database: Database, worker: Worker) -> None:
+    with database.begin() as connection:
+        connection.execute(update(machine).where(machine.c.id == worker.id).values(state="dead"))
+
+
+@contextmanager
+def _statements() -> Iterator[list[str]]:
+    """Give the statements that go to a database during the block."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def test_eight_processes_claim_every_site_once_and_overlook_none(database: Database, database_url: str) -> None:
+    number = 10_000 if database.dialect == "mysql" else 1_600
+    _add_sites(database, number)
+    calls = [call for of_one in together(claim_all, 8, database_url, 10, 1) for call in of_one]
+    claimed = Counter(one for _, _, ids in calls for one in ids)
+    assert len(claimed) == number
+    assert set(claimed.values()) == {1}
+    # What was claimed by a call that began later was free and not locked all the while that this one looked.
+    last = max(began for began, _, ids in calls if ids)
+    assert all(len(ids) == 10 for _, ended, ids in calls if ended < last)
+
+
+def test_a_claim_passes_over_what_others_have_locked_and_does_not_wait(mariadb_url: str) -> None:
+    database = open_database(mariadb_url)
+    _add_sites(database, 3_000)
+    worker = Worker.of(database)
+    with database.begin() as other:
+        *locked, last = other.scalars(select(site.c.id).order_by(site.c.id)).all()
+        lock_sites(other, locked)
+        assert [one.id for one in worker.claim(2)] == [last]
+        assert worker.claim(2) == []  # all are being claimed
+    assert [one.id for one in worker.claim(2)] == locked[:2]  # but were not
+    database.close()
+
+
+def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(database: Database) -> None:
+    _add_sites(database, 4_000)
+    workers = [Worker.of(database, f"m{number}") for number in range(3)]
+    _die(database, workers[2])
+    counts = []
+    for wanted in (10, 600, 600, 10):
+        for worker in workers[:2]:
+            with _statements() as seen:
+                assert len(worker.claim(wanted, machines=2)) == wanted
+            counts.append(len(seen) if wanted == 10 else 0)
+    assert counts[0] == counts[1] == counts[-1] == counts[-2] <= 12
+
+
+def test_machines_that_start_together_get_equal_shares(database: Database, database_url: str) -> None:
+    _add_sites(database, 50)
+    calls = together(claim_all, 5, database_url, 100, 5)
+    assert [sum(len(ids) for _, _, ids in of_one) for of_one in calls] == [10] * 5
+
+
+def test_where_sites_abound_there_are_no_shares(database: Database) -> None:
+    _add_sites(database, 31)
+    worker = Worker.of(database)
+    assert len(worker.claim(10, machines=3)) == 10
+    assert len(worker.claim(10, machines=3)) == 1  # 21 are left for three with room for 10 each
+
+
+def test_what_a_dead_machine_leaves_is_shared_and_known_as_such(database: Database) -> None:
+    _add_sites(database, 12)
+    workers = [Worker.of(database, f"m{number}") for number in range(3)]
+    for worker in workers:
+        assert [one.after_death for one in worker.claim(100, machines=3)] == [False] * 4
+    _die(database, workers[0])
+    for worker in workers[1:]:
+        assert [(one.after_death, one.token) for one in worker.claim(100, machines=2)] == [(True, 2)] * 2
+    Machines(database).stop(workers[1].id)
+    assert [(one.after_death, one.token > 1) for one in workers[2].claim(100)] == [(False, True)] * 6
+
+
+def test_a_machine_without_a_site_always_gets_one(database: Database) -> None:
+    _add_sites(database, 1)
+    assert len(Worker.of(database).claim(100, machines=50)) == 1
+
+
+def test_what_nobody_takes_is_taken_beyond_the_share(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add_sites(database, 7)
+    busy, other = Worker.of(database, "busy"), Worker.of(database, "other")
+    hangs = Worker.of(database, "hangs")
+    assert len(hangs.claim(1)) == 1
+    assert [len(one.claim(100, machines=3)) for one in (busy, other)] == [3, 3]
+    _die(database, hangs)  # its one site is in nobody's share, where a third machine is believed to live
+    assert busy.claim(100, machines=3) == other.claim(100, machines=3) == []
+    monkeypatch.setattr(shares, "PATIENCE", 0.0)
+    assert [one.after_death for one in other.claim(100, machines=3)] == [True]
+    assert busy.claim(100, machines=3) == []
+
+
+def test_patience_counts_from_when_a_site_was_seen_open(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    _add_sites(database, 4)
+    one, two = Worker.of(database, "one"), Worker.of(database, "two")
+    held = one.claim(100, machines=2)
+    monkeypatch.setattr(shares, "PATIENCE", 1e-9)
+    assert len(held) == 2
+    assert two.claim(100, machines=2) != []
+    one.release(*held)
+    assert len(two.claim(100, machines=2)) == 0  # seen for the first time
+    assert len(two.claim(100, machines=2)) == 2
