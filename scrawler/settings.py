@@ -81,7 +81,7 @@ DAY = 86_400
 
 
 class Settings(BaseSettings):
-    """Every setting of one machine's crawl; times in seconds, sizes in bytes."""
+    """Every setting of a crawl on one host; times in seconds, sizes in bytes."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, validate_default=False)
 
@@ -90,7 +90,10 @@ class Settings(BaseSettings):
         "crawl", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Name of the crawl, and of its output file."
     )
 
-    threads: Annotated[int, Live()] = Field(20, ge=1, le=1000, description="Crawling threads (URL Collectors).")
+    machines: int = Field(1, ge=1, le=1000, description="Machine processes to run on this host.")
+    threads: Annotated[int, Live()] = Field(
+        20, ge=1, le=1000, description="Crawling threads (URL Collectors) of a machine."
+    )
     seeds_per_thread: int = Field(10, ge=1, le=10_000, description="Seeds that one thread works on at a time.")
     dns_threads: int = Field(32, ge=1, le=1000, description="Threads that look up names ahead of the crawl.")
     distribution: Literal["distributor", "free"] = Field(
