@@ -42,6 +42,7 @@ from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines, MachineSample, MachineView
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -227,7 +228,7 @@ class _Run:
         self._settings, self._database, self._crawl = settings, database, crawl
         self._machines, self._machine_id, self._stop = machines, machine_id, stop
         self._seeds = Seeds(database)
-        self._records = Records(settings.pages_dir, Pages(database))
+        self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._archive = _make_archive(settings, self._prefix(machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
@@ -237,9 +238,9 @@ class _Run:
         return f"{self._crawl}-m{machine_id}"
 
     def crawl(self, on_progress: Callable[[Progress], None]) -> RunSummary:
-        """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
+        """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.mend(map(self._prefix, self._machines.gone()))
+        self._records.finish_gone(map(self._prefix, self._machines.gone()))
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -259,7 +260,7 @@ class _Run:
             self._archive.close()
             mine = self._machines.stop(self._machine_id)
             crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
-        self._records.index(self._archive.closed_files())
+        self._records.finish_own(self._prefix(self._machine_id), self._archive.closed_files())
         return self._summary(outcome, mine, machine.totals().requests, resolver.lookups)
 
     def _promote(self) -> int:
@@ -297,7 +298,7 @@ class _Run:
         }
         return RunSummary(
             self._crawl, outcome, elapsed, mine.pages, requests, mine.bytes, mine.errors,
-            mine.pages / elapsed, lookups, seeds, tuple(self._archive.closed_files()),
+            mine.pages / elapsed, lookups, seeds, tuple(file.name for file in self._archive.closed_files()),
         )  # fmt: skip
 
 

@@ -128,9 +128,14 @@ class Machines:
         return self._database.retrying(work)
 
     def gone(self) -> list[int]:
-        """Return the ids of the machines that stopped or died."""
+        """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
+
+        A commit writes the machine's row last of all, so whoever finds that row free sees all that it will ever write
+        (a killed process is gone before the server has worked off what it sent).
+        """
         query = select(machine.c.id).where(machine.c.state != "running").order_by(machine.c.id)
-        return self._database.reading(lambda connection: list(connection.scalars(query)))
+        query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
+        return self._database.retrying(lambda connection: list(connection.scalars(query)))
 
     def summary(self) -> Summary:
         """Return how the crawl stands."""
