@@ -168,9 +168,14 @@ class Machines:
         self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
 
     def gone(self) -> list[int]:
-        """Return the ids of the machines that stopped or were declared dead."""
+        """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
+
+        A commit writes the machine's row last of all, so whoever finds that row free sees all that it will ever write
+        (a killed process is gone before the server has worked off what it sent).
+        """
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
-        return self._database.reading(lambda connection: list(connection.scalars(query)))
+        query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
+        return self._database.retrying(lambda connection: list(connection.scalars(query)))
 
     def machines(self) -> tuple[MachineView, ...]:
         """Return all machines there ever were, in the order in which they came, with their states as observed now."""
