@@ -1,38 +1,28 @@
-"""Builds everything and wires it: the one place where parts, store, archive and threads meet."""
+"""Runs a crawl with one machine: opens the database, registers, crawls, and says how it ended."""
 
 from __future__ import annotations
 
 import gc
 import os
-import platform
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
+from typing import Any
 
-from scrawler import __version__
-from scrawler.archive.warc import WarcWriter
-from scrawler.crawl.answers import AnswerHandler, AnswerRules
-from scrawler.crawl.checkpointer import Checkpointer
-from scrawler.crawl.collector import CollectorPorts, CollectorRules, UrlCollector
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.assembly import GIVE_UP_AFTER, Stores, build_machine, crawl_rules, make_archive
+from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.machine import Machine
-from scrawler.crawl.origins import Origins
-from scrawler.crawl.parties import Parties
-from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
-from scrawler.crawl.seen import MemoryBudget, SeenFilter
-from scrawler.crawl.selector import UrlSelector
-from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.links import LinkExtractor
+from scrawler.errors import LeaseLostError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
-from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
-from scrawler.plugins import load_part
+from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
@@ -41,143 +31,42 @@ from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import Machines, MachineSample, MachineView
+from scrawler.store.machine_views import MachineView
+from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
-from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.scope import ScopeRule, site_key
+from scrawler.urls.scope import site_key
 
-# The parts to choose among, imported by name when they are chosen.
-DOWNLOADERS = {
-    "curl": "scrawler.fetch.curl:CurlDownloader",
-    "requests": "scrawler.fetch.requests:RequestsDownloader",
-}
-EXTRACTORS = {
-    "lexbor": "scrawler.extract.lexbor:LexborExtractor",
-    "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
-}
-SEEN_FILTERS = {
-    "rbloom": "scrawler.crawl.seen:rbloom_seen",
-    "pybloom": "scrawler.crawl.seen:pybloom_seen",
-    "exact": "scrawler.crawl.seen:ExactSeen",
-}
-
-_BEAT_EVERY = 2.0  # seconds between heartbeats
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
-_STOP_GRACE = 5.0  # seconds for requests in flight when asked to stop
-_GIVE_UP_AFTER = 600.0  # seconds a busy database is tried again
-_ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
-
-
-def _resolve_table(entries: tuple[str, ...]) -> dict[str, str]:
-    return {host: address for host, _, address in (entry.partition("=") for entry in entries)}
+_LEASE_LOST = "lease-lost"  # outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
-    """The parts of the store that a machine uses."""
+class Launch:
+    """The command that starts a machine: when it began, by the database's clock, and how many machines it runs."""
 
-    claims: Claims
-    checkpoints: Checkpoints
-    frontier: Frontier
-
-
-def build_machine(
-    settings: Settings, stores: Stores, archive: WarcWriter, stop: threading.Event, promote: Callable[[], int]
-) -> tuple[Machine, Resolver]:
-    """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer."""
-    queue = SeedIdQueue(max(settings.threads * 2, 40))
-    machine = Machine(queue, stop, _GIVE_UP_AFTER)
-    resolver = Resolver(
-        threads=settings.dns_threads,
-        static=_resolve_table(settings.resolve),
-        allow_private=settings.allow_private,
-    )
-    token = settings.user_agent.partition("/")[0]
-    retry_pause_ms = int(settings.retry_pause * 1000)
-    origins = Origins(
-        machine.turn, resolver, token, settings.robots, settings.retries, retry_pause_ms, machine.look_again
-    )
-    limits = _seed_limits(settings)
-    parties = Parties(
-        limits, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
-        machine.look_again,
-    )  # fmt: skip
-    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
-    rules = AnswerRules(limits, settings.scope, settings.retries, retry_pause_ms)
-    answers = AnswerHandler(pipeline, rules)
-    machine.checkpointer = Checkpointer(
-        stores.checkpoints, archive.flush, machine.committed, machine.failed, _ROWS_WAITING, _GIVE_UP_AFTER
-    )
-    ports = CollectorPorts(
-        submit=machine.checkpointer.submit,
-        has_room=machine.checkpointer.has_room,
-        help_yourself=lambda collector: machine.distribution.help_yourself(collector),
-        seeds_changed=lambda: machine.distribution.seeds_changed(),
-        site_inactive=lambda collector: machine.distribution.site_inactive(collector),
-        wants_site=lambda collector: machine.distribution.wants_site(collector),
-        more_seeds=lambda site: machine.selector.ask_more(site),
-        failed=machine.failed,
-    )
-    collector_rules = CollectorRules(
-        capacity=settings.seeds_per_thread,
-        per_site=settings.per_site,
-        delay=settings.delay,
-        checkpoint_interval=settings.checkpoint_interval,
-        checkpoint_rows=settings.checkpoint_pages,
-        stop_grace=_STOP_GRACE,
-    )
-    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
-    fetch_limits = _fetch_limits(settings)
-    machine.collectors = [
-        UrlCollector(
-            number, machine.turn, stop, make_downloader(fetch_limits), origins, parties, answers, collector_rules, ports
-        )
-        for number in range(settings.threads)
-    ]
-    machine.distribution = _make_distribution(settings, machine)
-    budget = MemoryBudget(settings.seen_memory)
-    make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    taker = SiteTaker(
-        stores.frontier, settings.scope, lambda: make_seen(budget), partial(_make_analyzer, settings.max_url_length)
-    )
-    machine.selector = UrlSelector(
-        stores.claims, taker, queue, resolver, origins, machine.turn, stop, settings.seeds_per_thread,
-        holding=machine.holding, promote=promote, queued=machine.seeds_queued,
-        ended=machine.crawl_ended, failed=machine.failed,
-    )  # fmt: skip
-    return machine, resolver
+    at: Millis
+    machines: int
 
 
-def _seed_limits(settings: Settings) -> SeedLimits:
-    max_time = None if settings.max_time is None else int(settings.max_time * 1000)
-    return SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time)
+def prepare_crawl(settings: Settings, stop: threading.Event) -> Launch:
+    """Make database and crawl ready, before any machine starts; raises StoreError."""
+    database = open_database(settings.db, stop=stop)
+    try:
+        launch = Launch(database.now(), settings.machines)
+        _open_crawl(database, settings)
+        return launch
+    finally:
+        database.close()
 
 
-def _fetch_limits(settings: Settings) -> FetchLimits:
-    return FetchLimits(
-        settings.user_agent,
-        settings.connect_timeout,
-        settings.timeout,
-        settings.max_body,
-        connections=settings.seeds_per_thread + 2,
-        tls_verify=settings.tls_verify,
-    )
-
-
-def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
-
-
-def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
-    if settings.distribution == "free":
-        return FreeCompetition(machine.queue, machine.collectors)
-    return UrlDistributor(machine.queue, machine.collectors, machine.turn, machine.stopping)
-
-
-def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop: threading.Event) -> RunSummary:
+def run_crawl(
+    settings: Settings, on_progress: Callable[[Progress], None], stop: threading.Event, launch: Launch | None = None
+) -> RunSummary:
     """Crawl with one machine until no seed is left or `stop` is set.
+
+    A machine whose lease ran out, because it was frozen or cut off from the database, begins anew as another one.
 
     Raises:
         StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
@@ -188,11 +77,12 @@ def run_crawl(settings: Settings, on_progress: Callable[[Progress], None], stop:
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
-        machines = Machines(database)
-        host = socket.gethostname()
-        machine_id = machines.register(f"{host}-{os.getpid()}", host, os.getpid())
-        run = _Run(settings, database, crawl.name, machines, machine_id, stop)
-        return run.crawl(on_progress)
+        launch = launch or Launch(database.now(), 1)
+        ended: list[_Ended] = []
+        started = time.monotonic()
+        while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
+            ended.append(_Run(settings, database, crawl.name, stop, launch).crawl(on_progress))
+        return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
     finally:
         database.close()
 
@@ -212,69 +102,102 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
     return replace(crawl, scope=settings.scope), settings
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """One machine's part in a run."""
+
+    outcome: str
+    committed: MachineView
+    requests: int
+    lookups: int
+    warc_files: tuple[str, ...]
+
+
 class _Run:
-    """One run of one machine, from its registration to its summary."""
+    """One run of one machine, from its registration to its end."""
 
     def __init__(
-        self,
-        settings: Settings,
-        database: Database,
-        crawl: str,
-        machines: Machines,
-        machine_id: int,
-        stop: threading.Event,
+        self, settings: Settings, database: Database, crawl: str, stop: threading.Event, launch: Launch
     ) -> None:
         self._settings, self._database, self._crawl = settings, database, crawl
-        self._machines, self._machine_id, self._stop = machines, machine_id, stop
+        self._stop, self._launch = stop, launch
+        self._machines = Machines(database)
+        host = socket.gethostname()
+        self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
         self._seeds = Seeds(database)
-        self._records = Records(settings.pages_dir, Pages(database))
-        self._archive = _make_archive(settings, self._prefix(machine_id))
+        self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
+        self._archive = make_archive(settings, warc_prefix(crawl, self._machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
         self._count_at = 0.0
+        self._hops = settings.hops
 
-    def _prefix(self, machine_id: int) -> str:
-        return f"{self._crawl}-m{machine_id}"
-
-    def crawl(self, on_progress: Callable[[Progress], None]) -> RunSummary:
-        """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
+    def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
+        """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.mend(map(self._prefix, self._machines.gone()))
+        self._records.finish_gone(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
             Claims(self._database, self._machine_id),
             Checkpoints(self._database, self._machine_id),
             Frontier(self._database),
+            self._seeds,
         )
-        machine, resolver = build_machine(settings, stores, self._archive, self._stop, self._promote)
+        machine, resolver = build_machine(
+            settings, stores, self._archive, self._stop, self._promote, self._launch.machines
+        )
+        machine.on_settings = partial(self._change_settings, machine)
         self._work = stores.claims
+        heartbeat = Heartbeat(
+            partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, GIVE_UP_AFTER
+        )
         outcome = "failed"
         try:
-            look = partial(self._look, machine, on_progress)
-            machine.run(partial(self._beat, machine), look, _BEAT_EVERY, _LOOK_EVERY)
+            machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
+        except LeaseLostError as error:
+            outcome = "removed" if error.removed else _LEASE_LOST
+        except BaseException:
+            with suppress(StoreError):  # what came first is what is told
+                self._sign_off(crawls, run_id, outcome, machine)
+            raise
         finally:
             resolver.close()
             self._archive.close()
-            mine = self._machines.stop(self._machine_id)
-            crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
-        self._records.index(self._archive.closed_files())
-        return self._summary(outcome, mine, machine.totals().requests, resolver.lookups)
+        mine = self._sign_off(crawls, run_id, outcome, machine)
+        files = self._archive.closed_files()
+        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files)
+        names = tuple(file.name for file in files)
+        return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
+
+    def _sign_off(self, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
+        mine = self._machines.stop(self._machine_id, refused=machine.checkpointer.refused)
+        crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
+        return mine
+
+    def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
+        """Follow what is set in the database, from now on."""
+        changed = self._settings.model_copy(update=dict(values))
+        raise_file_limit(changed.threads * (changed.seeds_per_thread + 8) + 256)
+        self._hops = changed.hops
+        with machine.turn:
+            machine.rules.change_to(crawl_rules(changed))
+        machine.set_threads(changed.threads)
 
     def _promote(self) -> int:
         """Turn candidates near enough to the user's seeds into seeds; returns how many."""
-        hops = self._settings.hops
+        hops = self._hops
         if not hops:
             return 0
         return promote(Candidates(self._database), self._seeds, self._settings.scope, max_hops=hops)
 
-    def _beat(self, machine: Machine, held: Sequence[int]) -> None:
+    def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
-        self._machines.beat(self._machine_id, sample, held)
+        return self._machines.beat(self._machine_id, sample, held, state, resident_bytes())
 
-    def _look(self, machine: Machine, on_progress: Callable[[Progress], None]) -> None:
+    def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
@@ -284,27 +207,36 @@ class _Run:
         left = self._left
         on_progress(
             Progress(
-                now - self._started, totals.pages, rate, totals.bytes, totals.errors, left.done, left.active, left.ready
+                (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready,
             )
-        )
-
-    def _summary(self, outcome: str, mine: MachineView, requests: int, lookups: int) -> RunSummary:
-        elapsed = time.monotonic() - self._started
-        seeds = {
-            (reason or state).value: number
-            for state, reasons in self._seeds.counts().items()
-            for reason, number in reasons.items()
-        }
-        return RunSummary(
-            self._crawl, outcome, elapsed, mine.pages, requests, mine.bytes, mine.errors,
-            mine.pages / elapsed, lookups, seeds, tuple(self._archive.closed_files()),
         )  # fmt: skip
 
 
-def _make_archive(settings: Settings, prefix: str) -> WarcWriter:
-    info = {
-        "software": f"SCrawler/{__version__} (Python {platform.python_version()})",
-        "robots": "obey" if settings.robots else "ignore",
-        "operator": settings.user_agent,
-    }
-    return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
+def warc_prefix(crawl: str, machine_id: int) -> str:
+    """Return what the names of a machine's WARC files begin with."""
+    return f"{crawl}-m{machine_id}"
+
+
+def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> dict[str, int]:
+    """Name the numbers of seeds by their state or, when done, by their end reason."""
+    return {(reason or state).value: number for state, reasons in seeds.items() for reason, number in reasons.items()}
+
+
+def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds) -> RunSummary:
+    committed = [one.committed for one in ended]
+    pages = sum(one.pages for one in committed)
+    return RunSummary(
+        tuple(one.id for one in committed),
+        crawl,
+        "ended" if ended[-1].outcome == "ended" else "stopped",
+        elapsed,
+        pages,
+        sum(one.requests for one in ended),
+        sum(one.bytes for one in committed),
+        sum(one.errors for one in committed),
+        pages / elapsed,
+        sum(one.lookups for one in ended),
+        seed_counts(seeds.counts()),
+        tuple(chain.from_iterable(one.warc_files for one in ended)),
+    )

@@ -34,6 +34,14 @@ class StoreBusyError(StoreError):
     """The database is locked by another program, or is away for now: worth trying again."""
 
 
+class LeaseLostError(ScrawlerError):
+    """Other machines declared this one dead; what it had not committed is refused. A run begins anew by itself."""
+
+    def __init__(self, text: str, *, removed: bool) -> None:
+        super().__init__(text)
+        self.removed = removed  # by the user: then it is not to begin anew
+
+
 class ArchiveError(ScrawlerError):
     """Pages cannot be written: folder read-only, disk full (exit code 5)."""
 

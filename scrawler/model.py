@@ -10,9 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 Millis = int
+
+BEAT_EVERY: Millis = 2_000  # between two heartbeats of a machine
+LEASE: Millis = 15_000  # after its last heartbeat, by the database's clock, for which a machine is believed to live
 
 
 def url_hash(url: str) -> bytes:
@@ -53,6 +56,26 @@ class EndReason(StrEnum):
     ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx or not at all (RFC 9309, 2.3.1.4)
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
+
+
+class MachineState(StrEnum):
+    """Life of a machine: the first three say of themselves that they live, the others own nothing for long."""
+
+    RUNNING = "running"
+    PAUSED = "paused"  # starts no request, keeps its sites
+    STOPPING = "stopping"  # finishes what is in hand, takes nothing up
+    STOPPED = "stopped"  # ended by itself
+    DEAD = "dead"  # its process is gone or its lease is over: others take its sites over
+
+
+class Command(StrEnum):
+    """What a machine is told to do, from the mildest to the strongest."""
+
+    RUN = "run"
+    PAUSE = "pause"  # start no request; keep the lease and the sites
+    STOP = "stop"  # end cleanly: finish what is in hand within the deadline, save it, give the sites back
+    DRAIN = "drain"  # take no more sites up, give those it has back, and end; the others go on
+    REMOVE = "remove"  # end at once; its lease is not prolonged any more, so that it is dead soon even if it hangs
 
 
 class Result(StrEnum):
@@ -210,6 +233,7 @@ class SiteDelta:
     next_due_at: Millis  # politeness clock, travels with the site
     address: str = ""
     released: bool = False  # the machine lets go of the site
+    pause_ms: int = 0  # between two requests
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +246,8 @@ class ClaimedSite:
     next_due_at: Millis
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
-    after_death: bool  # its owner died, and may have asked it after `next_due_at` was last written
+    pause_ms: int = 0  # between two requests, as its last owner kept
+    after_death: bool = False  # its last owner died: it may have been asked after the last checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,3 +257,20 @@ class WorkLeft:
     ready: int
     active: int
     done: int
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    """What a heartbeat brings back.
+
+    `settings` hold over the machine's own (key -> value as in Settings). A `revision` other than the last one says that
+    seeds or settings were changed: look again. `machines` counts those that live now, this one among them. `now` is
+    the time by the database's clock.
+    """
+
+    alive: bool  # False: it was declared dead, others may own its sites; nothing that it holds is its own any more
+    command: Command
+    settings: Mapping[str, Any]
+    revision: int
+    machines: int
+    now: Millis

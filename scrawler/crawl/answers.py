@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, SeedLimits, location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.depth import NORMAL, Entry, Lane
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, Scope, url_hash
+from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, url_hash
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -39,16 +40,6 @@ class PageFlight:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerRules:
-    """The settings that matter here."""
-
-    limits: SeedLimits
-    scope: Scope
-    retries: int
-    retry_pause_ms: int
-
-
-@dataclass(frozen=True, slots=True)
 class Reading:
     """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
 
@@ -60,7 +51,7 @@ class Reading:
 class AnswerHandler:
     """Reads answers, which needs no turn, and applies them to parties, which needs it."""
 
-    def __init__(self, pipeline: PagePipeline, rules: AnswerRules) -> None:
+    def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
         self._pipeline, self._rules = pipeline, rules
 
     def read(self, flight: PageFlight, response: Response) -> Reading:

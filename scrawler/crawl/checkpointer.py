@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Protocol, TypeVar
 
@@ -59,6 +59,8 @@ class Checkpointer(threading.Thread):
         self._closing_at = inf
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
         self.commits = 0
+        self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
+        self.lost = 0  # sites that others own by now
 
     def submit(self, delta: SiteDelta) -> None:
         """Take a delta; never blocks (collectors ask `has_room` before they start requests)."""
@@ -107,6 +109,7 @@ class Checkpointer(threading.Thread):
                 self._work(deltas, reads)
             except BaseException as error:
                 self._broken = True
+                self.refused += _pages(deltas)
                 self._failed(error)
             with self._changed:
                 self._busy = False
@@ -117,6 +120,10 @@ class Checkpointer(threading.Thread):
             self._flush()
             whole = merged(deltas)
             lost = self._patiently(lambda: self._commit(whole))
+            self.lost += len(lost)
+            self.refused += _pages(delta for delta in whole if delta.site_id in lost)
+        elif self._broken:
+            self.refused += _pages(deltas)
         with self._changed:
             self._rows -= sum(map(_weight, deltas))
             was_full, self._full = self._full, False
@@ -142,6 +149,10 @@ class Checkpointer(threading.Thread):
     def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
         self.commits += 1
         return self._checkpoints.commit(deltas)
+
+
+def _pages(deltas: Iterable[SiteDelta]) -> int:
+    return sum(len(seed.pages) for delta in deltas for seed in delta.seeds)
 
 
 def _weight(delta: SiteDelta) -> int:

@@ -20,6 +20,7 @@ from scrawler.crawl.context import SeedContext
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
@@ -35,23 +36,11 @@ _TURN = 0.01  # seconds for which a collector keeps the turn while responses com
 
 
 @dataclass(frozen=True, slots=True)
-class CollectorRules:
-    """The settings that matter here; times in seconds."""
-
-    capacity: int  # seeds held at most
-    per_site: int
-    delay: float
-    checkpoint_interval: float
-    checkpoint_rows: int
-    stop_grace: float
-
-
-@dataclass(frozen=True, slots=True)
 class CollectorPorts:
     """Where things go from here; all are called under the turn and never block."""
 
     submit: Callable[[SiteDelta], None]
-    has_room: Callable[[], bool]  # whether the checkpointer takes more
+    may_start: Callable[[], bool]  # whether requests may be started now
     help_yourself: Callable[[UrlCollector], None]  # take seeds from the queue (free competition)
     seeds_changed: Callable[[], None]  # to the distributor: seeds ended or came
     site_inactive: Callable[[UrlCollector], None]  # to the distributor: a site could move
@@ -72,7 +61,7 @@ class UrlCollector(threading.Thread):
         origins: Origins,
         parties: Parties,
         answers: AnswerHandler,
-        rules: CollectorRules,
+        rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
         super().__init__(name=f"collector-{number}")
@@ -84,8 +73,9 @@ class UrlCollector(threading.Thread):
         self.sites: dict[int, SiteContext] = {}
         self._heap: list[tuple[float, int, SiteContext]] = []
         self._ticket = count()
-        self._visits = Visits(downloader, origins, parties, answers, rules.per_site)
-        self._blocked = False  # the checkpointer was full
+        self._visits = Visits(downloader, origins, parties, answers, rules)
+        self._blocked = False  # a site could not be visited, because nothing may be started now
+        self._retired = False
         self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
         self._grace_ends = inf
 
@@ -99,7 +89,7 @@ class UrlCollector(threading.Thread):
     @property
     def room(self) -> int:
         """Seeds that may still be given to this collector."""
-        return self._rules.capacity - self.held
+        return 0 if self._retired else self._rules.capacity - self.held
 
     def take_in(self, site: SiteContext) -> None:
         """Receive a site with its parties, from the queue or from another collector."""
@@ -126,6 +116,20 @@ class UrlCollector(threading.Thread):
     def wake(self) -> None:
         """Make the loop turn once."""
         self._downloader.wake()
+
+    def retire(self) -> None:
+        """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
+        self._retired = True
+        self._downloader.wake()
+
+    def hurry(self) -> None:
+        """Do not wait, at the end, for what is in flight."""
+        self._grace_ends = 0.0
+        self._downloader.wake()
+
+    @property
+    def _ending(self) -> bool:
+        return self._retired or self._halt.is_set()
 
     # -- the loop ------------------------------------------------------------------------------------------
 
@@ -181,13 +185,13 @@ class UrlCollector(threading.Thread):
         for response, reading in zip(landed, readings, strict=True):
             self._handle(response, reading)
         now = time.monotonic()
-        if not self._halt.is_set():
+        if not self._ending:
             self._ports.help_yourself(self)
             self._visit_due(now)
         if now >= self._checkpoint_at:
             self._checkpoint(now)
-        if self._halt.is_set():
-            self._grace_ends = min(self._grace_ends, now + self._rules.stop_grace)
+        if self._ending:
+            self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             return self._visits.in_flight > 0 and now < self._grace_ends
         return True
 
@@ -200,7 +204,8 @@ class UrlCollector(threading.Thread):
         site.in_flight -= 1
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
-        if due <= now and not self._halt.is_set() and not self._ports.wants_site(self):
+        site.pause = due - now
+        if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
 
@@ -256,7 +261,7 @@ class UrlCollector(threading.Thread):
             self._visit(site, now)
 
     def unblocked(self) -> None:
-        """Go on after the checkpointer was full."""
+        """Go on: requests may be started again."""
         if self._blocked:
             self._blocked = False
             for site in self.sites.values():
@@ -267,7 +272,7 @@ class UrlCollector(threading.Thread):
         """Start what the site may start now, end its parties that are over, and note when to come back."""
         if site.collector is not self:
             return
-        if not self._ports.has_room():
+        if not self._ports.may_start():
             self._blocked = True
             return
         if site.inactive:

@@ -4,54 +4,65 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import Protocol
+from math import inf
+from typing import Any
 
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.depth import Lane
 from scrawler.crawl.distributor import Distribution, SeedIdQueue
+from scrawler.crawl.heartbeat import Heartbeat
+from scrawler.crawl.lease import Lease
 from scrawler.crawl.progress import Totals
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
-from scrawler.errors import StoreBusyError
-from scrawler.model import ChunkRow
-
-
-class Heartbeat(Protocol):
-    """Tells the database, every few seconds, that the machine lives and what its threads hold."""
-
-    def __call__(self, held_by_thread: Sequence[int]) -> None:
-        """Write one beat."""
+from scrawler.errors import ScrawlerError, StoreBusyError
+from scrawler.model import ChunkRow, Command, MachineState, Orders
 
 
 class Machine:
     """The threads of one machine and the calls between them.
 
-    Everything in memory is guarded by `turn`. `stopping` is set once, by whoever wants the end: the user, the
-    selector when no seed is left, or a thread that failed (then `error` is the first failure). `give_up_after` is the
-    time in seconds without a heartbeat, because the database is locked or away, after which it fails.
+    Everything in memory is guarded by `turn`. `asked` is set by the user who wants the end, `stopping` once it comes:
+    for that, for an order in the database, because no seed is left, or because a thread failed (then `error` is the
+    first failure).
     """
 
-    def __init__(self, queue: SeedIdQueue, stopping: threading.Event, give_up_after: float) -> None:
+    def __init__(
+        self, queue: SeedIdQueue, asked: threading.Event, rules: CrawlRules, lease: Lease, threads: int, machines: int
+    ) -> None:
         self.turn = threading.RLock()
         self.queue = queue
-        self.stopping = stopping
-        self._give_up_after = give_up_after
+        self._asked = asked
+        self.stopping = threading.Event()
+        self.rules = rules
+        self.lease = lease
+        self._threads = threads
+        self._expected = machines
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
+        self.paused = False
         self.collectors: list[UrlCollector] = []
+        self._retired: list[UrlCollector] = []
         self.distribution: Distribution
         self.selector: UrlSelector
         self.checkpointer: Checkpointer
+        self.make_collector: Callable[[int], UrlCollector]
+        self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
+        self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
 
     def failed(self, error: BaseException) -> None:
-        """Note the first failure and stop."""
+        """Note the first failure and stop, without waiting for what is in flight."""
         self.error = self.error or error
+        with self.turn:
+            for collector in self.collectors:
+                collector.hurry()
         self.stop()
 
     def crawl_ended(self) -> None:
@@ -68,6 +79,10 @@ class Machine:
             self.distribution.seeds_changed()
             self.selector.look_again()
 
+    def may_start(self) -> bool:
+        """Whether requests may be started now; who is told no is called again. Called under the turn."""
+        return not self.paused and self.lease.good and self.checkpointer.has_room()
+
     def look_again(self, site: SiteContext) -> None:
         """Visit a site for which something has come. Called under the turn."""
         if site.collector is not None:
@@ -81,7 +96,7 @@ class Machine:
     def committed(self, lost: Collection[int], was_full: bool) -> None:
         """Drop the sites whose lease was lost; let the selector look at what the commit changed."""
         with self.turn:
-            for collector in self.collectors:
+            for collector in (*self.collectors, *self._retired):
                 for site in [site for site in collector.sites.values() if site.id in lost]:
                     collector.drop(site)
                 if was_full:
@@ -90,8 +105,12 @@ class Machine:
 
     def holding(self) -> bool:
         """Whether anything is in work here or not yet durable. Called under the turn."""
-        held = any(collector.sites for collector in self.collectors)
+        held = any(collector.sites for collector in (*self.collectors, *self._retired))
         return held or len(self.queue) > 0 or self.queue.reserved > 0 or not self.checkpointer.idle
+
+    def held_sites(self) -> list[SiteContext]:
+        """Return the sites that the collectors hold. Called under the turn."""
+        return [site for collector in self.collectors for site in collector.sites.values()]
 
     def load_chunk(
         self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]
@@ -121,47 +140,84 @@ class Machine:
 
     # -- life ----------------------------------------------------------------------------------------------
 
-    def run(self, beat: Heartbeat, look: Callable[[], None], beat_every: float, look_every: float) -> None:
+    def run(self, heartbeat: Heartbeat, look: Callable[[], None], look_every: float) -> None:
         """Crawl until no seed is left, until asked to stop, or until something failed (then it is raised)."""
+        try:
+            self._beat(heartbeat)  # before anything starts: it brings the orders
+        except BaseException as error:
+            self.failed(error)
         self.checkpointer.start()
-        for collector in self.collectors:
-            collector.start()
+        self.set_threads(self._threads)
         self.distribution.start()
         self.selector.start()
         try:
-            self._watch(beat, look, beat_every, look_every)
+            self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.failed(error)
-        self._shut_down()
+        self._shut_down(heartbeat)
         if self.error is not None:
             raise self.error
 
-    def _watch(self, beat: Heartbeat, look: Callable[[], None], beat_every: float, look_every: float) -> None:
-        good_at = next_beat = time.monotonic()
+    def _watch(self, heartbeat: Heartbeat, look: Callable[[], None], look_every: float) -> None:
         while not self.stopping.is_set():
-            if time.monotonic() >= next_beat:
-                try:
-                    self.beat(beat)
-                    good_at = time.monotonic()
-                except StoreBusyError:  # locked or away for now, as the checkpointer will find too
-                    if time.monotonic() - good_at >= self._give_up_after:
-                        raise
-                next_beat = time.monotonic() + beat_every
+            if self._asked.is_set():
+                self.stop()
+                break
+            if heartbeat.due_in() <= 0:
+                self._beat(heartbeat)
             with suppress(StoreBusyError):
                 look()
-            self.stopping.wait(min(look_every, max(0.0, next_beat - time.monotonic())))
-        with suppress(StoreBusyError):
-            self.beat(beat)
+            self.stopping.wait(min(look_every, heartbeat.due_in()))
 
-    def beat(self, beat: Heartbeat) -> None:
-        """Write one heartbeat with the seeds that each thread holds."""
+    def set_threads(self, number: int) -> None:
+        """Start collectors, or let some come to their end, until there are so many."""
+        with self.turn:
+            while len(self.collectors) > number:
+                self._retired.append(self.collectors.pop())
+                self._retired[-1].retire()
+            while len(self.collectors) < number:
+                self.collectors.append(self.make_collector(len(self.collectors)))
+                self.collectors[-1].start()
+            self.distribution.seeds_changed()
+
+    # -- heartbeats and orders -----------------------------------------------------------------------------
+
+    def _beat(self, heartbeat: Heartbeat) -> None:
+        """Prolong the lease, and do what the database says."""
         with self.turn:
             held = [collector.held for collector in self.collectors]
-        beat(held)
+            blocked = self.paused or not self.lease.good
+        orders = heartbeat.beat(self._state(), held)
+        if orders is None:
+            return
+        before, self._orders = self._orders, orders
+        with self.turn:
+            self.paused = orders.command is Command.PAUSE
+            if blocked and self.may_start():
+                for collector in self.collectors:
+                    collector.unblocked()
+        if orders.settings != before.settings:
+            self.on_settings(orders.settings)
+        if orders.revision != before.revision:
+            self.selector.seeds_came()
+        if orders.machines >= self._expected:
+            self._expected = 0  # all that were started together are there; from now on those that live share
+        self.selector.machines = max(orders.machines, self._expected)
+        if orders.command is Command.DRAIN:
+            self.rules.stop_timeout = inf
+        if orders.command is Command.REMOVE:
+            self.rules.stop_timeout = 0.0
+        if orders.command in (Command.STOP, Command.DRAIN, Command.REMOVE):
+            self.stop()
+
+    def _state(self) -> MachineState:
+        if self.stopping.is_set():
+            return MachineState.STOPPING
+        return MachineState.PAUSED if self.paused else MachineState.RUNNING
 
     def totals(self) -> Totals:
         """Add up the counts of all collectors."""
-        parts = [collector.totals for collector in self.collectors]
+        parts = [collector.totals for collector in (*self.collectors, *self._retired)]
         return Totals(
             sum(part.requests for part in parts),
             sum(part.pages for part in parts),
@@ -169,13 +225,13 @@ class Machine:
             sum(part.errors for part in parts),
         )
 
-    def _shut_down(self) -> None:
+    def _shut_down(self, heartbeat: Heartbeat) -> None:
         """End the threads upstream to downstream; what the queue still holds goes back to the database."""
         self.stop()
-        self.selector.join()
+        self._join(self.selector, heartbeat)
         self.distribution.join()
-        for collector in self.collectors:
-            collector.join()
+        for collector in (*self.collectors, *self._retired):
+            self._join(collector, heartbeat)
         with self.turn:
             while len(self.queue):
                 now = time.monotonic()
@@ -183,4 +239,12 @@ class Machine:
                 if delta is not None:
                     self.checkpointer.submit(delta)
         self.checkpointer.close()
-        self.checkpointer.join()
+        self._join(self.checkpointer, heartbeat)
+
+    def _join(self, thread: threading.Thread, heartbeat: Heartbeat) -> None:
+        """Wait for the end of a thread; the lease is kept meanwhile, so that its work can still be committed."""
+        while thread.is_alive():
+            thread.join(heartbeat.due_in())
+            if heartbeat.due_in() <= 0 and self.error is None:
+                with suppress(ScrawlerError):
+                    heartbeat.beat(self._state(), [])

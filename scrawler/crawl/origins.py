@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.fetch.downloader import Request, Response
@@ -47,13 +48,12 @@ class Origins:
         resolver: Resolver,
         product_token: str,
         obey_robots: bool,
-        retries: int,
-        retry_pause_ms: int,
+        rules: CrawlRules,
         look_again: Callable[[SiteContext], None],
     ) -> None:
         self._turn, self._resolver, self._token = turn, resolver, product_token
         self._obey_robots, self._look_again = obey_robots, look_again
-        self._retries, self._retry_pause_ms = retries, retry_pause_ms
+        self._rules = rules
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""
@@ -119,7 +119,7 @@ class Origins:
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
-        if wants_retry(response.result, response.status, origin.robots_tries + 1, self._retries):
+        if wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
             self._ask_later(flight)
         else:
             self._take_rules(origin, response)
@@ -130,7 +130,7 @@ class Origins:
         site, origin = flight.site, flight.origin
         origin.pending = False
         origin.robots_tries += 1
-        pause = retry_pause_ms(origin.robots_tries, self._retry_pause_ms) / 1000
+        pause = retry_pause_ms(origin.robots_tries, self._rules.retry_pause_ms) / 1000
         site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
 
     def _take_rules(self, origin: Origin, response: Response) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from math import inf
 
 from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
-from scrawler.crawl.decisions import SeedLimits, end_reason, limit_reached
+from scrawler.crawl.decisions import end_reason, limit_reached
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import SiteContext
 from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
@@ -37,12 +38,12 @@ class Parties:
 
     def __init__(
         self,
-        limits: SeedLimits,
+        rules: CrawlRules,
         load_chunk: ChunkLoader,
         check_fetched: FetchedCheck,
         look_again: Callable[[SiteContext], None],
     ) -> None:
-        self._limits, self._load_chunk, self._check_fetched = limits, load_chunk, check_fetched
+        self._rules, self._load_chunk, self._check_fetched = rules, load_chunk, check_fetched
         self._look_again = look_again
 
     def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
@@ -78,7 +79,7 @@ class Parties:
         leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
         if party.leaving is not None and not leaves_later:
             return party.leaving
-        reason = limit_reached(party.counts, party.elapsed_ms(now), self._limits, party.in_flight)
+        reason = limit_reached(party.counts, party.elapsed_ms(now), self._rules.limits, party.in_flight)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
         return reason

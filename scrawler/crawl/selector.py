@@ -7,7 +7,7 @@ also brings further seeds of sites that are held already, and notices that the c
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -29,8 +29,8 @@ _STORE_BUSY = 0.5
 class Claims(Protocol):
     """The part of the store that gives out sites and seeds."""
 
-    def claim(self, sites: int, seeds_per_site: int) -> list[ClaimedSite]:
-        """Claim up to so many sites."""
+    def claim(self, sites: int, seeds_per_site: int, *, machines: int) -> list[ClaimedSite]:
+        """Claim up to so many sites, no more than a fair share among so many machines."""
 
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
@@ -42,9 +42,10 @@ class Claims(Protocol):
 class UrlSelector(threading.Thread):
     """Keeps the Seed ID Queue filled.
 
-    `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable; `promote`
-    turns candidates into seeds and returns how many; `deliver(site, seeds, more)` gives further seeds to the site's
-    collector; `ended` is called once no seed is left.
+    `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable, `held_sites()`
+    what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which
+    of them have ready seeds; `promote` turns candidates into seeds and
+    returns how many; `ended` is called once no seed is left. `machines` is how many machines share the crawl.
     """
 
     def __init__(
@@ -58,7 +59,11 @@ class UrlSelector(threading.Thread):
         stop: threading.Event,
         seeds_per_site: int,
         *,
+        machines: int,
         holding: Callable[[], bool],
+        held_sites: Callable[[], list[SiteContext]],
+        may_claim: Callable[[], bool],
+        sites_with_ready: Callable[[Sequence[int]], Collection[int]],
         promote: Callable[[], int],
         queued: Callable[[], None],
         ended: Callable[[], None],
@@ -68,12 +73,15 @@ class UrlSelector(threading.Thread):
         self._claims, self._taker, self._queue = claims, taker, queue
         self._resolver, self._origins = resolver, origins
         self._halt, self._seeds_per_site = stop, seeds_per_site
+        self.machines = machines
         self._holding, self._promote, self._queued = holding, promote, queued
+        self._held_sites, self._may_claim, self._sites_with_ready = held_sites, may_claim, sites_with_ready
         self._ended, self._failed = ended, failed
         self._changed = threading.Condition(turn)
         self._turn = turn
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
         self._news = True  # something happened since the database was last asked
+        self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
         queue.on_taken = self.look_again
 
     def look_again(self) -> None:
@@ -87,6 +95,12 @@ class UrlSelector(threading.Thread):
         self._hungry.append(site)
         self.look_again()
 
+    def seeds_came(self) -> None:
+        """Look for seeds that were added, also at sites that are held already."""
+        with self._turn:
+            self._seeds_came = True
+            self.look_again()
+
     def run(self) -> None:
         """Claim until stopped or until nothing is left."""
         try:
@@ -95,9 +109,12 @@ class UrlSelector(threading.Thread):
                     self._changed.wait_for(self._has_work, _LOOK_AGAIN)
                     self._news = False
                     hungry, self._hungry = self._hungry, []
-                    room = self._queue.room if self._queue.low else 0
+                    seeds_came, self._seeds_came = self._seeds_came, False
+                    room = self._queue.room if self._queue.low and self._may_claim() else 0
                 if self._halt.is_set():
                     return
+                if seeds_came:
+                    self._look_at_held()
                 self._feed(hungry)
                 if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
                     self._ended()
@@ -116,7 +133,17 @@ class UrlSelector(threading.Thread):
                     raise
 
     def _has_work(self) -> bool:
-        return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.low)
+        return self._halt.is_set() or bool(self._hungry) or (self._news and self._queue.low) or self._seeds_came
+
+    def _look_at_held(self) -> None:
+        """Ask for the seeds that were added to held sites."""
+        with self._turn:
+            ids = [site.id for site in self._held_sites() if not site.waiting]
+        found = self._patiently(lambda: self._sites_with_ready(ids))
+        with self._turn:
+            for site in self._held_sites():
+                if site.id in found and not site.waiting:
+                    self.ask_more(site)
 
     def _feed(self, hungry: list[SiteContext]) -> None:
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
@@ -131,7 +158,7 @@ class UrlSelector(threading.Thread):
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
         try:
-            claimed = self._claims.claim(room, self._seeds_per_site)
+            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         for site in claimed:

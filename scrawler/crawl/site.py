@@ -7,12 +7,12 @@ payloads.
 
 from __future__ import annotations
 
-import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Protocol
 
+from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
 from scrawler.crawl.seen import SeenFilter
@@ -84,6 +84,9 @@ class SiteContext:
     more_seeds: bool  # the database may hold further ready seeds of this site
     parties: list[SeedContext] = field(default_factory=list)
     set_aside: deque[SeedContext] = field(default_factory=deque)  # no room for them at the collector yet
+    clock: DatabaseClock = field(default_factory=DatabaseClock)
+    rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
+    pause: float = 0.0  # seconds between two requests, as last applied
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
@@ -125,7 +128,11 @@ class SiteContext:
 
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""
-        return max(self.due.values(), default=0.0)
+        return max(self.due.values(), default=self.rest_until)
+
+    def due_at(self, host: str) -> float:
+        """Return the machine time before which a host is not asked."""
+        return self.due.get(host, self.rest_until)
 
     def address(self) -> str:
         """Return the address of the site's first host, if it is known."""
@@ -136,5 +143,6 @@ class SiteContext:
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
         if not (seeds or released):
             return None
-        due_at = int((self.next_due() - now + time.time()) * 1000)
-        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released)
+        due_at = self.clock.now() + int((self.next_due() - now) * 1000)
+        pause = int(self.pause * 1000)
+        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released, pause)

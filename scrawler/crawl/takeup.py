@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
+from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Lane, decode_urls
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Scope, Seed, url_hash
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.scope import ScopeRule, host_port, scope_of
+from scrawler.urls.scope import ScopeRule, scope_of
 
 
 class Frontier(Protocol):
@@ -43,21 +45,28 @@ class SiteTaker:
     def __init__(
         self,
         frontier: Frontier,
-        scope: Scope,
+        rules: CrawlRules,
+        clock: DatabaseClock,
         make_seen: Callable[[], SeenFilter],
         make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
     ) -> None:
-        self._frontier, self._scope = frontier, scope
+        self._frontier, self._rules, self._clock = frontier, rules, clock
         self._make_seen, self._make_analyzer = make_seen, make_analyzer
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
         site = SiteContext(
-            claimed.id, claimed.key, claimed.token, self._make_seen(), more_seeds=len(claimed.seeds) >= asked_for
+            claimed.id,
+            claimed.key,
+            claimed.token,
+            self._make_seen(),
+            more_seeds=len(claimed.seeds) >= asked_for,
+            clock=self._clock,
         )
-        wait = claimed.next_due_at / 1000 - time.time()
-        if wait > 0:
-            site.due = {host_port(seed.home_url)[0]: time.monotonic() + wait for seed in claimed.seeds}
+        rest_ms = claimed.next_due_at - self._clock.now()
+        if claimed.after_death:  # it may have been asked a moment ago, which no checkpoint tells
+            rest_ms = max(rest_ms, claimed.pause_ms, int(self._rules.delay * 1000))
+        site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
@@ -71,7 +80,7 @@ class SiteTaker:
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
-        scope = scope_of(seed.home_url, self._scope)
+        scope = scope_of(seed.home_url, self._rules.scope)
         party = SeedContext(seed, self._make_analyzer(scope, site.aliases), scope, time.monotonic())
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))

@@ -9,6 +9,7 @@ from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, refused_row
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
 from scrawler.model import Result
@@ -21,22 +22,22 @@ class Visits:
     """Starts requests for the sites of one collector; `in_flight` counts those that are not yet over."""
 
     def __init__(
-        self, downloader: Downloader, origins: Origins, parties: Parties, answers: AnswerHandler, per_site: int
+        self, downloader: Downloader, origins: Origins, parties: Parties, answers: AnswerHandler, rules: CrawlRules
     ) -> None:
         self.in_flight = 0
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
-        self._per_site = per_site
+        self._rules = rules
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
-        if site.queued and site.in_flight < self._per_site:
+        if site.queued and site.in_flight < self._rules.per_site:
             flight = site.queued[0].tag
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            if (due := site.due.get(flight.origin.host, 0.0)) > now:
+            if (due := site.due_at(flight.origin.host)) > now:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
-        while site.in_flight < self._per_site and not site.lost:
+        while site.in_flight < self._rules.per_site and not site.lost:
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
@@ -46,7 +47,7 @@ class Visits:
                 return inf if origin.pending else now + _ASK_AGAIN
             if origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif (due := site.due.get(origin.host, 0.0)) > now:
+            elif (due := site.due_at(origin.host)) > now:
                 return due
             elif self._origins.awaits_robots(origin):
                 request = self._origins.robots_request(site, origin)

@@ -11,8 +11,18 @@ from typing import Any
 
 from sqlalchemy import Connection, select, update
 
-from scrawler.errors import StoreError
-from scrawler.model import CandidateRow, LaneState, PageRow, Result, SeedDelta, SeedState, SiteDelta
+from scrawler.errors import LeaseLostError, StoreError
+from scrawler.model import (
+    CandidateRow,
+    Command,
+    LaneState,
+    MachineState,
+    PageRow,
+    Result,
+    SeedDelta,
+    SeedState,
+    SiteDelta,
+)
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow
@@ -46,7 +56,7 @@ class Checkpoints:
         self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
-        self._sites = BulkUpdate(site, ("next_due_at", "address"), compiler)
+        self._sites = BulkUpdate(site, ("next_due_at", "address", "pause_ms"), compiler)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
@@ -54,6 +64,7 @@ class Checkpoints:
         The delta of such a site is dropped whole, the others are written.
 
         Raises:
+            LeaseLostError: this machine was declared dead; nothing was written.
             StoreBusyError: nothing was written; the same deltas can be committed again.
             StoreError: the database refuses; nothing was written.
         """
@@ -113,7 +124,7 @@ class Checkpoints:
         wake_sites(connection, [site_id for _, site_id, _, _ in moves])
 
     def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
-        rows = [(one.site_id, one.next_due_at, one.address) for one in deltas]
+        rows = [(one.site_id, one.next_due_at, one.address, one.pause_ms) for one in deltas]
         self._sites.run(connection, sorted(rows))
         release_sites(connection, [one.site_id for one in deltas if one.released])
 
@@ -127,8 +138,17 @@ class Checkpoints:
             "bytes": machine.c.bytes + sum(row.length for row in pages),
             "errors": machine.c.errors + sum(row.result not in _GOOD for row in pages),
         }
-        mine = update(machine).where(machine.c.id == self._machine_id, machine.c.checkpoints == number)
+        mine = update(machine).where(
+            machine.c.id == self._machine_id,
+            machine.c.checkpoints == number,
+            machine.c.state != MachineState.DEAD.value,
+        )
         if connection.execute(mine.values(totals)).rowcount == 0:
+            row = connection.execute(
+                select(machine.c.state, machine.c.wanted).where(machine.c.id == self._machine_id)
+            ).one()
+            if row.state == MachineState.DEAD:
+                raise LeaseLostError("other machines took this one for dead", removed=row.wanted == Command.REMOVE)
             raise _CommittedAlready
 
 

@@ -144,6 +144,7 @@ class Claims:
                 tuple(seeds[row.id]),
                 fresh=row.id not in begun,
                 after_death=after_death,
+                pause_ms=row.pause_ms,
             )
             for row in rows
             if row.id in seeds
@@ -183,7 +184,7 @@ def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int]
     """Lock the first `wanted` sites among `ids` that fulfil the condition still and that nobody else has locked."""
     rows: list[AnyRow] = []
     for part in sliced(ids):
-        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at)
+        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pause_ms)
         query = query.where(site.c.id.in_(part), condition).order_by(site.c.id).limit(wanted - len(rows))
         rows += connection.execute(by_primary_key(query.with_for_update(skip_locked=True)))
         if len(rows) == wanted:

@@ -116,3 +116,8 @@ class Crawls:
 def _stored(connection: Connection) -> Crawl | None:
     row = connection.execute(select(crawl.c.id, crawl.c.name, crawl.c.scope)).first()
     return Crawl(row.id, row.name, Scope(row.scope)) if row else None
+
+
+def bump_revision(connection: Connection) -> None:
+    """Tell all machines to look again; last of a transaction, which holds the crawl's row until its end."""
+    connection.execute(update(crawl).values(revision=crawl.c.revision + 1))

@@ -1,23 +1,53 @@
-"""Machines: who crawls, with a heartbeat as lease, statistics over time, and the summary of a crawl."""
+"""Machines: who crawls, with a heartbeat as lease, and what each of them is told to do.
+
+A machine lives while its heartbeat is younger than a lease by the database's clock: anyone can read that off its row.
+Its sites can be taken over once a machine that lives has declared it dead. That happens in a heartbeat: at once if
+its process is gone from the same host, else when its lease is over and the one who looks has had its own heartbeats
+through for a whole lease. After an outage of the database everybody looks dead, and nobody is.
+"""
 
 from __future__ import annotations
 
-import os
-import time
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, and_, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Insert,
+    Table,
+    Update,
+    case,
+    insert,
+    literal_column,
+    or_,
+    select,
+    true,
+    update,
+)
 
-from scrawler.model import EndReason, Millis, SeedState
+from scrawler.model import LEASE, Command, MachineState, Millis, Orders
 from scrawler.store.engine import Database, database_time
+from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, machine_views, summary_of
+from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
-from scrawler.store.tables import machine, machine_statistics, thread_statistics
+from scrawler.store.tables import crawl, machine, machine_statistics, thread_statistics
 
-LEASE = 15_000  # milliseconds after its last heartbeat for which a machine is believed to live
-_RATE_SPAN = 60_000  # milliseconds
+SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
+
+_ROW = (
+    *(
+        machine.c.id,
+        machine.c.process,
+        machine.c.state,
+        machine.c.wanted,
+        machine.c.launched_at,
+        machine.c.heartbeat_at,
+    ),
+    *(crawl.c.paused, crawl.c.stopped_at, crawl.c.settings, crawl.c.revision),
+)
 
 
 class MachineSample(NamedTuple):
@@ -30,183 +60,189 @@ class MachineSample(NamedTuple):
     queued: int
 
 
-@dataclass(frozen=True, slots=True)
-class MachineView:
-    """A machine as `status` shows it; `held` has the seeds that each thread held at the last sample."""
+class Registered(NamedTuple):
+    """A machine's row, and the name by which users speak of it while it lives."""
 
     id: int
     name: str
-    host: str
-    pid: int
-    state: str  # running, stopped, dead
-    started_at: Millis
-    heartbeat_at: Millis
-    pages: int
-    bytes: int
-    errors: int
-    held: tuple[int, ...]
-    pages_per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """How the crawl stands; totals are of committed pages, rates of the last minute."""
-
-    seeds: dict[SeedState, dict[EndReason | None, int]]
-    machines: tuple[MachineView, ...]
-    pages: int
-    bytes: int
-    errors: int
-    pages_per_second: float
 
 
 class Machines:
-    """The machines of a crawl."""
+    """The machines of a crawl. Whoever sends heartbeats has an object for each machine: it remembers the last one."""
 
-    def __init__(self, database: Database) -> None:
-        """Work on `database`."""
+    def __init__(self, database: Database, lease: Millis = LEASE) -> None:
+        """Work on `database`; all machines of a crawl have the same `lease`."""
         self._database = database
-        self._last_beat = -float("inf")  # monotonic seconds
-        self._good_since = 0.0
+        self._lease = lease
+        self._clock: ColumnElement[Millis] = literal_column(database.clock)
+        self._last_beat: Millis = -lease  # these by the database's clock
+        self._good_since: Millis = 0
+        self._sampled: tuple[Millis, MachineState, int] | None = None
 
-    def register(self, name: str, host: str, pid: int) -> int:
-        """Make a row for this process and return its id; no two processes have the same.
+    def register(self, host: str, pid: int, launched_at: Millis) -> Registered:
+        """Make a row for the process `pid` of this host, whose command began at `launched_at` (database's clock).
 
-        Declares dead: machines of the same host (one table of processes) whose process is gone, and all whose
-        lease is over.
+        Its name is `host`-k with the smallest k that no living machine has. Declares those machines dead whose
+        processes are gone from this host, and no others: one that has just come cannot know.
         """
+        process = identify(pid)
+        made: Registered | None = None
 
-        def work(connection: Connection) -> int:
+        def work(connection: Connection) -> Registered:
+            nonlocal made
+            if made is not None and connection.scalar(select(machine.c.name).where(machine.c.id == made.id)):
+                return made  # an earlier try did commit
+            connection.execute(select(crawl.c.id).with_for_update())  # one at a time: names are unique
+            rows = connection.execute(select(machine).where(machine.c.state.in_(LIVING))).all()
+            gone = [row for row in rows if runs(row.process) is False]
+            self._declare(connection, gone)
+            taken = {row.name for row in rows if row not in gone}
+            name = next(name for k in range(1, len(taken) + 2) if (name := f"{host}-{k}") not in taken)
             now = database_time(connection, self._database.clock)
-            running = select(machine.c.id, machine.c.host, machine.c.pid).where(machine.c.state == "running")
-            rows = connection.execute(running)
-            gone = [row.id for row in rows if row.host == host and (row.pid == pid or not _runs(row.pid))]
-            over = machine.c.heartbeat_at < now - LEASE
-            which = and_(machine.c.state == "running", or_(machine.c.id.in_(gone), over))
-            connection.execute(update(machine).where(which).values(state="dead"))
-            row = {"name": name, "host": host, "pid": pid, "state": "running", "started_at": now, "heartbeat_at": now}
-            return inserted_id(connection.execute(insert(machine), row))
+            row = {
+                **{"name": name, "host": host, "pid": pid, "process": process, "state": MachineState.RUNNING.value},
+                **{"launched_at": launched_at, "started_at": now, "heartbeat_at": now},
+            }
+            made = Registered(inserted_id(connection.execute(insert(machine), row)), name)
+            return made
 
         return self._database.retrying(work)
 
-    def beat(self, machine_id: int, sample: MachineSample | None = None, held_by_thread: Sequence[int] = ()) -> bool:
-        """Prolong the machine's lease; False says that others declared it dead: it owns nothing any more.
+    def beat(
+        self,
+        machine_id: int,
+        sample: MachineSample | None = None,
+        held_by_thread: Sequence[int] = (),
+        state: MachineState = MachineState.RUNNING,
+        memory: int = 0,
+    ) -> Orders:
+        """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
-        With a sample this goes to the statistics, with the seeds that each thread holds. Declares others dead, but
-        only after a whole lease of own good heartbeats: after an outage of the database everybody looks dead.
+        The lease counts from the begin of this call at the latest. It is not prolonged for a machine that is to be
+        removed. `sample` and the seeds that each thread holds go to the statistics, at most every SAMPLE_EVERY, when
+        the state or the number of threads changes, and while it is stopping. `memory` is resident bytes.
         """
+        seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
-        def work(connection: Connection) -> bool:
-            now = database_time(connection, self._database.clock)
-            mine = update(machine).where(machine.c.id == machine_id, machine.c.state == "running")
-            alive = connection.execute(mine.values(heartbeat_at=now)).rowcount == 1
-            if sample is not None:
+        def work(connection: Connection) -> Orders:
+            nonlocal seen
+            connection.execute(self._prolonged(machine_id, state, memory))
+            rows = self._rows(connection, machine_id)
+            mine = next((row for row in rows if row.id == machine_id), None)
+            if mine is None or mine.state not in LIVING:
+                return _orders(mine, alive=False, machines=0)
+            now, others = mine.now, [row for row in rows if row.id != machine_id]
+            good_since = self._good_since if 0 <= now - self._last_beat <= self._lease // 2 else now
+            gone = [row for row in others if runs(row.process) is False]
+            over = [row for row in others if row not in gone and row.heartbeat_at <= now - self._lease]
+            self._declare(connection, gone + over if now - good_since >= self._lease else gone)
+            due = sample is not None and self._sample_due(now, state, len(held_by_thread))
+            if due and sample is not None:
                 _record(connection, machine_id, now, sample, held_by_thread)
-            return alive
+            seen = now, good_since, due
+            return _orders(mine, alive=True, machines=len(rows) - len(gone) - len(over))
 
-        alive = self._database.retrying(work)
-        beat_at = time.monotonic()
-        if beat_at - self._last_beat > LEASE / 1000:
-            self._good_since = beat_at
-        self._last_beat = beat_at
-        if beat_at - self._good_since > LEASE / 1000:
-            self._database.retrying(self._declare_dead)
-        return alive
+        orders = self._database.retrying(work)
+        if orders.alive:
+            self._last_beat, self._good_since, sampled = seen
+            if sampled:
+                self._sampled = self._last_beat, state, len(held_by_thread)
+        return orders
 
-    def stop(self, machine_id: int) -> MachineView:
-        """Note that the machine ended by itself, and return what it committed.
+    def stop(self, machine_id: int, refused: int = 0) -> MachineView:
+        """Note that the machine ended by itself, and return what it committed; `refused` page rows were not.
 
         Sites that it still owns are claimed first by the next one.
         """
 
         def work(connection: Connection) -> MachineView:
             mine = machine.c.id == machine_id
-            connection.execute(update(machine).where(mine).values(state="stopped"))
-            row = connection.execute(select(machine).where(mine)).one()
-            return _view(connection, row, database_time(connection, self._database.clock))
+            state = case((machine.c.state.in_(LIVING), MachineState.STOPPED.value), else_=machine.c.state)
+            connection.execute(update(machine).where(mine).values(state=state, refused=refused))
+            return machine_views(connection, self._database.clock, self._lease, machine.c.id == machine_id)[0]
 
         return self._database.retrying(work)
 
+    def declare_dead(self, machine_id: int) -> None:
+        """Note that the machine's process was seen to die: its sites can be taken over at once."""
+        self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
+
     def gone(self) -> list[int]:
-        """Return the ids of the machines that stopped or died."""
-        query = select(machine.c.id).where(machine.c.state != "running").order_by(machine.c.id)
-        return self._database.reading(lambda connection: list(connection.scalars(query)))
+        """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
+
+        A commit writes the machine's row last of all, so whoever finds that row free sees all that it will ever write
+        (a killed process is gone before the server has worked off what it sent).
+        """
+        query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
+        query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
+        return self._database.retrying(lambda connection: list(connection.scalars(query)))
+
+    def machines(self) -> tuple[MachineView, ...]:
+        """Return all machines there ever were, in the order in which they came, with their states as observed now."""
+        return self._database.reading(
+            lambda connection: machine_views(connection, self._database.clock, self._lease, true())
+        )
 
     def summary(self) -> Summary:
         """Return how the crawl stands."""
+        return summary_of(Seeds(self._database).counts(), self.machines())
 
-        def work(connection: Connection) -> tuple[MachineView, ...]:
-            now = database_time(connection, self._database.clock)
-            rows = connection.execute(select(machine).order_by(machine.c.id)).all()
-            return tuple(_view(connection, row, now) for row in rows)
+    def _prolonged(self, machine_id: int, state: MachineState, memory: int) -> Update:
+        mine = update(machine).where(machine.c.id == machine_id, machine.c.state.in_(LIVING))
+        removed = machine.c.wanted == Command.REMOVE.value
+        heartbeat = case((removed, machine.c.heartbeat_at), else_=self._clock)
+        return mine.values(heartbeat_at=heartbeat, state=state.value, memory=memory)
 
-        machines = self._database.reading(work)
-        return Summary(
-            Seeds(self._database).counts(),
-            machines,
-            sum(one.pages for one in machines),
-            sum(one.bytes for one in machines),
-            sum(one.errors for one in machines),
-            sum(one.pages_per_second for one in machines),
+    def _rows(self, connection: Connection, machine_id: int) -> Sequence[AnyRow]:
+        """Return the machines that say they live, and this one, each with the crawl's orders for all."""
+        shown = or_(machine.c.state.in_(LIVING), machine.c.id == machine_id)
+        joined = machine.outerjoin(crawl, true())
+        return connection.execute(select(*_ROW, self._clock.label("now")).select_from(joined).where(shown)).all()
+
+    def _declare(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
+        """Declare machines dead that have not beaten since `rows` were read.
+
+        Those whose rows are locked are left for the next time: a frozen machine must not hold up the others.
+        """
+        if not rows:
+            return
+        seen = {row.id: row.heartbeat_at for row in rows}
+        query = (
+            select(machine.c.id, machine.c.heartbeat_at).where(machine.c.id.in_(sorted(seen))).order_by(machine.c.id)
         )
+        free = connection.execute(query.with_for_update(skip_locked=True)).all()
+        silent = [row.id for row in free if row.heartbeat_at == seen[row.id]]
+        _mark_dead(connection, silent)
 
-    def _declare_dead(self, connection: Connection) -> None:
-        now = database_time(connection, self._database.clock)
-        over = and_(machine.c.state == "running", machine.c.heartbeat_at < now - LEASE)
-        ids = sorted(connection.scalars(select(machine.c.id).where(over)))
-        if ids:
-            connection.execute(update(machine).where(machine.c.id.in_(ids), over).values(state="dead"))
+    def _sample_due(self, now: Millis, state: MachineState, threads: int) -> bool:
+        if self._sampled is None or state is MachineState.STOPPING:
+            return True
+        at, last_state, last_threads = self._sampled
+        return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY
+
+
+def _mark_dead(connection: Connection, ids: Sequence[int]) -> None:
+    living = machine.c.id.in_(ids), machine.c.state.in_(LIVING)
+    connection.execute(update(machine).where(*living).values(state=MachineState.DEAD.value))
+
+
+def _orders(row: AnyRow | None, *, alive: bool, machines: int) -> Orders:
+    """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
+    if row is None:
+        return Orders(alive, Command.REMOVE, {}, 0, machines, 0)
+    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
 
 
 def _record(
     connection: Connection, machine_id: int, now: Millis, sample: MachineSample, held_by_thread: Sequence[int]
 ) -> None:
     key = {"machine_id": machine_id, "at": now}
-    connection.execute(insert(machine_statistics), key | sample._asdict())
+    connection.execute(_ignoring(machine_statistics), key | sample._asdict())
     if held_by_thread:
         rows = [key | {"thread": number, "seeds_held": held} for number, held in enumerate(held_by_thread)]
-        connection.execute(insert(thread_statistics), rows)
+        connection.execute(_ignoring(thread_statistics), rows)
 
 
-def _view(connection: Connection, row: AnyRow, now: Millis) -> MachineView:
-    of_machine = thread_statistics.c.machine_id == row.id
-    last = select(func.max(thread_statistics.c.at)).where(of_machine).scalar_subquery()
-    held = select(thread_statistics.c.seeds_held).where(of_machine, thread_statistics.c.at == last)
-    return MachineView(
-        row.id,
-        row.name,
-        row.host,
-        row.pid,
-        row.state,
-        row.started_at,
-        row.heartbeat_at,
-        row.pages,
-        row.bytes,
-        row.errors,
-        tuple(connection.scalars(held.order_by(thread_statistics.c.thread))) if row.state == "running" else (),
-        _rate(connection, row, now) if row.state == "running" else 0.0,
-    )
-
-
-def _rate(connection: Connection, row: AnyRow, now: Millis) -> float:
-    samples = select(machine_statistics.c.at, machine_statistics.c.pages).where(
-        machine_statistics.c.machine_id == row.id, machine_statistics.c.at >= now - _RATE_SPAN
-    )
-    started = [(row.started_at, 0)] if row.started_at >= now - _RATE_SPAN else []
-    points = started + [(at, pages) for at, pages in connection.execute(samples.order_by(machine_statistics.c.at))]
-    if len(points) < 2 or points[-1][0] <= points[0][0]:
-        return 0.0
-    return float((points[-1][1] - points[0][1]) * 1000 / (points[-1][0] - points[0][0]))
-
-
-def _runs(pid: int) -> bool:
-    """Tell whether a process of this host runs; where that cannot be asked, the lease decides."""
-    if os.name != "posix":
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _ignoring(table: Table) -> Insert:
+    """Insert but for known keys: there may be two heartbeats in a millisecond."""
+    return insert(table).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")

@@ -13,6 +13,7 @@ from sqlalchemy import func as sql
 from scrawler.errors import StoreError
 from scrawler.model import EndReason, Millis, Seed, SeedState, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
+from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, AnySelect, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
@@ -81,6 +82,7 @@ class Seeds:
 
         Fastest with 20,000 at a time: each batch writes every page that it touches of the indexes on hashes, which
         are most of them. A site that was done becomes ready again. Two threads with a batch each keep their order.
+        Running machines look for them with their next heartbeat.
 
         Raises:
             StoreError: a URL has more than 16,000 characters.
@@ -110,9 +112,21 @@ class Seeds:
                 new = self._insert.run(connection, rows)
             finally:
                 self._seeds_turn.release()
+            if new:
+                bump_revision(connection)
             return Added(new, len(batch) - new)
 
         return self._database.retrying(work)
+
+    def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:
+        """Return which of the sites have a seed that waits for a machine."""
+        waiting = select(seed.c.id).where(seed.c.site_id == site.c.id, seed.c.state == SeedState.READY.value)
+        first = waiting.limit(1).scalar_subquery()  # of an EXISTS MariaDB would make a join that reads them all
+        found: list[int] = []
+        for part in sliced(sorted(site_ids)):
+            query = select(site.c.id).where(site.c.id.in_(part), first.is_not(None)).order_by(site.c.id)
+            found += (row.id for row in self._all(query))
+        return found
 
     def list(
         self, state: SeedState | None = None, end_reason: EndReason | None = None, like: str | None = None

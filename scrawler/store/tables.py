@@ -47,9 +47,11 @@ def _small(name: str, doc: str = "", *, default: int | None = None, key: bool = 
     return Column(name, Integer(), primary_key=key, autoincrement=False, nullable=False, server_default=given, doc=doc)
 
 
-def _word(name: str, length: int, doc: str = "", *, default: str | None = None, null: bool = False) -> Column[str]:
+def _word(
+    name: str, length: int, doc: str = "", *, default: str | None = None, key: bool = False, null: bool = False
+) -> Column[str]:
     kind: TypeEngine[str] = String(length).with_variant(Text(), "sqlite")
-    return Column(name, kind, nullable=null, server_default=default, doc=doc)
+    return Column(name, kind, primary_key=key, nullable=null, server_default=default, doc=doc)
 
 
 def _text(name: str, doc: str = "", *, null: bool = False, kind: TypeEngine[str] | None = None) -> Column[str]:
@@ -80,6 +82,10 @@ crawl = Table(
     _word("scope", 16, "host, domain, prefix; fixes the keys of the sites"),
     _word("state", 16, "open, closed"),
     _number("created_at"),
+    _small("paused", "1: no machine starts a request, those that come later neither", default=0),
+    _number("stopped_at", "machines of commands launched before this time stop", default=0),
+    _text("settings", "JSON: set while it runs; hold over files, variables and flags", null=True, kind=_LONG_TEXT),
+    _number("revision", "grows with each import, promotion or change of settings: machines look again", default=0),
     **_OPTIONS,
 )
 
@@ -109,6 +115,7 @@ site = Table(
     _number("token", "counts the owners; what an earlier one still writes is refused", default=0),
     _number("next_due_at", "politeness clock: no request before", default=0),
     _word("address", 64, "IP address last used", default=""),
+    _number("pause_ms", "pause between two requests; a site taken over from a dead machine rests that long", default=0),
     Index("site_key_hash", "key_hash", unique=True),
     Index("site_state", "state", "owner"),
     **_OPTIONS,
@@ -205,8 +212,17 @@ page = Table(
     _text("detail", "where a redirect leads, or what went wrong"),
     Index("page_url_hash", "url_hash"),
     Index("page_seed", "seed_id"),
-    Index("page_warc_file", "warc_file"),
+    Index("page_warc_file", "warc_file", "warc_offset"),
     **_OPTIONS,
+)
+
+orphan = Table(
+    "orphan",
+    metadata,
+    _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
+    _number("warc_offset", "... because the machine was gone, or its site, before the commit", key=True),
+    _number("warc_length"),
+    **_CLUSTERED,
 )
 
 candidate = Table(
@@ -229,13 +245,19 @@ machine = Table(
     _word("name", 255),
     _word("host", 255),
     _small("pid"),
-    _word("state", 8, "running, stopped, dead"),
+    _word("process", 255, "tells on its own host whether it still runs: boot id, pid namespace, pid, start time"),
+    _word("state", 8, "running, paused, stopping, stopped, dead"),
+    _word("wanted", 8, "what it is told to do: run, pause, stop, drain, remove", default="run"),
+    _number("launched_at", "when the command that started it began"),
     _number("started_at"),
     _number("heartbeat_at", "its lease on the sites it owns counts from here"),
+    _number("memory", "resident bytes at the last heartbeat", default=0),
     _tally("checkpoints", "committed by it; tells a repeated commit from a new one"),
     _tally("pages", "committed by it, result fetched"),
     _tally("bytes", "of the page rows committed by it"),
     _tally("errors", "page rows neither fetched nor redirect"),
+    _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
+    _tally("cut", "whole records cut off the ends of its files after its death: pages fetched again"),
     Index("machine_state", "state"),
     **_OPTIONS,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import NamedTuple, cast
@@ -79,7 +80,7 @@ def frame(answer: Answer, request: HttpRequest | None) -> bytes:
 class Service(NamedTuple):
     """What a connection calls: who answers, how long a site takes, who is told of open connections."""
 
-    answer: Callable[[HttpRequest, str], Answer]  # request, own address
+    answer: Callable[[HttpRequest, str, float], Answer]  # request, own address, when it came
     delay: Callable[[HttpRequest, str], float]  # seconds
     opened: Callable[[Connection], None]
     closed: Callable[[Connection], None]
@@ -159,21 +160,24 @@ class Connection(asyncio.Protocol):
             self._transport.resume_reading()
 
     def _accept(self, request: HttpRequest) -> None:
+        came = time.time()
         delay = self._service.delay(request, self._local)
         if delay == 0:
-            self._send(request)
+            self._send(request, came)
             return
         self._held = True
-        asyncio.get_running_loop().call_later(delay, self._release, request)
+        asyncio.get_running_loop().call_later(delay, self._release, request, came)
 
-    def _release(self, request: HttpRequest) -> None:
+    def _release(self, request: HttpRequest, came: float) -> None:
         self._held = False
-        if not self._transport.is_closing():
-            self._send(request)
+        if self._transport.is_closing():
+            self._service.answer(request, self._local, came)  # nobody hears it, but it was asked for
+        else:
+            self._send(request, came)
             self._work()
 
-    def _send(self, request: HttpRequest) -> None:
-        self._transport.write(frame(self._service.answer(request, self._local), request))
+    def _send(self, request: HttpRequest, came: float) -> None:
+        self._transport.write(frame(self._service.answer(request, self._local, came), request))
         if not request.keep_alive:
             self._transport.close()
 

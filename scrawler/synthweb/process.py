@@ -23,7 +23,8 @@ _STOP_S = 10.0
 class LoggedRequest(NamedTuple):
     """A line of the access log."""
 
-    at: float  # seconds since 1970, when the answer was made
+    came: float  # seconds since 1970, when the request was there
+    at: float  # when the answer was made
     status: int
     method: str
     url: str
@@ -103,12 +104,17 @@ class SynthServer(ServerProcess):
     def log(self) -> list[LoggedRequest]:
         """Return all requests so far, in the order in which they were answered."""
         text = self._log_file.read_text() if self._written is None else self._written
-        lines = (line.split(" ", 3) for line in text.splitlines())
-        return [LoggedRequest(float(at), int(status), method, url) for at, status, method, url in lines]
+        return read_log(text)
 
     def requests(self) -> Counter[str]:
         """Count the requests so far by URL; those for robots.txt are among them."""
         return Counter(line.url for line in self.log())
+
+
+def read_log(text: str) -> list[LoggedRequest]:
+    """Read whole lines of an access log."""
+    lines = (line.split(" ", 4) for line in text.splitlines())
+    return [LoggedRequest(float(came), float(at), int(status), method, url) for came, at, status, method, url in lines]
 
 
 def _arguments(spec: WebSpec) -> list[str]:

@@ -40,7 +40,8 @@ def serve(
 ) -> None:
     """Serve a web until SIGINT or SIGTERM; `ready` is called with it as soon as it can be asked.
 
-    `port` 0 takes a free one. `log` is appended to, one line a request: seconds since 1970, status, method, URL.
+    `port` 0 takes a free one. `log` is appended to, one line a request: seconds since 1970 when it came and
+    when it was answered, status, method, URL.
     `share_port` lets other processes listen at the same port; `stop_with_stdin` stops at the end of standard input,
     so that a server does not outlive the program that started it.
 
@@ -103,7 +104,7 @@ class _Server:
         site = self._site(request.authority, local)
         return 0.0 if site is None else self._web.site(site).latency_s
 
-    def _answer(self, request: HttpRequest, local: str) -> Answer:
+    def _answer(self, request: HttpRequest, local: str, came: float) -> Answer:
         site = self._site(request.authority, local)
         if site is None:
             return _MISDIRECTED
@@ -111,7 +112,8 @@ class _Server:
         if self._log_fd is not None:
             url = f"http://{self._web.site(site).authority}{request.path}"
             # One unbuffered append: whoever has an answer finds its line, whichever process wrote it.
-            os.write(self._log_fd, f"{time.time():.6f} {answer.status} {request.method} {url}\n".encode())
+            times = f"{came:.6f} {time.time():.6f}"
+            os.write(self._log_fd, f"{times} {answer.status} {request.method} {url}\n".encode())
         return answer
 
 

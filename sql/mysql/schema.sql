@@ -14,6 +14,10 @@ CREATE TABLE crawl (
     scope VARCHAR(16) NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
     state VARCHAR(16) NOT NULL,  -- open, closed
     created_at BIGINT NOT NULL,
+    paused INTEGER NOT NULL DEFAULT 0,  -- 1: no machine starts a request, those that come later neither
+    stopped_at BIGINT NOT NULL DEFAULT 0,  -- machines of commands launched before this time stop
+    settings MEDIUMTEXT,  -- JSON: set while it runs; hold over files, variables and flags
+    revision BIGINT NOT NULL DEFAULT 0,  -- grows with each import, promotion or change of settings: machines look again
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
@@ -39,6 +43,7 @@ CREATE TABLE site (
     token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
     address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
+    pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -125,7 +130,14 @@ CREATE TABLE page (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX page_seed ON page (seed_id);
 CREATE INDEX page_url_hash ON page (url_hash);
-CREATE INDEX page_warc_file ON page (warc_file);
+CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
+
+CREATE TABLE orphan (
+    warc_file VARCHAR(255) NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
+    warc_offset BIGINT NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_length BIGINT NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE candidate (
     seed_id BIGINT NOT NULL,  -- the seed whose party has the links
@@ -143,13 +155,19 @@ CREATE TABLE machine (
     name VARCHAR(255) NOT NULL,
     host VARCHAR(255) NOT NULL,
     pid INTEGER NOT NULL,
-    state VARCHAR(8) NOT NULL,  -- running, stopped, dead
+    process VARCHAR(255) NOT NULL,  -- tells on its own host whether it still runs: boot id, pid namespace, pid, start time
+    state VARCHAR(8) NOT NULL,  -- running, paused, stopping, stopped, dead
+    wanted VARCHAR(8) NOT NULL DEFAULT 'run',  -- what it is told to do: run, pause, stop, drain, remove
+    launched_at BIGINT NOT NULL,  -- when the command that started it began
     started_at BIGINT NOT NULL,
     heartbeat_at BIGINT NOT NULL,  -- its lease on the sites it owns counts from here
+    memory BIGINT NOT NULL DEFAULT 0,  -- resident bytes at the last heartbeat
     checkpoints BIGINT NOT NULL DEFAULT 0,  -- committed by it; tells a repeated commit from a new one
     pages BIGINT NOT NULL DEFAULT 0,  -- committed by it, result fetched
     bytes BIGINT NOT NULL DEFAULT 0,  -- of the page rows committed by it
     errors BIGINT NOT NULL DEFAULT 0,  -- page rows neither fetched nor redirect
+    refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
+    cut BIGINT NOT NULL DEFAULT 0,  -- whole records cut off the ends of its files after its death: pages fetched again
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);

@@ -89,7 +89,7 @@ def _bench(url: str, server_cpu: Callable[[], float]) -> None:
     with meter.measured("import", _SEEDS, "seed", _SEEDS // _BATCH):
         for start in range(0, _SEEDS, _BATCH):
             seeds.add(new[start : start + _BATCH])
-    machine_id = Machines(database).register("bench", "here", 1)
+    machine_id = Machines(database).register("bench", os.getpid(), database.now()).id
     claims, checkpoints = Claims(database, machine_id), Checkpoints(database, machine_id)
     with meter.measured("claim", _SITES, "site", 1):
         sites = claims.claim(_SITES, 10)

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from scrawler.app import DOWNLOADERS, EXTRACTORS, SEEN_FILTERS
+from scrawler.assembly import DOWNLOADERS, EXTRACTORS, SEEN_FILTERS
 from scrawler.plugins import load_part
 from scrawler.settings import setting_choices
 

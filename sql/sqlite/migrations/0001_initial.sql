@@ -14,6 +14,10 @@ CREATE TABLE crawl (
     scope TEXT NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
     state TEXT NOT NULL,  -- open, closed
     created_at INTEGER NOT NULL,
+    paused INTEGER DEFAULT 0 NOT NULL,  -- 1: no machine starts a request, those that come later neither
+    stopped_at INTEGER DEFAULT 0 NOT NULL,  -- machines of commands launched before this time stop
+    settings TEXT,  -- JSON: set while it runs; hold over files, variables and flags
+    revision INTEGER DEFAULT 0 NOT NULL,  -- grows with each import, promotion or change of settings: machines look again
     PRIMARY KEY (id)
 ) STRICT;
 
@@ -39,6 +43,7 @@ CREATE TABLE site (
     token INTEGER DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
     next_due_at INTEGER DEFAULT 0 NOT NULL,  -- politeness clock: no request before
     address TEXT DEFAULT '' NOT NULL,  -- IP address last used
+    pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) STRICT;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -126,7 +131,15 @@ CREATE TABLE page (
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
 CREATE INDEX page_url_hash ON page (url_hash);
-CREATE INDEX page_warc_file ON page (warc_file);
+CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
+
+CREATE TABLE orphan (
+    warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
+    warc_offset INTEGER NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_length INTEGER NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE candidate (
     seed_id INTEGER NOT NULL,  -- the seed whose party has the links
@@ -145,13 +158,19 @@ CREATE TABLE machine (
     name TEXT NOT NULL,
     host TEXT NOT NULL,
     pid INTEGER NOT NULL,
-    state TEXT NOT NULL,  -- running, stopped, dead
+    process TEXT NOT NULL,  -- tells on its own host whether it still runs: boot id, pid namespace, pid, start time
+    state TEXT NOT NULL,  -- running, paused, stopping, stopped, dead
+    wanted TEXT DEFAULT 'run' NOT NULL,  -- what it is told to do: run, pause, stop, drain, remove
+    launched_at INTEGER NOT NULL,  -- when the command that started it began
     started_at INTEGER NOT NULL,
     heartbeat_at INTEGER NOT NULL,  -- its lease on the sites it owns counts from here
+    memory INTEGER DEFAULT 0 NOT NULL,  -- resident bytes at the last heartbeat
     checkpoints INTEGER DEFAULT 0 NOT NULL,  -- committed by it; tells a repeated commit from a new one
     pages INTEGER DEFAULT 0 NOT NULL,  -- committed by it, result fetched
     bytes INTEGER DEFAULT 0 NOT NULL,  -- of the page rows committed by it
     errors INTEGER DEFAULT 0 NOT NULL,  -- page rows neither fetched nor redirect
+    refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
+    cut INTEGER DEFAULT 0 NOT NULL,  -- whole records cut off the ends of its files after its death: pages fetched again
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scrawler.app import Stores, build_machine
 from scrawler.archive.warc import WarcWriter
+from scrawler.assembly import Stores, build_machine
 from scrawler.crawl.distributor import UrlDistributor
+from scrawler.crawl.heartbeat import Heartbeat
+from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
-from scrawler.model import ChunkRow
+from scrawler.model import ChunkRow, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
+from scrawler.store.seeds import Seeds
 
 BEAT_EVERY, LOOK_EVERY = 0.5, 0.005  # seconds
 
@@ -49,16 +53,22 @@ def watch(
     settings: Settings,
     on_look: Callable[[Machine], None] = lambda machine: None,
     stop: threading.Event | None = None,
+    before_beat: Callable[[], None] = lambda: None,
+    lease: Lease | None = None,
 ) -> Watched:
-    """Run one machine to its end and look at it every few milliseconds, under its turn."""
+    """Run one machine to its end and look at it every few milliseconds, under its turn.
+
+    `before_beat` may refuse a heartbeat; `lease` takes the place of the machine's own.
+    """
     stop = stop or threading.Event()
     database = open_database(settings.db, stop=stop)
     machines = Machines(database)
-    number = machines.register(f"watched-{time.monotonic_ns()}", "watched", time.monotonic_ns() % 10**9)
+    number = machines.register("watched", os.getpid(), database.now()).id
     archive = WarcWriter(settings.pages_dir, f"crawl-m{number}", info={})
     frontier = CountingFrontier(database)
-    stores = Stores(Claims(database, number), Checkpoints(database, number), frontier)
+    stores = Stores(Claims(database, number), Checkpoints(database, number), frontier, Seeds(database))
     machine, resolver = build_machine(settings, stores, archive, stop, lambda: 0)
+    machine.lease = lease or machine.lease
     watched = Watched()
 
     def look() -> None:
@@ -69,12 +79,13 @@ def watch(
                 watched.settled.append(counts)
             on_look(machine)
 
-    def beat(held_by_thread: Sequence[int]) -> None:
-        machines.beat(number)
+    def beat(state: MachineState, held_by_thread: Sequence[int]) -> Orders:
+        before_beat()
+        return machines.beat(number, state=state)
 
     started = time.monotonic()
     try:
-        machine.run(beat, look, BEAT_EVERY, LOOK_EVERY)
+        machine.run(Heartbeat(beat, machine.lease, stores.clock, BEAT_EVERY, 60), look, LOOK_EVERY)
     finally:
         watched.seconds = time.monotonic() - started
         resolver.close()

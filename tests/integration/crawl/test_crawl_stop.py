@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from tests.integration.crawl.conftest import Crawl
 
-GRACE = 5.0  # seconds for requests in flight
+GRACE = 2.0  # seconds for requests in flight
 SPEC = WebSpec(seed=7, sites=12, mean_pages=30, page_bytes=500)
 
 
@@ -54,7 +54,7 @@ def test_hosts_that_hang_hold_a_stop_up_no_longer_than_the_grace(
     for one in (crawl, classic):
         one.add([silent])
     with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(stop_after, 0.5, threading.Event(), crawl, threads=2)
+        first = pool.submit(stop_after, 0.5, threading.Event(), crawl, threads=2, stop_timeout=GRACE)
         # A blocking download cannot be given up; it is bounded by its own time.
         second = pool.submit(stop_after, 0.5, threading.Event(), classic, threads=2, profile="classic", timeout=3)
         assert GRACE - 1 < first.result() < GRACE + 1.5
@@ -137,7 +137,7 @@ def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl: Crawl) -
     samples: dict[int, dict[int, int]] = {}
     for row in rows:
         samples.setdefault(row.at, {})[row.thread] = row.seeds_held
-    assert len(samples) >= 3  # at the start, every 2 seconds, at the end
+    assert len(samples) >= 2  # at the start, every 10 seconds, at the end
     assert all(set(sample) == {0, 1, 2} for sample in samples.values())
     last = samples[max(samples)]
     assert sum(last.values()) == len(seeds)

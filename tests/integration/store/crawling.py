@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,8 +34,8 @@ class Worker:
     id: int
 
     @classmethod
-    def of(cls, database: Database, name: str = "one", pid: int = 1) -> Worker:
-        return cls(database, Machines(database).register(name, f"host-of-{name}", pid))
+    def of(cls, database: Database, name: str = "one") -> Worker:
+        return cls(database, Machines(database).register(f"host-of-{name}", os.getpid(), database.now()).id)
 
     @cached_property
     def claims(self) -> Claims:

@@ -10,12 +10,14 @@ import time
 from collections.abc import Callable
 from typing import cast
 
-from scrawler.crawl.answers import AnswerHandler, AnswerRules, PageFlight, Reading
+from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.deltas import merged
 from scrawler.crawl.depth import Lane
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.takeup import SiteTaker
@@ -77,15 +79,16 @@ class Machine:
         self._checkpoints, self._frontier = Checkpoints(database, self.id), Frontier(database)
         self._committing, self._committed = committing, committed
         self._submitted: list[SiteDelta] = []
-        limits = SeedLimits(max_depth=99)
+        rules = CrawlRules(Scope.HOST, 0, 1, 2, 1, SeedLimits(max_depth=99), 10, 5, 500, 1)
         self._taker = SiteTaker(
             self._frontier,
-            Scope.HOST,
+            rules,
+            DatabaseClock(),
             lambda: ExactSeen(MemoryBudget(2**20)),
             lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
         )
-        self._parties = Parties(limits, self._load_chunk, self._check_fetched, lambda site: None)
-        self._answers = AnswerHandler(cast(PagePipeline, None), AnswerRules(limits, Scope.HOST, 2, 1))
+        self._parties = Parties(rules, self._load_chunk, self._check_fetched, lambda site: None)
+        self._answers = AnswerHandler(cast(PagePipeline, None), rules)
 
     def claim(self, sites: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
         claimed = self.worker.claim(sites, seeds_per_site, machines)

@@ -3,18 +3,35 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
-from sqlalchemy import update
+import pytest
+from sqlalchemy import Connection, event, select, update
 
-from scrawler.model import SeedState
-from scrawler.store.engine import Database
-from scrawler.store.machines import LEASE, Machines, MachineSample
-from scrawler.store.tables import machine, machine_statistics
-from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
+from scrawler.model import LEASE, Command, MachineState, Scope, SeedState
+from scrawler.store.control import Control
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import Database, open_database
+from scrawler.store.machines import SAMPLE_EVERY, Machines, MachineSample
+from scrawler.store.tables import machine, machine_statistics, thread_statistics
+from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
+
+RUNNING, PAUSED, STOPPING = MachineState.RUNNING, MachineState.PAUSED, MachineState.STOPPING
+STOPPED, DEAD = MachineState.STOPPED, MachineState.DEAD
+SAMPLE = MachineSample(5, 4, 3_000, 1, 2)
 
 
-def _states(database: Database) -> list[str]:
-    return [view.state for view in Machines(database).summary().machines]
+def _register(database: Database, host: str = "here", pid: int | None = None) -> int:
+    return Machines(database).register(host, pid or os.getpid(), database.now()).id
+
+
+def _observed(database: Database) -> list[MachineState]:
+    return [view.state for view in Machines(database).machines()]
+
+
+def _declared(database: Database) -> list[str]:
+    with database.read() as connection:
+        return list(connection.scalars(select(machine.c.state).order_by(machine.c.id)))
 
 
 def _age(database: Database, machine_id: int, milliseconds: int) -> None:
@@ -23,37 +40,155 @@ def _age(database: Database, machine_id: int, milliseconds: int) -> None:
         connection.execute(update(machine).where(machine.c.id == machine_id).values(heartbeat_at=older))
 
 
-def test_a_machine_of_this_host_whose_process_is_gone_is_dead_at_once(database: Database) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as process:
-        process.wait()
-    machines = Machines(database)
-    machines.register("gone", "here", process.pid)
-    machines.register("lives", "here", os.getppid())
-    machines.register("elsewhere", "there", process.pid)
-    machines.register("same pid, so an earlier process", "here", os.getpid())
-    machines.register("me", "here", os.getpid())
-    assert _states(database) == ["dead", "running", "running", "dead", "running"]
+def _killed_after(database: Database) -> int:
+    """Register a machine in a process that is then killed."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        number = _register(database, pid=child.pid)
+        child.kill()
+    return number
 
 
-def test_a_machine_whose_lease_is_over_is_dead_to_the_next(database: Database) -> None:
+# -- register ----------------------------------------------------------------------------------------------
+
+
+def test_a_machine_whose_process_is_gone_is_dead_to_the_next_at_once(database: Database) -> None:
+    _killed_after(database)
+    _register(database)
+    assert _declared(database) == ["dead", "running"]
+
+
+def test_one_that_has_just_come_declares_nobody_dead_by_lease(database: Database) -> None:
+    late = _register(database)
+    _age(database, late, 10 * LEASE)
+    _register(database)
+    assert _declared(database) == ["running", "running"]
+    assert _observed(database) == [DEAD, RUNNING]
+
+
+def test_names_are_the_host_and_the_smallest_number_that_is_free(database: Database) -> None:
     machines = Machines(database)
-    late, fine = machines.register("late", "a", 1), machines.register("fine", "b", 1)
-    _age(database, late, LEASE + 1_000)
-    _age(database, fine, LEASE - 5_000)
-    machines.register("new", "c", 1)
-    assert _states(database) == ["dead", "running", "running"]
-    assert not machines.beat(late)
-    assert machines.beat(fine)
+    made = [machines.register(host, os.getpid(), 0) for host in ("a", "a", "b", "a")]
+    assert [one.name for one in made] == ["a-1", "a-2", "b-1", "a-3"]
+    machines.stop(made[1].id)
+    assert machines.register("a", os.getpid(), 0).name == "a-2"
+
+
+def test_machines_that_come_at_once_have_names_of_their_own(database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: Machines(database).register("a", os.getpid(), 0), range(16)))
+    assert sorted(one.name for one in made) == sorted(f"a-{k}" for k in range(1, 17))
+
+
+def test_a_lost_acknowledgement_makes_no_second_machine(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    with acknowledgement_lost(database, monkeypatch):
+        made = Machines(database).register("a", os.getpid(), 0)
+    assert [(view.id, view.name) for view in Machines(database).machines()] == [made]
+
+
+# -- heartbeats --------------------------------------------------------------------------------------------
+
+
+def test_a_beat_prolongs_the_lease_and_says_how_the_machine_is(database: Database) -> None:
+    number = _register(database)
+    _age(database, number, LEASE + 1_000)
+    assert _observed(database) == [DEAD]
+    orders = Machines(database).beat(number, state=PAUSED, memory=123)
+    assert (orders.alive, orders.command, orders.machines) == (True, Command.RUN, 1)
+    (view,) = Machines(database).machines()
+    assert (view.state, view.memory) == (PAUSED, 123)
+    assert view.heartbeat_age_ms < LEASE / 2
+
+
+def test_a_machine_that_was_declared_dead_is_told_and_stays_dead(database: Database) -> None:
+    number, other = _register(database), _register(database)
+    Machines(database).declare_dead(number)
+    orders = Machines(database).beat(number, SAMPLE)
+    assert not orders.alive
+    assert Machines(database).beat(other).machines == 1
+    assert _observed(database) == [DEAD, RUNNING]
+    with database.read() as connection:
+        assert connection.execute(select(machine_statistics)).all() == []
+
+
+def test_a_beat_declares_a_machine_dead_at_once_whose_process_is_gone(database: Database) -> None:
+    other = _register(database)
+    _killed_after(database)
+    assert Machines(database).beat(other).machines == 1
+    assert _declared(database) == ["running", "dead"]
 
 
 def test_a_stopped_machine_has_no_lease(database: Database) -> None:
     machines = Machines(database)
-    one = machines.register("one", "a", 1)
+    one = _register(database)
     assert machines.gone() == []
-    machines.stop(one)
-    assert _states(database) == ["stopped"]
+    assert machines.stop(one).state is STOPPED
+    assert _observed(database) == [STOPPED]
     assert machines.gone() == [one]
-    assert not machines.beat(one)
+    assert not machines.beat(one).alive
+
+
+def test_a_machine_that_was_declared_dead_does_not_become_a_stopped_one(database: Database) -> None:
+    one = _register(database)
+    Machines(database).declare_dead(one)
+    assert Machines(database).stop(one).state is DEAD
+
+
+def test_the_lease_of_a_machine_that_is_to_be_removed_runs_out(database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    number = _register(database)
+    Control(database).remove("here-1")
+    before = Machines(database).machines()[0].heartbeat_at
+    _age(database, number, LEASE)
+    orders = Machines(database).beat(number)
+    assert (orders.alive, orders.command) == (True, Command.REMOVE)
+    assert Machines(database).machines()[0].heartbeat_at == before - LEASE
+    assert _observed(database) == [DEAD]
+
+
+def test_the_round_trips_of_a_beat_do_not_grow_with_machines_and_sites(database: Database) -> None:
+    add(database, *(f"http://{number}.org/" for number in range(50)))
+    machines = Machines(database)
+    workers = [Worker.of(database, str(number)) for number in range(5)]
+    workers[0].claim(50)
+    statements: list[str] = []
+
+    def note(connection: Connection, cursor: object, statement: str, *_: object) -> None:
+        statements.append(statement)
+
+    event.listen(database._engine, "before_cursor_execute", note)
+    machines.beat(workers[0].id, SAMPLE, [1] * 20)
+    assert len([text for text in statements if not text.startswith("BEGIN")]) == 4
+    statements.clear()
+    machines.beat(workers[0].id, SAMPLE, [1] * 20)
+    assert len([text for text in statements if not text.startswith("BEGIN")]) == 2
+
+
+# -- statistics --------------------------------------------------------------------------------------------
+
+
+def test_statistics_are_written_now_and_then_when_the_state_changes_and_at_the_end(database: Database) -> None:
+    number, machines = _register(database), Machines(database)
+
+    def samples() -> int:
+        with database.begin() as connection:  # as if they had been written a while ago: keys are milliseconds
+            found = len(connection.execute(select(machine_statistics)).all())
+            assert len(connection.execute(select(thread_statistics)).all()) == 3 * found
+            for table in (machine_statistics, thread_statistics):
+                connection.execute(update(table).values(at=table.c.at - 10))
+            return found
+
+    counted = []
+    for state in (RUNNING, RUNNING, PAUSED, PAUSED, RUNNING, STOPPING, STOPPING):
+        machines.beat(number, SAMPLE, [1, 2, 3], state)
+        counted.append(samples())
+    assert counted == [1, 1, 2, 2, 3, 4, 5]
+    machines = Machines(database)
+    machines.beat(number, SAMPLE, [1, 2, 3])
+    assert machines._sampled is not None
+    machines._sampled = machines._sampled[0] - SAMPLE_EVERY, *machines._sampled[1:]
+    machines.beat(number, SAMPLE, [1, 2, 3])
+    assert samples() == 7
 
 
 def test_the_summary_has_totals_rates_and_seeds_held(database: Database) -> None:
@@ -69,12 +204,40 @@ def test_the_summary_has_totals_rates_and_seeds_held(database: Database) -> None
         connection.execute(update(machine).values(started_at=now - 120_000))
         old = MachineSample(1, 100, 1, 1, 1)._asdict() | {"machine_id": worker.id, "at": now - 30_000}
         connection.execute(machine_statistics.insert(), old)
-    assert machines.beat(worker.id, MachineSample(500, 400, 9_000, 3, 12), [2, 0, 1])
+    assert machines.beat(worker.id, MachineSample(500, 400, 9_000, 3, 12), [2, 0, 1]).alive
     summary = machines.summary()
     assert summary.seeds == {SeedState.ACTIVE: {None: 1}, SeedState.READY: {None: 1}}
     assert (summary.pages, summary.bytes, summary.errors) == (3, 3_005, 1)
+    assert (summary.machines[0].sites, summary.machines[0].seeds) == (1, 1)
     assert summary.machines[0].held == (2, 0, 1)
     assert 8 < summary.pages_per_second <= 10
     machines.stop(worker.id)
     assert machines.summary().pages_per_second == 0
     assert machines.summary().machines[0].held == ()
+
+
+def test_the_rate_of_a_machine_that_has_just_begun_is_that_of_its_commits(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    rows = tuple(page(site.seeds[0].id, f"http://a.org/{n}", position=n) for n in range(30))
+    worker.commit(site_delta(site, seed_delta(site.seeds[0].id, pages=rows)))
+    with database.begin() as connection:
+        connection.execute(update(machine).values(started_at=machine.c.heartbeat_at - 3_000))
+    assert Machines(database).summary().pages_per_second == 10
+
+
+# -- rows that are locked ----------------------------------------------------------------------------------
+
+
+def test_a_frozen_machine_that_holds_a_lock_does_not_hold_up_the_others(mariadb_url: str) -> None:
+    database = open_database(mariadb_url, patience=1)
+    other = _register(database)
+    dead = _killed_after(database)
+    with database.begin() as frozen:
+        frozen.execute(select(machine.c.id).where(machine.c.id == dead).with_for_update())
+        assert Machines(database).beat(other).machines == 1
+        assert _declared(database) == ["running", "running"]
+    Machines(database).beat(other)
+    assert _declared(database) == ["running", "dead"]
+    database.close()

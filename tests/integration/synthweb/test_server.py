@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -210,6 +211,18 @@ def test_latency_delays_answers_but_not_other_connections() -> None:
         answer = exchange(server, request("/") + request("/robots.txt"))
         assert answer.count(b"HTTP/1.1 200 ") == 2
         assert time.monotonic() - begun - took >= 2 * slow
+
+
+def test_log_tells_when_a_request_came_and_was_answered_and_those_nobody_waited_for() -> None:
+    with SynthServer(WebSpec(sites=3, latency_ms=200, mean_pages=5)) as server:
+        slow = server.web.site(0).latency_s
+        with connect(server) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closes with a reset
+            connection.sendall(request("/gone"))
+        exchange(server, request("/"))
+        log = server.log()
+    assert [line.url.rpartition("/")[2] for line in log] == ["gone", ""]
+    assert all(line.at - line.came > 0.9 * slow for line in log)
 
 
 def test_workers_share_a_port() -> None:

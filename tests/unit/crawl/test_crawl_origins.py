@@ -8,11 +8,13 @@ from collections.abc import Iterator
 
 import pytest
 
+from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.origins import Origins
+from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import Result
+from scrawler.model import Result, Scope
 
 TTL = 0.3  # seconds
 _WAIT = 5.0
@@ -31,8 +33,7 @@ class Bench:
             self.resolver,
             "TestCrawler",
             obey_robots=True,
-            retries=0,
-            retry_pause_ms=0,
+            rules=CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1),
             look_again=lambda site: self.answers.release(),
         )
 

@@ -1,0 +1,191 @@
+"""Builds a machine: the one place where parts, store, archive and threads are put together."""
+
+from __future__ import annotations
+
+import platform
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from scrawler import __version__
+from scrawler.archive.warc import WarcWriter
+from scrawler.crawl.answers import AnswerHandler
+from scrawler.crawl.checkpointer import Checkpointer
+from scrawler.crawl.clock import DatabaseClock
+from scrawler.crawl.collector import CollectorPorts, UrlCollector
+from scrawler.crawl.decisions import SeedLimits
+from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.crawl.lease import Lease
+from scrawler.crawl.machine import Machine
+from scrawler.crawl.origins import Origins
+from scrawler.crawl.parties import Parties
+from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.seen import MemoryBudget, SeenFilter
+from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.takeup import SiteTaker
+from scrawler.extract.links import LinkExtractor
+from scrawler.fetch.downloader import Downloader, FetchLimits
+from scrawler.fetch.resolver import Resolver
+from scrawler.model import LEASE
+from scrawler.plugins import load_part
+from scrawler.settings import Settings
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.frontier import Frontier
+from scrawler.store.seeds import Seeds
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import ScopeRule
+
+# The parts to choose among, imported by name when they are chosen.
+DOWNLOADERS = {
+    "curl": "scrawler.fetch.curl:CurlDownloader",
+    "requests": "scrawler.fetch.requests:RequestsDownloader",
+}
+EXTRACTORS = {
+    "lexbor": "scrawler.extract.lexbor:LexborExtractor",
+    "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
+}
+SEEN_FILTERS = {
+    "rbloom": "scrawler.crawl.seen:rbloom_seen",
+    "pybloom": "scrawler.crawl.seen:pybloom_seen",
+    "exact": "scrawler.crawl.seen:ExactSeen",
+}
+
+GIVE_UP_AFTER = 600.0  # seconds a busy database is tried again
+_LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
+_ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
+
+
+def _resolve_table(entries: tuple[str, ...]) -> dict[str, str]:
+    return {host: address for host, _, address in (entry.partition("=") for entry in entries)}
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The parts of the store that a machine uses."""
+
+    claims: Claims
+    checkpoints: Checkpoints
+    frontier: Frontier
+    seeds: Seeds
+    clock: DatabaseClock = field(default_factory=DatabaseClock)
+
+
+def build_machine(
+    settings: Settings,
+    stores: Stores,
+    archive: WarcWriter,
+    stop: threading.Event,
+    promote: Callable[[], int],
+    machines: int = 1,
+) -> tuple[Machine, Resolver]:
+    """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
+
+    `machines` is how many share the crawl at first.
+    """
+    queue = SeedIdQueue(max(settings.threads * 2, 40))
+    rules = crawl_rules(settings)
+    lease = Lease(LEASE / 1000, _LEASE_MARGIN)
+    machine = Machine(queue, stop, rules, lease, settings.threads, machines)
+    resolver = Resolver(
+        threads=settings.dns_threads,
+        static=_resolve_table(settings.resolve),
+        allow_private=settings.allow_private,
+    )
+    token = settings.user_agent.partition("/")[0]
+    origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
+    parties = Parties(
+        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
+        machine.look_again,
+    )  # fmt: skip
+    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
+    answers = AnswerHandler(pipeline, rules)
+    machine.checkpointer = Checkpointer(
+        stores.checkpoints, archive.flush, machine.committed, machine.failed, _ROWS_WAITING, GIVE_UP_AFTER
+    )
+    ports = CollectorPorts(
+        submit=machine.checkpointer.submit,
+        may_start=machine.may_start,
+        help_yourself=lambda collector: machine.distribution.help_yourself(collector),
+        seeds_changed=lambda: machine.distribution.seeds_changed(),
+        site_inactive=lambda collector: machine.distribution.site_inactive(collector),
+        wants_site=lambda collector: machine.distribution.wants_site(collector),
+        more_seeds=lambda site: machine.selector.ask_more(site),
+        failed=machine.failed,
+    )
+    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
+    fetch_limits = _fetch_limits(settings)
+
+    def make_collector(number: int) -> UrlCollector:
+        downloader = make_downloader(fetch_limits)
+        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+
+    machine.make_collector = make_collector
+    machine.distribution = _make_distribution(settings, machine)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock)
+    machine.selector = UrlSelector(
+        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
+        machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
+        sites_with_ready=stores.seeds.sites_with_ready, promote=promote, queued=machine.seeds_queued,
+        ended=machine.crawl_ended, failed=machine.failed,
+    )  # fmt: skip
+    return machine, resolver
+
+
+def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock: DatabaseClock) -> SiteTaker:
+    """Make the part that takes sites up, with one memory budget for all their seen filters."""
+    budget = MemoryBudget(settings.seen_memory)
+    make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
+    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
+
+
+def crawl_rules(settings: Settings) -> CrawlRules:
+    """Return the settings that the crawling threads follow."""
+    max_time = None if settings.max_time is None else int(settings.max_time * 1000)
+    return CrawlRules(
+        scope=settings.scope,
+        delay=settings.delay,
+        per_site=settings.per_site,
+        retries=settings.retries,
+        retry_pause_ms=int(settings.retry_pause * 1000),
+        limits=SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time),
+        capacity=settings.seeds_per_thread,
+        checkpoint_interval=settings.checkpoint_interval,
+        checkpoint_rows=settings.checkpoint_pages,
+        stop_timeout=settings.stop_timeout,
+    )
+
+
+def _fetch_limits(settings: Settings) -> FetchLimits:
+    return FetchLimits(
+        settings.user_agent,
+        settings.connect_timeout,
+        settings.timeout,
+        settings.max_body,
+        connections=settings.seeds_per_thread + 2,
+        tls_verify=settings.tls_verify,
+    )
+
+
+def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
+
+
+def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
+    if settings.distribution == "free":
+        return FreeCompetition(machine.queue, machine.collectors)
+    return UrlDistributor(machine.queue, machine.collectors, machine.turn, machine.stopping)
+
+
+def make_archive(settings: Settings, prefix: str) -> WarcWriter:
+    """Make the writer of one machine's WARC files."""
+    info = {
+        "software": f"SCrawler/{__version__} (Python {platform.python_version()})",
+        "robots": "obey" if settings.robots else "ignore",
+        "operator": settings.user_agent,
+    }
+    return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)

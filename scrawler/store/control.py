@@ -1,0 +1,174 @@
+"""Live control: what users tell machines to do, as rows that each machine reads with its next heartbeat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, literal_column, select, update
+
+from scrawler.errors import StoreError
+from scrawler.model import LEASE, Command, MachineState, Millis
+from scrawler.store.crawls import bump_revision
+from scrawler.store.engine import Database
+from scrawler.store.machine_views import LIVING, is_silent
+from scrawler.store.rows import AnyRow
+from scrawler.store.tables import crawl, machine
+
+
+@dataclass(frozen=True, slots=True)
+class CrawlOrders:
+    """What holds for all machines of the crawl, those that come later among them."""
+
+    paused: bool
+    settings: Mapping[str, Any]  # over files, variables and flags
+
+
+class Control:
+    """Tells machines what to do. Methods return the names of the living machines that it concerns.
+
+    A weaker order never takes back a stronger one: a machine that is to stop is not paused any more.
+    """
+
+    def __init__(self, database: Database, lease: Millis = LEASE) -> None:
+        """Work on `database`, whose machines have this `lease`."""
+        self._database = database
+        self._lease = lease
+        self._clock: ColumnElement[Millis] = literal_column(database.clock)
+
+    def orders(self) -> CrawlOrders:
+        """Return what holds for all machines now."""
+
+        def work(connection: Connection) -> CrawlOrders:
+            row = connection.execute(select(crawl.c.paused, crawl.c.settings)).first()
+            return CrawlOrders(bool(row and row.paused), _settings_of(row))
+
+        return self._database.reading(work)
+
+    def pause(self, names: Collection[str] | None = None) -> list[str]:
+        """Pause these machines; without names the crawl: machines that come later start paused, until `resume`.
+
+        Raises:
+            StoreError: no living machine has one of the names.
+        """
+        if names is not None:
+            return self._order(Command.PAUSE, names)
+        return self._for_all({"paused": 1})
+
+    def resume(self, names: Collection[str] | None = None) -> list[str]:
+        """Take back the pause of these machines; without names that of the crawl and of every machine.
+
+        Raises:
+            StoreError: no living machine has one of the names, or the whole crawl is paused.
+        """
+
+        def work(connection: Connection) -> list[str]:
+            if names is None:
+                connection.execute(update(crawl).values(paused=0))
+            elif connection.scalar(select(crawl.c.paused)):
+                raise StoreError("the whole crawl is paused, and so is each machine; resume it without naming machines")
+            rows = self._living(connection, names)
+            paused = machine.c.id.in_([row.id for row in rows]), machine.c.wanted == Command.PAUSE.value
+            connection.execute(update(machine).where(*paused).values(wanted=Command.RUN.value))
+            return [row.name for row in rows]
+
+        return self._database.retrying(work)
+
+    def stop(self, names: Collection[str] | None = None) -> list[str]:
+        """Let these machines end cleanly; without names all, and those that their commands would start anew.
+
+        Raises:
+            StoreError: no living machine has one of the names.
+        """
+        if names is not None:
+            return self._order(Command.STOP, names)
+        return self._for_all({"stopped_at": self._clock})
+
+    def drain(self, name: str) -> None:
+        """Let a machine give its sites back and end.
+
+        Raises:
+            StoreError: no living machine has the name.
+        """
+        self._order(Command.DRAIN, [name])
+
+    def remove(self, name: str) -> bool:
+        """Let a machine end at once; return whether it is dead already: it was silent.
+
+        One that lives but does not obey is dead when its lease is over, which is not prolonged any more.
+
+        Raises:
+            StoreError: no machine that is not known to have ended has the name.
+        """
+
+        def work(connection: Connection) -> bool:
+            rows = self._not_ended(connection)
+            row = next((row for row in rows if row.name == name), None)
+            if row is None:
+                raise _unknown([name], rows)
+            mine, silent = update(machine).where(machine.c.id == row.id), is_silent(row, self._lease)
+            connection.execute(mine.values(wanted=Command.REMOVE.value))
+            if silent:  # unless it has just come back
+                same = mine.where(machine.c.heartbeat_at == row.heartbeat_at)
+                connection.execute(same.values(state=MachineState.DEAD.value))
+            return silent
+
+        return self._database.retrying(work)
+
+    def set(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Set settings (values that JSON knows) for all machines, None takes one back; return all that are set."""
+
+        def work(connection: Connection) -> dict[str, Any]:
+            row = connection.execute(select(crawl.c.settings).with_for_update()).first()
+            merged = {**_settings_of(row), **values}
+            kept = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
+            connection.execute(update(crawl).values(settings=json.dumps(kept) if kept else None))
+            bump_revision(connection)
+            return kept
+
+        return self._database.retrying(work)
+
+    def _order(self, command: Command, names: Collection[str]) -> list[str]:
+        weaker = [one.value for one in Command][: list(Command).index(command)]
+
+        def work(connection: Connection) -> list[str]:
+            rows = self._living(connection, names)
+            milder = machine.c.id.in_([row.id for row in rows]), machine.c.wanted.in_(weaker)
+            connection.execute(update(machine).where(*milder).values(wanted=command.value))
+            return [row.name for row in rows]
+
+        return self._database.retrying(work)
+
+    def _for_all(self, values: Mapping[str, Any]) -> list[str]:
+        def work(connection: Connection) -> list[str]:
+            connection.execute(update(crawl).values(values))
+            return [row.name for row in self._living(connection, None)]
+
+        return self._database.retrying(work)
+
+    def _living(self, connection: Connection, names: Collection[str] | None) -> list[AnyRow]:
+        """Return the machines that live, of these names where names are given."""
+        rows = [row for row in self._not_ended(connection) if not is_silent(row, self._lease)]
+        if names is None:
+            return rows
+        if unknown := set(names) - {row.name for row in rows}:
+            raise _unknown(unknown, rows)
+        return [row for row in rows if row.name in names]
+
+    def _not_ended(self, connection: Connection) -> Sequence[AnyRow]:
+        now = self._clock.label("now")
+        query = select(machine.c.id, machine.c.name, machine.c.process, machine.c.heartbeat_at, now)
+        return connection.execute(query.where(machine.c.state.in_(LIVING)).order_by(machine.c.id)).all()
+
+
+def _settings_of(row: AnyRow | None) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(row.settings) if row and row.settings else {}
+    return found
+
+
+def _unknown(names: Collection[str], rows: Sequence[AnyRow]) -> StoreError:
+    there = ", ".join(row.name for row in rows)
+    running = f"running are {there}" if there else "no machine runs"
+    return StoreError(f"there is no running machine {', '.join(sorted(names))}; {running}")

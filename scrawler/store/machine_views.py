@@ -1,0 +1,173 @@
+"""What people see of machines: state as observed, what each holds, rates, and the summary of a crawl."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
+from sqlalchemy import func as sql
+
+from scrawler.model import Command, EndReason, MachineState, Millis, SeedState
+from scrawler.store.processes import runs
+from scrawler.store.rows import AnyRow
+from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
+
+LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
+_RATE_SPAN = 60_000  # milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class MachineView:
+    """A machine as users see it; what it holds and its rate are empty once it stopped or is dead."""
+
+    id: int
+    name: str
+    host: str
+    pid: int
+    state: MachineState  # as observed: dead before anybody has declared it dead
+    wanted: Command  # by its own orders and those for the whole crawl
+    started_at: Millis
+    heartbeat_at: Millis
+    heartbeat_age_ms: Millis
+    memory: int  # resident bytes
+    sites: int  # owned; those of a dead machine wait for another one
+    seeds: int  # active on its sites
+    pages: int
+    bytes: int
+    errors: int
+    refused: int
+    cut: int
+    held: tuple[int, ...]  # seeds held by each thread at the last sample
+    pages_per_second: float  # in the last minute
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How the crawl stands; totals are of committed pages, rates of the last minute."""
+
+    seeds: Mapping[SeedState, Mapping[EndReason | None, int]]
+    machines: tuple[MachineView, ...]
+    pages: int
+    bytes: int
+    errors: int
+    pages_per_second: float
+
+
+def summary_of(seeds: Mapping[SeedState, Mapping[EndReason | None, int]], machines: tuple[MachineView, ...]) -> Summary:
+    """Add machines up to a summary."""
+    return Summary(
+        seeds,
+        machines,
+        sum(one.pages for one in machines),
+        sum(one.bytes for one in machines),
+        sum(one.errors for one in machines),
+        sum(one.pages_per_second for one in machines),
+    )
+
+
+def command_of(row: AnyRow) -> Command:
+    """Return what a machine is to do, of its row joined with the crawl's: the strongest of its orders."""
+    commands = [Command(row.wanted)]
+    if (row.stopped_at or 0) > row.launched_at:
+        commands.append(Command.STOP)
+    if row.paused:
+        commands.append(Command.PAUSE)
+    return max(commands, key=list(Command).index)
+
+
+def machine_views(
+    connection: Connection, clock: str, lease: Millis, which: ColumnElement[bool]
+) -> tuple[MachineView, ...]:
+    """Return views of the machines that `which` chooses, in order of id, with five queries in all."""
+    now: ColumnElement[Millis] = literal_column(clock).label("now")
+    with_crawl = select(machine, crawl.c.paused, crawl.c.stopped_at, now).select_from(machine.outerjoin(crawl, true()))
+    query = with_crawl.where(which)
+    rows = connection.execute(query.order_by(machine.c.id)).all()
+    states = {row.id: _observed(row, lease) for row in rows}
+    living = [row for row in rows if states[row.id].value in LIVING]
+    rates = _rates(connection, living)
+    held = _held(connection, [row.id for row in living])
+    sites, seeds = _owned_sites(connection), _owned_seeds(connection)
+    return tuple(
+        MachineView(
+            row.id,
+            row.name,
+            row.host,
+            row.pid,
+            states[row.id],
+            command_of(row),
+            row.started_at,
+            row.heartbeat_at,
+            max(0, row.now - row.heartbeat_at),
+            row.memory,
+            sites.get(row.id, 0),
+            seeds.get(row.id, 0),
+            row.pages,
+            row.bytes,
+            row.errors,
+            row.refused,
+            row.cut,
+            tuple(held.get(row.id, ())),
+            rates.get(row.id, 0.0),
+        )
+        for row in rows
+    )
+
+
+def is_silent(row: AnyRow, lease: Millis) -> bool:
+    """Tell whether a machine that says it lives does not: its lease is over, or its process gone from this host."""
+    return row.heartbeat_at <= row.now - lease or runs(row.process) is False
+
+
+def _observed(row: AnyRow, lease: Millis) -> MachineState:
+    declared = MachineState(row.state)
+    return MachineState.DEAD if declared.value in LIVING and is_silent(row, lease) else declared
+
+
+def _owned_sites(connection: Connection) -> dict[int, int]:
+    counts = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
+    return {row[0]: row[1] for row in connection.execute(counts)}
+
+
+def _owned_seeds(connection: Connection) -> dict[int, int]:
+    active = and_(seed.c.site_id == site.c.id, seed.c.state == SeedState.ACTIVE.value)
+    counts = select(site.c.owner, sql.count()).select_from(site.join(seed, active)).where(site.c.state == "active")
+    return {row[0]: row[1] for row in connection.execute(counts.group_by(site.c.owner))}
+
+
+def _held(connection: Connection, ids: Sequence[int]) -> dict[int, list[int]]:
+    of_them = thread_statistics.c.machine_id.in_(ids)
+    last = select(thread_statistics.c.machine_id, sql.max(thread_statistics.c.at).label("at")).where(of_them)
+    newest = last.group_by(thread_statistics.c.machine_id).subquery()
+    same = and_(newest.c.machine_id == thread_statistics.c.machine_id, newest.c.at == thread_statistics.c.at)
+    query = select(thread_statistics.c.machine_id, thread_statistics.c.seeds_held).join(newest, same)
+    held: dict[int, list[int]] = {}
+    for machine_id, seeds in connection.execute(query.order_by(newest.c.machine_id, thread_statistics.c.thread)):
+        held.setdefault(machine_id, []).append(seeds)
+    return held
+
+
+def _rates(connection: Connection, rows: Sequence[AnyRow]) -> dict[int, float]:
+    """Return pages/s over the last minute, of samples; before there are two, of what was committed."""
+    since = min((row.now for row in rows), default=0) - _RATE_SPAN
+    samples: dict[int, list[tuple[Millis, int]]] = {row.id: [] for row in rows}
+    query = select(machine_statistics.c.machine_id, machine_statistics.c.at, machine_statistics.c.pages).where(
+        machine_statistics.c.machine_id.in_(samples), machine_statistics.c.at >= since
+    )
+    for machine_id, at, pages in connection.execute(query.order_by(machine_statistics.c.at)):
+        samples[machine_id].append((at, pages))
+    return {row.id: _slope(_points(row, samples[row.id], since)) for row in rows}
+
+
+def _points(row: AnyRow, samples: list[tuple[Millis, int]], since: Millis) -> list[tuple[Millis, int]]:
+    if row.started_at < since:
+        return samples
+    return [(row.started_at, 0), *(samples if len(samples) > 1 else [(row.heartbeat_at, row.pages)])]
+
+
+def _slope(points: Sequence[tuple[Millis, int]]) -> float:
+    if len(points) < 2:
+        return 0.0
+    (start, before), (end, after) = points[0], points[-1]
+    return (after - before) * 1000 / (end - start) if end > start else 0.0

@@ -1,0 +1,107 @@
+"""Leases: a machine that may have lost its own starts nothing, writes nothing, and begins anew."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from scrawler.crawl.lease import Lease
+from scrawler.crawl.machine import Machine
+from scrawler.crawl.progress import Progress
+from scrawler.errors import StoreBusyError
+from scrawler.model import MachineState
+from scrawler.store.claims import Claims
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
+from tests.integration.crawl.rig import watch
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+SPEC = WebSpec(seed=11, sites=5, equal=True, mean_pages=30, page_bytes=300)
+CLOCK = 0.02  # seconds
+
+
+def fetched(crawl: Crawl) -> set[str]:
+    """The HTML pages; the web has PDF files too, which lead nowhere."""
+    return {url for url in crawl.fetched() if not url.endswith(".pdf")}
+
+
+def truth(server: SynthServer) -> set[str]:
+    return set().union(*(party(server.web, seed).pages for seed in server.web.seeds()))
+
+
+def test_no_request_starts_once_the_lease_may_have_run_out(crawl: Crawl) -> None:
+    """The heartbeats fail for a while, as when the database is away, and come back before anybody took over."""
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        away_at: list[float] = []
+        back = threading.Event()
+        silence: list[int] = []
+
+        def look(machine: Machine) -> None:
+            if not away_at and machine.totals().pages > 10:
+                away_at.append(time.monotonic())
+            elif away_at and time.monotonic() > away_at[0] + 1.2 and not silence:
+                silence.append(len(server.log()))
+            elif silence and time.monotonic() > away_at[0] + 2.5 and not back.is_set():
+                assert len(server.log()) == silence[0], "requests were started without a lease"
+                assert not machine.may_start()
+                back.set()
+
+        def refuse() -> None:
+            if away_at and not back.is_set():
+                raise StoreBusyError("away, for this test")
+
+        assert watch(crawl.settings(delay=0.05, threads=2), look, before_beat=refuse, lease=Lease(1.0, 0.2)).ended
+        assert back.is_set()
+        assert fetched(crawl) == truth(server)
+    crawl.check()
+
+
+def test_a_machine_taken_for_dead_begins_anew_and_nothing_is_lost_or_counted_twice(crawl_on_both: Crawl) -> None:
+    crawl = crawl_on_both
+    database = open_database(crawl.url)
+    machines = Machines(database)
+    declared: list[int] = []
+
+    def look(progress: Progress) -> None:
+        if progress.pages > 10 and not declared:
+            declared.append(machines.machines()[0].id)
+            machines.declare_dead(declared[0])
+
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        summary = crawl.run(look, delay=0.05, checkpoint_interval=0.3)
+        first, second = machines.machines()
+        asked = server.requests()
+        assert fetched(crawl) == truth(server)
+    database.close()
+    crawl.check()
+    assert summary.outcome == "ended"
+    assert summary.pages == first.pages + second.pages == len(crawl.fetched())
+    assert (first.state, second.state) == (MachineState.DEAD, MachineState.STOPPED)
+    again = sum(times - 1 for url, times in asked.items() if not url.endswith("/robots.txt"))
+    assert 0 < again <= first.refused + SPEC.sites, "what was refused, and what was in flight on each site"
+
+
+def test_a_site_taken_over_from_a_dead_machine_rests_a_whole_pause(crawl: Crawl) -> None:
+    """When it was asked last is known to nobody: it may have been a moment ago."""
+    with SynthServer(WebSpec(seed=11, sites=1, equal=True, mean_pages=3, page_bytes=300)) as server:
+        crawl.add(server.web.seeds())
+        database = open_database(crawl.url)
+        machines = Machines(database)
+        other = machines.register(socket.gethostname(), 1, 0).id
+        assert len(Claims(database, other).claim(10, 10, machines=1)) == 1
+        machines.declare_dead(other)
+        began = time.time()
+        crawl.run(delay=1.5)
+        database.close()
+        first = min(line.at for line in server.log())
+        assert first - began >= 1.5 - CLOCK
+        assert fetched(crawl) == truth(server)

@@ -1,0 +1,202 @@
+"""A running machine obeys what the database says: pause, stop, changed settings, seeds that are added."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.model import BEAT_EVERY, EndReason, MachineState, SeedState
+from scrawler.store.control import Control
+from scrawler.store.engine import Database, open_database
+from scrawler.store.machines import Machines
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+SPEC = WebSpec(seed=7, sites=6, equal=True, mean_pages=25, page_bytes=300)
+TWO_BEATS = 2 * BEAT_EVERY / 1000 + 1.5  # seconds, with time for the machine to do something about it
+LONG = 60.0
+
+
+class Running:
+    """A crawl that runs in a thread of its own, and its database."""
+
+    def __init__(self, crawl: Crawl, changes: dict[str, object]) -> None:
+        self.stop = threading.Event()
+        self.summary: RunSummary | None = None
+        self._progress: Progress | None = None
+        self._news = threading.Condition()
+        self.database: Database = open_database(crawl.url)
+        self.control = Control(self.database)
+        self._thread = threading.Thread(target=self._run, args=(crawl, changes))
+        self._thread.start()
+
+    def _run(self, crawl: Crawl, changes: dict[str, object]) -> None:
+        self.summary = crawl.run(self._look, self.stop, **changes)
+
+    def _look(self, progress: Progress) -> None:
+        with self._news:
+            self._progress = progress
+            self._news.notify_all()
+
+    def wait(self, until: Callable[[Progress], bool], seconds: float = LONG) -> Progress:
+        """Wait for a progress report of which `until` is true."""
+        with self._news:
+            assert self._news.wait_for(lambda: self._progress is not None and until(self._progress), seconds)
+            assert self._progress is not None
+            return self._progress
+
+    def see(self, state: MachineState) -> None:
+        """Wait until the machine says that this is its state."""
+        machines = Machines(self.database)
+        self.wait(lambda progress: any(one.state is state for one in machines.machines()))
+
+    def join(self) -> RunSummary:
+        self._thread.join(LONG)
+        assert not self._thread.is_alive()
+        assert self.summary is not None
+        return self.summary
+
+    def close(self) -> None:
+        self.stop.set()
+        self._thread.join()
+        self.database.close()
+
+
+@contextmanager
+def running(crawl: Crawl, **changes: object) -> Iterator[Running]:
+    one = Running(crawl, changes)
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def fetched(crawl: Crawl) -> set[str]:
+    """The HTML pages; the web has PDF files too, which lead nowhere."""
+    return {url for url in crawl.fetched() if not url.endswith(".pdf")}
+
+
+def truth(server: SynthServer) -> set[str]:
+    return set().union(*(party(server.web, seed).pages for seed in server.web.seeds()))
+
+
+def asked(server: SynthServer) -> int:
+    return len(server.log())
+
+
+def test_a_paused_crawl_asks_nobody_and_goes_on_when_resumed(crawl_on_both: Crawl) -> None:
+    crawl = crawl_on_both
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, delay=0.1) as run:
+            run.wait(lambda progress: progress.pages > 5)
+            assert len(run.control.pause()) == 1
+            run.see(MachineState.PAUSED)
+            before = asked(server)
+            seen = run.wait(lambda progress: True).elapsed_s
+            run.wait(lambda progress: progress.elapsed_s > seen + 2)
+            assert asked(server) == before
+            run.control.resume()
+            assert run.join().outcome == "ended"
+        assert fetched(crawl) == truth(server)
+    crawl.check()
+
+
+def test_a_paused_crawl_stays_paused_for_machines_that_come_later(crawl: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        database = open_database(crawl.url)
+        Control(database).pause()
+        database.close()
+        with running(crawl) as run:
+            run.see(MachineState.PAUSED)
+            assert asked(server) == 0
+            run.stop.set()
+            assert run.join().outcome == "stopped"
+    assert crawl.pages() == []
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_stop_comes_through_the_database_and_a_later_run_goes_on(crawl: Crawl, by_name: bool) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, delay=0.1) as run:
+            run.wait(lambda progress: progress.pages > 5)
+            names = [one.name for one in Machines(run.database).machines()] if by_name else None
+            run.control.stop(names)
+            run.wait(lambda progress: True)
+            assert run.join().outcome == "stopped"
+        assert 5 < len(crawl.pages()) < len(truth(server))
+        assert crawl.run().outcome == "ended"
+        assert fetched(crawl) == truth(server)
+        assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
+    crawl.check()
+
+
+def test_a_drained_machine_waits_for_what_is_in_flight(crawl: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, delay=0.1, stop_timeout=0) as run:
+            run.wait(lambda progress: progress.pages > 5)
+            run.control.drain(Machines(run.database).machines()[0].name)
+            assert run.join().outcome == "stopped"
+        assert crawl.run().outcome == "ended"
+        assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
+        assert fetched(crawl) == truth(server)
+
+
+def test_settings_change_while_it_runs(crawl: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, delay=5, threads=6, seeds_per_thread=1) as run:
+            run.wait(lambda progress: progress.pages >= 1)
+            run.control.set({"delay": 0.0, "max_pages": 7, "threads": 2})
+            summary = run.join()
+        assert summary.elapsed_s < 25, "with 5 s between two pages it would have taken 30"
+        assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
+        assert {seed.counts.pages for seed in crawl.seeds()} == {7}
+    crawl.check()
+
+
+def test_threads_that_come_take_their_share_and_threads_that_go_leave_it(crawl: Crawl) -> None:
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, delay=0.3, threads=1) as run:
+
+            def held() -> list[tuple[int, ...]]:
+                return [one.held for one in Machines(run.database).machines()]
+
+            run.wait(lambda progress: progress.pages >= 1)
+            run.control.set({"threads": 3})
+            run.wait(lambda progress: any(len(threads) == 3 and min(threads) >= 1 for threads in held()))
+            run.control.set({"threads": 2, "delay": 0.01})
+            assert run.join().outcome == "ended"
+        assert fetched(crawl) == truth(server)
+        assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
+    crawl.check()
+
+
+def test_seeds_that_are_imported_meanwhile_are_taken_up_at_once(crawl_on_both: Crawl) -> None:
+    """One on a new site, and one on the site of a party in work."""
+    crawl = crawl_on_both
+    with SynthServer(SPEC) as server:
+        first, new = server.web.seeds()[:2]
+        also = next(url for url in sorted(party(server.web, first).pages) if url != first)
+        crawl.add([first])
+        with running(crawl, delay=60) as run:
+            run.wait(lambda progress: progress.active == 1)
+            crawl.add([also, new])
+            begun = run.wait(lambda progress: True).elapsed_s
+            taken = run.wait(lambda progress: all(seed.state is SeedState.ACTIVE for seed in crawl.seeds()))
+            assert taken.elapsed_s - begun < TWO_BEATS
+            run.stop.set()
+            run.join()

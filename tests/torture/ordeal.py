@@ -1,0 +1,83 @@
+"""One crawl under torture from its seeds to the verdict."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from scrawler.synthweb.spec import WebSpec
+from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
+from tests.torture.faults import Fault
+from tests.torture.verify import Findings, verify
+from tests.torture.web import TortureWeb, served
+
+_STANDSTILL = 120  # seconds without the progress that is due
+_COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
+_LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
+
+
+@dataclass(frozen=True)
+class Ordeal:
+    """A web, a crawl of it, and what befalls it; the same number gives the same choices."""
+
+    spec: WebSpec
+    seeds_per_site: int
+    pace: Pace
+    faults: Sequence[Fault]
+    number: int
+
+    def run(self, folder: Path, database_url: str) -> Findings:
+        """Crawl in a folder and verify. Raises AssertionError where something was lost, with the folder's name."""
+        with served(self.spec, self.seeds_per_site, folder / "access.log") as web:
+            crawl = CrawlUnderTest(folder, database_url, self.pace)
+            try:
+                return self._run(crawl, web)
+            except BaseException as error:
+                error.add_note(f"random seed {self.number}; all is kept in {folder}")
+                raise
+            finally:
+                crawl.stop()
+
+    def _run(self, crawl: CrawlUnderTest, web: TortureWeb) -> Findings:
+        began = time.monotonic()
+        chance = Random(self.number)
+        crawl.add_seeds(web.seeds)
+        crawl.start()
+        for struck, fault in enumerate(self.faults, 1):
+            self._wait_for_share(crawl, web, _LAST_FAULT * struck / len(self.faults))
+            said = fault.strike(crawl, chance)
+            _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
+        crawl.wait_end(_STANDSTILL + len(web.asked_for) * self.pace.delay)
+        ended = time.monotonic() - began
+        findings = verify(crawl, web, self.most_again(crawl))
+        _say(
+            f"{ended:6.1f} s  ended: {findings.rows:,} rows, {findings.requests:,} requests, "
+            f"{findings.fetched_again} fetched again (at most {self.most_again(crawl)}), "
+            f"{findings.orphans} orphan records, shortest gap {findings.shortest_gap:.3f} s"
+        )
+        findings.raise_if_any()
+        return findings
+
+    def most_again(self, crawl: CrawlUnderTest) -> int:
+        """Return how many fetches may be repeated: all that the lost machines did since their last checkpoints."""
+        pages = self.pace.places * math.ceil((self.pace.checkpoint_interval + _COMMIT) / self.pace.delay)
+        return pages * sum(fault.machines_lost(crawl) for fault in self.faults)
+
+    def _wait_for_share(self, crawl: CrawlUnderTest, web: TortureWeb, share: float) -> None:
+        due = int(len(web.asked_for) * share)
+
+        def seen() -> bool:
+            crawl.check()
+            web.requests.look()
+            return len(web.requests.urls) >= due
+
+        wait_for(seen, _STANDSTILL, f"{due:,} URLs asked for")
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
