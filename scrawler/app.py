@@ -19,6 +19,7 @@ from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.collector import CollectorPorts, CollectorRules, UrlCollector
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.parties import Parties
@@ -65,6 +66,7 @@ SEEN_FILTERS = {
 
 _BEAT_EVERY = 2.0  # seconds between heartbeats
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
+_INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 _STOP_GRACE = 5.0  # seconds for requests in flight when asked to stop
 _GIVE_UP_AFTER = 600.0  # seconds a busy database is tried again
 _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
@@ -250,13 +252,17 @@ class _Run:
         )
         machine, resolver = build_machine(settings, stores, self._archive, self._stop, self._promote)
         self._work = stores.claims
+        indexer = Indexer(self._records, self._archive.closed_files, self._stop, machine.failed, _INDEX_EVERY)
         outcome = "failed"
         try:
+            indexer.start()
             look = partial(self._look, machine, on_progress)
             machine.run(partial(self._beat, machine), look, _BEAT_EVERY, _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         finally:
             resolver.close()
+            self._stop.set()
+            indexer.join()
             self._archive.close()
             mine = self._machines.stop(self._machine_id)
             crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler import app
+from scrawler.crawl.progress import Progress
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
@@ -32,6 +34,21 @@ def test_each_committed_record_has_its_index_line(crawl_on_both: Crawl) -> None:
         summary = crawl_on_both.run()
     assert summary.warc_files
     check_records(crawl_on_both.url, crawl_on_both.folder / "pages")
+
+
+def test_files_are_indexed_while_the_crawl_goes_on(crawl_on_both: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_INDEX_EVERY", 0.05)
+    pages = crawl_on_both.folder / "pages"
+    indexed: list[int] = []
+    with SynthServer(WebSpec(seed=7, sites=5, equal=True, mean_pages=40, page_bytes=60_000)) as server:
+        crawl_on_both.add(server.web.seeds())
+
+        def look(_: Progress) -> None:
+            indexed.append(len(list(pages.glob("*.cdxj"))))
+
+        crawl_on_both.run(look, warc_size=2**20, checkpoint_interval=0.1, delay=0.05)
+    assert 0 < max(indexed) < len(list(pages.glob("*.cdxj")))
+    check_records(crawl_on_both.url, pages)
 
 
 @pytest.mark.parametrize("torn", [b"", b"\x1f\x8b\x08\x00half a gzip member", b"\x00" * 4096])
