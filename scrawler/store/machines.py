@@ -161,6 +161,13 @@ class Machines:
         """Note that the machine's process was seen to die: its sites can be taken over at once."""
         self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
 
+    def note_uncommitted(self, machine_id: int, records: int) -> None:
+        """Add to what the files of a machine held that was never committed, when it was gone."""
+        mine = update(machine).where(machine.c.id == machine_id)
+        self._database.retrying(
+            lambda connection: connection.execute(mine.values(uncommitted=machine.c.uncommitted + records))
+        )
+
     def gone(self) -> list[int]:
         """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
 
