@@ -16,7 +16,7 @@ from scrawler.supervisor.restarts import FAILURES, Restarts
 from scrawler.supervisor.tally import Tally
 
 _LOOK_EVERY = 0.5  # seconds between two sums of the progress
-_STOP_PATIENCE = 300.0  # seconds for a clean end; then a machine is killed, which loses no page that is checkpointed
+_CLEAN_END = 300.0  # seconds beyond `stop_timeout`, for what is written last; then a machine is killed
 _OWN_FAILURE = 1  # exit code of what may concern one machine only; any other one every machine would meet
 
 
@@ -162,7 +162,7 @@ class Supervisor:
         if not self._stopping:
             return
         if self._kill_at is None:
-            self._kill_at = time.monotonic() + _STOP_PATIENCE
+            self._kill_at = time.monotonic() + self._settings.stop_timeout + _CLEAN_END
             for place in self._places:
                 if place.process is not None:
                     place.process.stop()
