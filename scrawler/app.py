@@ -33,6 +33,7 @@ from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.scope import site_key
@@ -124,7 +125,7 @@ class _Run:
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
         self._seeds = Seeds(database)
-        self._records = Records(settings.pages_dir, Pages(database))
+        self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._archive = make_archive(settings, warc_prefix(crawl, self._machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
@@ -132,9 +133,9 @@ class _Run:
         self._hops = settings.hops
 
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
-        """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
+        """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.mend(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
+        self._records.finish_gone(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -165,10 +166,10 @@ class _Run:
             resolver.close()
             self._archive.close()
         mine = self._sign_off(crawls, run_id, outcome, machine)
-        files = tuple(self._archive.closed_files())
-        if outcome in ("ended", "stopped"):
-            self._records.index(files)
-        return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, files)
+        files = self._archive.closed_files()
+        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files)
+        names = tuple(file.name for file in files)
+        return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 
     def _sign_off(self, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
         mine = self._machines.stop(self._machine_id, refused=machine.checkpointer.refused)

@@ -198,4 +198,5 @@ class Supervisor:
     def _outcome(self) -> str:
         if self._given_up:
             return "failed"
-        return "stopped" if "stopped" in self._outcomes else "ended"
+        # One that found no seed left speaks for the crawl, although another one may have been drained or stopped.
+        return "ended" if "ended" in self._outcomes else "stopped"

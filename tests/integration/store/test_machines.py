@@ -186,7 +186,7 @@ def test_statistics_are_written_now_and_then_when_the_state_changes_and_at_the_e
     machines = Machines(database)
     machines.beat(number, SAMPLE, [1, 2, 3])
     assert machines._sampled is not None
-    machines._sampled = machines._sampled[0] - SAMPLE_EVERY, RUNNING
+    machines._sampled = machines._sampled[0] - SAMPLE_EVERY, *machines._sampled[1:]
     machines.beat(number, SAMPLE, [1, 2, 3])
     assert samples() == 7
 
