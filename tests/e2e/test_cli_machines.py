@@ -132,6 +132,22 @@ def test_a_killed_machine_is_started_again_and_nothing_is_lost(
     assert set(told["WARC files"].split(", ")) == {path.name for path in (tmp_path / "pages").glob("*.warc.gz")}
 
 
+def test_a_machine_that_was_told_to_end_is_not_started_again(
+    scrawler: Scrawler, truth: set[str], wide_web: SynthServer, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'scrawler.db'}"
+    before = len(wide_web.log())
+    scrawler("import", "seeds.txt")
+    with _started(tmp_path, *TWO, "--delay", "0.05") as running:
+        wait_for(lambda: len(wide_web.log()) > before + 50, TIMEOUT, "requests")
+        os.kill(_running(url)[0].pid, signal.SIGTERM)
+        out, said = running.communicate(timeout=TIMEOUT)
+    assert (running.returncode, "again" in said) == (0, False)
+    assert "crawl crawl ended after" in out
+    assert _told(out)["machines"] == "2 started, 0 of them again"
+    assert set(_fetched(url)) == truth
+
+
 def test_a_machine_that_fails_again_and_again_is_given_up(scrawler: Scrawler, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "html5lib.py").write_text("raise ImportError('html5lib was installed for another Python')")
