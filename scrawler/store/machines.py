@@ -114,7 +114,8 @@ class Machines:
 
         The machine can count on its lease from the begin of this call; that of one that is to be removed is not
         prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
-        each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is resident bytes.
+        each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
+        resident bytes.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 

@@ -108,7 +108,7 @@ def take_sites_over(crawl: Crawl, meanwhile: Callable[[], None]) -> None:
     """Let another machine take all sites but one over, and leave them after a while."""
     database = open_database(crawl.url)
     machines = Machines(database)
-    other = machines.register("other", "elsewhere", 1)
+    other = machines.register("elsewhere", 1, 0).id
     with database.begin() as connection:
         first = connection.exec_driver_sql("SELECT MIN(id) FROM site WHERE state = 'active'").scalar_one()
         taken = f"owner = {other}, token = token + 1"
