@@ -168,6 +168,8 @@ class Machine:
             with suppress(StoreBusyError):
                 look()
             self.stopping.wait(min(look_every, heartbeat.due_in()))
+        if self.error is None:
+            self._beat(heartbeat)  # it is stopping: what its threads hold now goes to the statistics
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""

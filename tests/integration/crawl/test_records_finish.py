@@ -48,7 +48,7 @@ class Fetching:
     pending: dict[str, list[PageRow]] = field(default_factory=lambda: {host: [] for host in HOSTS})
 
     def __post_init__(self) -> None:
-        self.worker = Worker.of(self.database, "one", 1)
+        self.worker = Worker.of(self.database)
         self.sites = {site.key: site for site in self.worker.claim()}
         self.prefix = f"crawl-m{self.worker.id}"
         self.writer = WarcWriter(self.folder, self.prefix, info={}, max_file_bytes=10_000)
