@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,6 +14,7 @@ from random import Random
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.faults import Fault
+from tests.torture.sql import DatabaseAwayError
 from tests.torture.verify import Findings, verify
 from tests.torture.web import TortureWeb, served
 
@@ -37,7 +39,9 @@ class Ordeal:
             crawl = CrawlUnderTest(folder, database_url, self.pace)
             try:
                 return self._run(crawl, web)
-            except BaseException as error:
+            except Exception as error:
+                with suppress(DatabaseAwayError):
+                    crawl.sql.dump(folder / "tables")
                 error.add_note(f"random seed {self.number}; all is kept in {folder}")
                 raise
             finally:
@@ -49,7 +53,7 @@ class Ordeal:
         crawl.add_seeds(web.seeds)
         crawl.start()
         for struck, fault in enumerate(self.faults, 1):
-            self._wait_for_share(crawl, web, _LAST_FAULT * struck / len(self.faults))
+            self._wait_for_share(crawl, web, _LAST_FAULT * (struck - 0.5) / len(self.faults))
             said = fault.strike(crawl, chance)
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
         self._wait_for_end(crawl, web)
@@ -58,7 +62,8 @@ class Ordeal:
         _say(
             f"{ended:6.1f} s  ended: {findings.rows:,} rows, {findings.requests:,} requests, "
             f"{findings.fetched_again} fetched again (at most {self.most_again(crawl)}), "
-            f"{findings.orphans} orphan records, shortest gap {findings.shortest_gap:.3f} s"
+            f"{findings.orphans} orphan records, {findings.refused} rows refused, "
+            f"shortest gap {findings.shortest_gap:.3f} s"
         )
         findings.raise_if_any()
         return findings
