@@ -27,6 +27,7 @@ class KillMachine:
     """SIGKILL for a random machine; another is started in its place."""
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
+        wait_for(lambda: bool(crawl.machines()), _NOTICED, "a machine")
         pid = chance.choice(crawl.machines())
         crawl.kill_machine(pid)
         return f"machine {pid} killed"
@@ -39,9 +40,8 @@ class FreezeMachine:
     """SIGSTOP for a random machine at work, past its lease; it thaws when others have taken sites over from it."""
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
-        held = "SELECT DISTINCT machine.id, pid FROM machine JOIN site ON site.owner = machine.id"
-        running = crawl.machines()
-        number, pid = chance.choice([one for one in crawl.sql.rows(held) if one[1] in running])
+        wait_for(lambda: bool(self._at_work(crawl)), _NOTICED, "a machine that has sites")
+        number, pid = chance.choice(self._at_work(crawl))
         self._stop_outside_a_transaction(crawl, pid)
         try:
             before = dict(crawl.sql.rows(f"SELECT id, token FROM site WHERE owner = {number}"))
@@ -55,6 +55,13 @@ class FreezeMachine:
         finally:
             os.kill(pid, signal.SIGCONT)
         return f"machine {pid} frozen, and thawed when others had its sites"
+
+    @staticmethod
+    def _at_work(crawl: CrawlUnderTest) -> list[tuple[int, int]]:
+        """Return id and process id of the machines that run and own sites."""
+        held = "SELECT DISTINCT machine.id, pid FROM machine JOIN site ON site.owner = machine.id ORDER BY machine.id"
+        running = crawl.machines()
+        return [(number, pid) for number, pid in crawl.sql.rows(held) if pid in running]
 
     @staticmethod
     def _stop_outside_a_transaction(crawl: CrawlUnderTest, pid: int) -> None:

@@ -20,7 +20,7 @@ from tests.torture.web import TortureWeb, served
 
 _STANDSTILL = 60  # seconds without the progress that is due
 _COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
-_LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
+_LAST_FAULT = 0.8  # share of the URLs asked for by then: there must be something left to lose
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,11 @@ class Ordeal:
         chance = Random(self.number)
         crawl.add_seeds(web.seeds)
         crawl.start()
-        for struck, fault in enumerate(self.faults, 1):
-            self._wait_for_share(crawl, web, _LAST_FAULT * (struck - 0.5) / len(self.faults))
+        last = int(_LAST_FAULT * len(web.asked_for))
+        for left, fault in zip(range(len(self.faults), 0, -1), self.faults, strict=True):
+            web.requests.look()
+            asked = len(web.requests.urls)
+            self._wait_for_requests(crawl, web, asked + max(0, last - asked) // left)
             said = fault.strike(crawl, chance)
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
         self._wait_for_end(crawl, web)
@@ -83,9 +86,7 @@ class Ordeal:
 
             wait_for(seen, _STANDSTILL, "the end of the crawl, or further requests")
 
-    def _wait_for_share(self, crawl: CrawlUnderTest, web: TortureWeb, share: float) -> None:
-        due = int(len(web.asked_for) * share)
-
+    def _wait_for_requests(self, crawl: CrawlUnderTest, web: TortureWeb, due: int) -> None:
         def seen() -> bool:
             crawl.runs()
             web.requests.look()
