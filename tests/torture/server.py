@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
-from tests.mariadb import _START, MariaDb, _environment
+from tests.mariadb import _START, MariaDb, _environment, folder_in_memory
 
 
 class MortalMariaDb(MariaDb):
@@ -31,3 +35,17 @@ class MortalMariaDb(MariaDb):
         self._reader.start()
         if not self._ready.wait(_START) or self._process.poll() is not None:
             raise RuntimeError("mariadbd did not start again:\n" + "".join(self._said[-20:]))
+
+
+@contextmanager
+def mortal_server() -> Iterator[MortalMariaDb]:
+    """Give a server of its own, with nothing in it."""
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
+        server = MortalMariaDb(Path(folder))
+        server.start()
+        try:
+            server.kill()
+            server.start_again()
+            yield server
+        finally:
+            server.stop()
