@@ -137,7 +137,6 @@ class _Run:
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._finish_gone()
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -155,7 +154,7 @@ class _Run:
             partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, GIVE_UP_AFTER
         )
         files = self._archive.closed_files
-        indexer = Indexer(self._records, files, machine.stopping, machine.failed, _INDEX_EVERY)
+        indexer = Indexer(self._records, self._finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
         outcome = "failed"
         try:
             indexer.start()
@@ -174,6 +173,7 @@ class _Run:
             self._archive.close()
         mine = self._sign_off(crawls, run_id, outcome, machine)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        self._finish_gone()  # some may have died meanwhile
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 

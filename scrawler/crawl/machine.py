@@ -41,7 +41,7 @@ class Machine:
         self.stopping = threading.Event()
         self.rules = rules
         self.lease = lease
-        self._threads = threads
+        self.threads = threads  # collectors to start
         self._expected = machines
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
@@ -61,7 +61,7 @@ class Machine:
         """Note the first failure and stop, without waiting for what is in flight."""
         self.error = self.error or error
         with self.turn:
-            for collector in self.collectors:
+            for collector in (*self.collectors, *self._retired):
                 collector.hurry()
         self.stop()
 
@@ -143,14 +143,11 @@ class Machine:
     def run(self, heartbeat: Heartbeat, look: Callable[[], None], look_every: float) -> None:
         """Crawl until no seed is left, until asked to stop, or until something failed (then it is raised)."""
         try:
-            self._beat(heartbeat)  # before anything starts: it brings the orders
-        except BaseException as error:
-            self.failed(error)
-        self.checkpointer.start()
-        self.set_threads(self._threads)
-        self.distribution.start()
-        self.selector.start()
-        try:
+            self.checkpointer.start()
+            self.distribution.start()
+            self._beat(heartbeat)  # before collectors start: it brings the orders
+            self.set_threads(self.threads)
+            self.selector.start()
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.failed(error)
@@ -173,6 +170,7 @@ class Machine:
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""
+        self.threads = number
         with self.turn:
             while len(self.collectors) > number:
                 self._retired.append(self.collectors.pop())
