@@ -21,7 +21,8 @@ from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
-from scrawler.model import BEAT_EVERY, MachineState, Millis, Orders
+from scrawler.fetch.resolver import Resolver
+from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
@@ -32,6 +33,7 @@ from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.scope import site_key
@@ -46,6 +48,17 @@ class Launch:
 
     at: Millis
     machines: int
+
+
+def prepare_crawl(settings: Settings, stop: threading.Event) -> Launch:
+    """Make database and crawl ready, before any machine starts; raises StoreError."""
+    database = open_database(settings.db, stop=stop)
+    try:
+        launch = Launch(database.now(), settings.machines)
+        _open_crawl(database, settings)
+        return launch
+    finally:
+        database.close()
 
 
 def run_crawl(
@@ -112,20 +125,17 @@ class _Run:
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
         self._seeds = Seeds(database)
-        self._records = Records(settings.pages_dir, Pages(database))
-        self._archive = make_archive(settings, self._prefix(self._machine_id))
+        self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
+        self._archive = make_archive(settings, warc_prefix(crawl, self._machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
         self._count_at = 0.0
         self._hops = settings.hops
 
-    def _prefix(self, machine_id: int) -> str:
-        return f"{self._crawl}-m{machine_id}"
-
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
-        """Mend, crawl, index; the machine's row and the run's row tell how it ended."""
+        """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.mend(map(self._prefix, self._machines.gone()))
+        self._records.finish_gone(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
         crawls = Crawls(self._database)
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
@@ -144,7 +154,7 @@ class _Run:
         )
         outcome = "failed"
         try:
-            machine.run(heartbeat, partial(self._look, machine, on_progress), _LOOK_EVERY)
+            machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         except LeaseLostError as error:
             outcome = "removed" if error.removed else _LEASE_LOST
@@ -156,10 +166,10 @@ class _Run:
             resolver.close()
             self._archive.close()
         mine = self._sign_off(crawls, run_id, outcome, machine)
-        files = tuple(self._archive.closed_files())
-        if outcome in ("ended", "stopped"):
-            self._records.index(files)
-        return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, files)
+        files = self._archive.closed_files()
+        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files)
+        names = tuple(file.name for file in files)
+        return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 
     def _sign_off(self, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
         mine = self._machines.stop(self._machine_id, refused=machine.checkpointer.refused)
@@ -187,7 +197,7 @@ class _Run:
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
         return self._machines.beat(self._machine_id, sample, held, state, resident_bytes())
 
-    def _look(self, machine: Machine, on_progress: Callable[[Progress], None]) -> None:
+    def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
@@ -197,20 +207,27 @@ class _Run:
         left = self._left
         on_progress(
             Progress(
-                now - self._started, totals.pages, rate, totals.bytes, totals.errors, left.done, left.active, left.ready
+                (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready,
             )
-        )
+        )  # fmt: skip
+
+
+def warc_prefix(crawl: str, machine_id: int) -> str:
+    """Return what the names of a machine's WARC files begin with."""
+    return f"{crawl}-m{machine_id}"
+
+
+def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> dict[str, int]:
+    """Name the numbers of seeds by their state or, when done, by their end reason."""
+    return {(reason or state).value: number for state, reasons in seeds.items() for reason, number in reasons.items()}
 
 
 def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds) -> RunSummary:
-    counts = {
-        (reason or state).value: number
-        for state, reasons in seeds.counts().items()
-        for reason, number in reasons.items()
-    }
     committed = [one.committed for one in ended]
     pages = sum(one.pages for one in committed)
     return RunSummary(
+        tuple(one.id for one in committed),
         crawl,
         "ended" if ended[-1].outcome == "ended" else "stopped",
         elapsed,
@@ -220,6 +237,6 @@ def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds) 
         sum(one.errors for one in committed),
         pages / elapsed,
         sum(one.lookups for one in ended),
-        counts,
+        seed_counts(seeds.counts()),
         tuple(chain.from_iterable(one.warc_files for one in ended)),
     )

@@ -56,6 +56,11 @@ class Allowed:
     words: str
 
 
+@dataclass(frozen=True, slots=True)
+class Live:
+    """Marks a setting that can be set while machines run."""
+
+
 def _split(value: object) -> object:
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -76,7 +81,7 @@ DAY = 86_400
 
 
 class Settings(BaseSettings):
-    """Every setting of one machine's crawl; times in seconds, sizes in bytes."""
+    """Every setting of a crawl on one host; times in seconds, sizes in bytes."""
 
     model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, validate_default=False)
 
@@ -85,7 +90,10 @@ class Settings(BaseSettings):
         "crawl", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Name of the crawl, and of its output file."
     )
 
-    threads: int = Field(20, ge=1, le=1000, description="Crawling threads (URL Collectors).")
+    machines: int = Field(1, ge=1, le=1000, description="Machine processes to run on this host.")
+    threads: Annotated[int, Live()] = Field(
+        20, ge=1, le=1000, description="Crawling threads (URL Collectors) of a machine."
+    )
     seeds_per_thread: int = Field(10, ge=1, le=10_000, description="Seeds that one thread works on at a time.")
     dns_threads: int = Field(32, ge=1, le=1000, description="Threads that look up names ahead of the crawl.")
     distribution: Literal["distributor", "free"] = Field(
@@ -93,8 +101,8 @@ class Settings(BaseSettings):
         description="How threads get seeds: dealt out and levelled by the distributor, or by free competition.",
     )
 
-    delay: Seconds = Field(1.0, ge=0, le=DAY, description="Pause between two requests to a site.")
-    per_site: int = Field(1, ge=1, le=100, description="Requests in flight to a site at a time.")
+    delay: Annotated[Seconds, Live()] = Field(1.0, ge=0, le=DAY, description="Pause between two requests to a site.")
+    per_site: Annotated[int, Live()] = Field(1, ge=1, le=100, description="Requests in flight to a site at a time.")
     robots: bool = Field(True, description="Obey robots.txt.")
     user_agent: HeaderText = Field(
         f"SCrawler/{__version__}",
@@ -103,8 +111,12 @@ class Settings(BaseSettings):
 
     connect_timeout: Seconds = Field(10.0, ge=0.1, le=3600, description="Longest wait for a connection.")
     timeout: Seconds = Field(60.0, ge=0.1, le=DAY, description="Longest time of one download.")
-    retries: int = Field(2, ge=0, le=20, description="Further attempts at a URL that failed for now.")
-    retry_pause: Seconds = Field(10.0, ge=0, le=DAY, description="Pause before the first retry; doubles with each one.")
+    retries: Annotated[int, Live()] = Field(
+        2, ge=0, le=20, description="Further attempts at a URL that failed for now."
+    )
+    retry_pause: Annotated[Seconds, Live()] = Field(
+        10.0, ge=0, le=DAY, description="Pause before the first retry; doubles with each one."
+    )
     max_body: Bytes = Field(
         32 * MIB, ge=KIB, le=2 * GIB, description="Largest body that is downloaded, as transferred."
     )
@@ -121,11 +133,19 @@ class Settings(BaseSettings):
     scope: Scope = Field(
         Scope.HOST, description="What belongs to a party: the seed's host, registrable domain, or URL prefix."
     )
-    hops: int = Field(0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away.")
-    max_depth: int = Field(15, ge=0, le=65_535, description="Follow links to this depth from a seed.")
-    max_pages: int | None = Field(None, ge=1, description="End a seed after this many pages.")
-    max_bytes: OptionalBytes = Field(None, ge=1, description="End a seed after this much body data, as transferred.")
-    max_time: OptionalSeconds = Field(None, ge=0.1, le=366 * DAY, description="End a seed after this time in work.")
+    hops: Annotated[int, Live()] = Field(
+        0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."
+    )
+    max_depth: Annotated[int, Live()] = Field(
+        15, ge=0, le=65_535, description="Follow links to this depth from a seed."
+    )
+    max_pages: Annotated[int | None, Live()] = Field(None, ge=1, description="End a seed after this many pages.")
+    max_bytes: Annotated[OptionalBytes, Live()] = Field(
+        None, ge=1, description="End a seed after this much body data, as transferred."
+    )
+    max_time: Annotated[OptionalSeconds, Live()] = Field(
+        None, ge=0.1, le=366 * DAY, description="End a seed after this time in work."
+    )
 
     profile: Literal["default", "classic"] = Field(
         "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
@@ -137,8 +157,12 @@ class Settings(BaseSettings):
     )
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
 
-    checkpoint_interval: Seconds = Field(5.0, ge=0.1, le=600, description="Time between two checkpoints.")
-    checkpoint_pages: int = Field(500, ge=1, le=100_000, description="Pages after which a checkpoint is made early.")
+    checkpoint_interval: Annotated[Seconds, Live()] = Field(
+        5.0, ge=0.1, le=600, description="Time between two checkpoints."
+    )
+    checkpoint_pages: Annotated[int, Live()] = Field(
+        500, ge=1, le=100_000, description="Pages after which a checkpoint is made early."
+    )
     stop_timeout: Seconds = Field(
         30.0, ge=0, le=3600, description="Longest time for what is in flight when the crawl is stopped."
     )
@@ -209,6 +233,28 @@ def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Se
         keys = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_url=False))
         lines = [f"{origins[key]} is not allowed, only {allowed_values(key)}" for key in keys]
         raise SettingsError("; ".join(lines)) from error
+
+
+def live_settings() -> tuple[str, ...]:
+    """Return the settings that can be set while machines run."""
+    return tuple(key for key, info in Settings.model_fields.items() if Live() in info.metadata)
+
+
+def parse_setting(key: str, text: str) -> Any:
+    """Return the value of a live setting, written as in a flag; None for an empty text, which takes it back.
+
+    Raises SettingsError with one line: unknown, not to be set while machines run, or out of range.
+    """
+    if key not in Settings.model_fields:
+        raise SettingsError(f"unknown setting {key!r}{_hint(key, Settings.model_fields)}")
+    if key not in live_settings():
+        raise SettingsError(f"{key} needs a restart: only {', '.join(live_settings())} can be set while machines run")
+    if not text:
+        return None
+    try:
+        return getattr(Settings.model_validate({key: text}), key)
+    except ValidationError as error:
+        raise SettingsError(f"{key}={_shown(text)} is not allowed, only {allowed_values(key)}") from error
 
 
 def setting_field(key: str) -> FieldInfo:

@@ -2,6 +2,6 @@
 
 In: `warc.WarcWriter.write` takes one `record.Exchange` (plain bytes and text, from any thread).
 Out: a `record.RecordRef` (file, offset, length), which a page row keeps; files in one folder, which
-any WARC tool reads. `repair.repair` mends what a killed process left behind; `cdxj.write_cdxj` makes the index of
-a closed file from its rows, keyed by `surt.surt`.
+any WARC tool reads. `repair` mends the files that a machine left, under the lock of their prefix (`locks`);
+`cdxj.write_cdxj` makes the index of a closed file from its rows, keyed by `surt.surt`.
 """

@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from os import urandom
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -21,6 +22,7 @@ from scrawler.archive.surt import surt
 from scrawler.errors import ArchiveError
 from scrawler.model import Millis
 
+UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
 _ROWS_IN_MEMORY = 100_000  # some 50 MB; more are sorted in pieces on disk and merged
 
 
@@ -43,14 +45,16 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
 
     Raises ArchiveError where the folder or the disk refuses.
     """
-    unfinished = path.with_name(path.name + ".tmp")
+    unfinished = path.with_name(f"{path.name}.{urandom(4).hex()}{UNFINISHED}")  # no other writer's
     lines = map(cdxj_line, rows)
     count = 0
     try:
-        with contextlib.ExitStack() as pieces, unfinished.open("wb") as out:
+        with contextlib.ExitStack() as pieces, unfinished.open("xb") as out:
             for line in heapq.merge(*_sorted_pieces(lines, rows_in_memory, path.parent, pieces)):
                 out.write(line)
                 count += 1
+            out.flush()
+            os.fsync(out.fileno())  # the name says that it is whole, after a power cut as well
         os.replace(unfinished, path)
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,23 +1,31 @@
-"""Mends the WARC files that a killed process left: a torn end goes, whole records stay and are told of."""
+"""Mends the WARC files that a machine left: what lies behind the last committed record goes, the rest is told of.
+
+Whoever calls this holds the lock of the files' prefix. Committed records themselves are never read: between two of
+them there is normally one request record, so that a file of 1 GB is gone through in seconds.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from io import FileIO
+from itertools import chain
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from scrawler.archive.gzipping import GZIP
 from scrawler.errors import ArchiveError
 
 _READ = 1 << 16
+_HEAD = 64  # bytes of a record that tell its type
 _INFLATE = 1 << 20  # so that a member of any size takes little memory
 _MEMBER_START = b"\x1f\x8b\x08"
 _RECORD = re.compile(rb"WARC/1\.1\r\nWARC-Type: (\w+)")
-_NO_SPANS: Mapping[str, int] = {}
+_ANSWERS = (b"response", b"revisit")
 
 
 class Span(NamedTuple):
@@ -28,86 +36,115 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Repaired:
-    """What was found and done in one file.
+class Tail:
+    """What was cut off a file: it has `end` bytes now; `records` whole response and revisit records went.
 
-    `unknown` are whole response and revisit records beyond the known end: they become orphan rows, or `cut_back`
-    removes them. `lost` is more than 0 where the file ends before its known end, as after a power cut.
+    `end` is 0 where the file was removed, and less than the known end where the file was shorter than that, as
+    after a power cut.
     """
 
-    file: str
-    cut: int  # bytes, off the end
-    lost: int  # bytes
-    unknown: tuple[Span, ...]
+    end: int
+    records: int
+    bytes: int
 
 
-def repair(folder: Path, prefix: str, known_ends: Mapping[str, int] = _NO_SPANS) -> list[Repaired]:
-    """Cut torn ends off the files of one prefix; return what was found amiss.
+def cut_tail(path: Path, known_end: int) -> Tail:
+    """Cut off all that lies behind `known_end`, the end of the last committed record; remove the file if that is 0.
 
-    `known_ends` gives, by file name, the end (offset + length) of the last committed record: only the rest is read.
-    No writer may be at work on these files. A file without a single whole exchange is removed. Raises ArchiveError
-    where the folder or the disk refuses, or a file is damaged elsewhere than at its end.
+    A file that is shorter is cut behind its last whole exchange. Raises ArchiveError where the folder or the disk
+    refuses, or a file that is too short is damaged elsewhere than at its end.
     """
-    pattern = re.compile(re.escape(prefix) + r"-\d{17}-\d{5,}\.warc\.gz")
-    names = sorted(path.name for path in folder.glob("*.warc.gz") if pattern.fullmatch(path.name))
-    done = (_repair_file(folder / name, known_ends.get(name, 0)) for name in names)
-    return [repaired for repaired in done if repaired.cut or repaired.lost or repaired.unknown]
-
-
-def cut_back(path: Path, size: int) -> int:
-    """Shorten a file to `size` bytes, or remove it when that is 0; return how many bytes went."""
-    try:
-        excess = path.stat().st_size - size
-        if size == 0:
+    with _refusals(path, "repair"):
+        with FileIO(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size == known_end > 0:
+                return Tail(size, 0, 0)
+            if size < known_end:
+                known_end = _whole_end(file, size)
+            records = sum(kind in _ANSWERS for _, kind in _members(file, known_end, size))
+        if known_end:
+            os.truncate(path, known_end)
+        else:
             path.unlink()
-        elif excess > 0:
-            with path.open("r+b") as file:
-                file.truncate(size)
-    except OSError as error:
-        raise ArchiveError(f"cannot repair {path}: {error.strerror or error}") from error
-    return excess
+    return Tail(known_end, records, size - known_end)
 
 
-def _repair_file(path: Path, known_end: int) -> Repaired:
+def discard(path: Path) -> None:
+    """Remove a file that a killed process left unfinished. Raises ArchiveError."""
+    with _refusals(path, "remove"):
+        path.unlink(missing_ok=True)
+
+
+def records_between(path: Path, committed: Iterable[tuple[int, int]], end: int) -> Iterator[Span]:
+    """Yield the whole response and revisit records before `end` that are not committed.
+
+    `committed` are offset and length of the committed ones, by offset. Raises ArchiveError where what lies between
+    them cannot be read.
+    """
+    with _refusals(path, "read"), FileIO(path) as file:
+        at = 0
+        for offset, length in chain(committed, [(end, 0)]):
+            if at < offset:
+                yield from _answers(file, at, offset)
+            at = offset + length
+
+
+@contextmanager
+def _refusals(path: Path, what: str) -> Iterator[None]:
     try:
-        with path.open("rb") as file:
-            lost = max(0, known_end - os.fstat(file.fileno()).st_size)
-            start = 0 if lost else known_end
-            members = list(_members(file, start))
+        yield
     except OSError as error:
-        raise ArchiveError(f"cannot read {path}: {error.strerror or error}") from error
-    answers = [span for span, kind in members if kind in (b"response", b"revisit")]
-    end = sum(answers[-1]) if answers else start  # a request whose answer is torn goes with it
-    return Repaired(path.name, cut_back(path, end), lost, () if lost else tuple(answers))
+        raise ArchiveError(f"cannot {what} {path}: {error.strerror or error}") from error
 
 
-def _members(file: BinaryIO, start: int) -> Iterator[tuple[Span, bytes]]:
-    """Yield each whole gzip member from `start` on with its WARC-Type; end at a torn one."""
+def _answers(file: FileIO, start: int, end: int) -> Iterator[Span]:
+    at = start
+    for span, kind in _members(file, start, end):
+        at = span.offset + span.length
+        if kind in _ANSWERS:
+            yield span
+    if at != end:
+        raise _damaged(file, at)
+
+
+def _whole_end(file: FileIO, size: int) -> int:
+    """Return where the last whole exchange ends."""
+    at = end = 0
+    for span, kind in _members(file, 0, size):
+        at = span.offset + span.length
+        if kind in _ANSWERS:  # a request whose answer is torn goes with it
+            end = at
+    if _records_follow(file, at):
+        raise _damaged(file, at)
+    return end
+
+
+def _members(file: FileIO, start: int, end: int) -> Iterator[tuple[Span, bytes]]:
+    """Yield each whole gzip member between two offsets with its WARC-Type; stop at the first that is not whole."""
     offset = file.seek(start)
-    data = file.read(_READ)
+    data = file.read(min(_READ, end - offset))
     while data:
         inflate = zlib.decompressobj(GZIP)
         head = b""
         try:
             while not inflate.eof:
-                data = data or file.read(_READ)
+                data = data or file.read(min(_READ, end - file.tell()))
                 out = inflate.decompress(data, _INFLATE)
                 if not (data or out):
                     return
-                head = head or out[:64]
+                head += out[: _HEAD - len(head)]
                 data = inflate.unconsumed_tail
-        except zlib.error as error:
-            _refuse_if_records_follow(file, offset, error)
+        except zlib.error:
             return
         data = inflate.unused_data
-        end = file.tell() - len(data)
+        after = file.tell() - len(data)
         kind = _RECORD.match(head)
-        yield Span(offset, end - offset), kind[1] if kind else b""
-        offset = end
-        data = data or file.read(_READ)
+        yield Span(offset, after - offset), kind[1] if kind else b""
+        offset = after
+        data = data or file.read(min(_READ, end - offset))
 
 
-def _refuse_if_records_follow(file: BinaryIO, offset: int, error: zlib.error) -> None:
+def _records_follow(file: FileIO, offset: int) -> bool:
     """Tell an end that was never written (zeros after a power cut) from damage with good records behind it."""
     file.seek(offset + 1)
     tail = b""
@@ -116,15 +153,19 @@ def _refuse_if_records_follow(file: BinaryIO, offset: int, error: zlib.error) ->
         at = tail.find(_MEMBER_START)
         while at >= 0:
             if _begins_record(tail[at:]):
-                name = getattr(file, "name", "")
-                raise ArchiveError(
-                    f"{name} is damaged at byte {offset} with whole records behind it; restore it or move it away"
-                ) from error
+                return True
             at = tail.find(_MEMBER_START, at + 1)
+    return False
 
 
 def _begins_record(data: bytes) -> bool:
     try:
-        return _RECORD.match(zlib.decompressobj(GZIP).decompress(data, 64)) is not None
+        return _RECORD.match(zlib.decompressobj(GZIP).decompress(data, _HEAD)) is not None
     except zlib.error:
         return False
+
+
+def _damaged(file: FileIO, offset: int) -> ArchiveError:
+    return ArchiveError(
+        f"{file.name!s} is damaged at byte {offset} with whole records behind it; restore it or move it away"
+    )

@@ -2,7 +2,8 @@
 
 A file begins with a warcinfo record; then, for each exchange, its request record and right behind it its response (or
 revisit) record, each in a gzip member of its own. So the end of a response record is the end of its exchange: what
-lies beyond the last record that the database knows was never committed.
+lies beyond the last record that the database knows was never committed. robots.txt and probes of addresses are asked
+for without being archived, so that each response or revisit record is that of a page.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.archive.gzipping import Compress, gzip_member
+from scrawler.archive.locks import PrefixLock, take_lock
 from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
 from scrawler.errors import ArchiveError
 from scrawler.model import Millis
@@ -24,13 +27,22 @@ from scrawler.model import Millis
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+class ClosedFile(NamedTuple):
+    """A file that gets no more records: `records` responses and revisits, the last of which ends at `end`."""
+
+    name: str
+    records: int
+    end: int
+
+
 class WarcWriter:
     """Writes WARC files `{prefix}-{YYYYMMDDhhmmssmmm}-{serial}.warc.gz` into one folder; any thread may write.
 
     `max_file_bytes` is exceeded only by a file of a single exchange. `info` goes into every warcinfo record. With
     `fsync`, `flush` returns when the data would survive a power cut; without, when it would survive a kill. Nothing
-    is created before the first record. Raises ArchiveError when the folder or the disk refuses; the writer can be
-    used again once they do not.
+    is created before the first record; from then on the writer holds the lock of its prefix, until it is closed.
+    Raises ArchiveError when the folder or the disk refuses, or another writer has the prefix; the writer can be used
+    again once they do not.
     """
 
     def __init__(
@@ -52,11 +64,12 @@ class WarcWriter:
         self._fsync = fsync
         self._compress = compress
         self._lock = threading.Lock()
+        self._own: PrefixLock | None = None
         self._file: io.FileIO | None = None
         self._name = ""
-        self._size = 0
+        self._size = self._records = 0
         self._serial = 0
-        self._closed_files: list[str] = []
+        self._closed_files: list[ClosedFile] = []
         self._closed = False
 
     def write(self, exchange: Exchange) -> RecordRef:
@@ -92,10 +105,14 @@ class WarcWriter:
         """Close the current file for good; calling it again does nothing."""
         with self._lock:
             self._closed = True
-            self._close_file()
+            try:
+                self._close_file()
+            finally:
+                if self._own is not None:
+                    self._own.release()
 
-    def closed_files(self) -> list[str]:
-        """Return the names of all files closed so far, oldest first."""
+    def closed_files(self) -> list[ClosedFile]:
+        """Return all files closed so far, oldest first."""
         with self._lock:
             return self._closed_files.copy()
 
@@ -118,6 +135,7 @@ class WarcWriter:
             self._undo()
             raise self._error(self._name, error) from error
         self._size += len(data)
+        self._records += 1
         return self._size
 
     def _undo(self) -> None:
@@ -131,7 +149,7 @@ class WarcWriter:
                 return
             os.unlink(file.name)
         except OSError:  # the torn record stays, so nothing may follow it here
-            self._closed_files.append(self._name)
+            self._note_closed()
         self._file = None
         with contextlib.suppress(OSError):
             file.close()
@@ -140,9 +158,10 @@ class WarcWriter:
         seconds, millis = divmod(_now_ms(), 1000)
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(seconds))
         self._name = f"{self._prefix}-{stamp}{millis:03d}-{self._serial:05d}.warc.gz"
-        self._size = 0
+        self._size = self._records = 0
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
+            self._take_prefix()
             self._file = io.FileIO(self._folder / self._name, "x")
             self._serial += 1
             if self._fsync:
@@ -150,11 +169,22 @@ class WarcWriter:
         except OSError as error:
             raise self._error(self._name, error) from error
 
+    def _take_prefix(self) -> None:
+        if self._own is None:
+            self._own = take_lock(self._folder, self._prefix)
+        if self._own is None:
+            raise ArchiveError(
+                f"another program writes {self._prefix} files to {self._folder}: give this crawl another name or folder"
+            )
+
+    def _note_closed(self) -> None:
+        self._closed_files.append(ClosedFile(self._name, self._records, self._size))
+
     def _close_file(self) -> None:
         file, self._file = self._file, None
         if file is None:
             return
-        self._closed_files.append(self._name)
+        self._note_closed()
         try:
             with file:
                 if self._fsync:

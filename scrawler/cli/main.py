@@ -17,6 +17,11 @@ _COMMANDS = {
     "import": "scrawler.cli.import_seeds:import_seeds_command",
     "run": "scrawler.cli.run:run",
     "export": "scrawler.cli.export:export",
+    "pause": "scrawler.cli.pause:pause",
+    "resume": "scrawler.cli.resume:resume",
+    "stop": "scrawler.cli.stop:stop",
+    "set": "scrawler.cli.set_live:set_live",
+    "machines": "scrawler.cli.machines:machines",
     "status": "scrawler.cli.status:status",
     "seeds": "scrawler.cli.seeds:seeds",
     "pages": "scrawler.cli.pages:pages",
@@ -30,7 +35,7 @@ Exit codes:
     1  any other error
     2  a setting or the usage is wrong
     3  a seed file cannot be read or holds no usable seed
-    4  the database cannot be opened or refuses
+    4  the database cannot be opened or refuses, or has no such machine
     5  pages cannot be written to the archive
   130  stopped by the user (for `run`: by a second Ctrl-C)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from scrawler.settings import (
     CONFIG_FILE,
@@ -78,3 +79,15 @@ def _range_and_default(key: str) -> str:
     shown = "none" if default is None else setting_text(key, default)
     bounds = setting_range(key)
     return f"[{bounds}; default: {shown}]" if bounds else f"[default: {shown}]"
+
+
+def is_called_itself(context: click.Context) -> bool:
+    """Tell whether a group that lists something was called without a command of its own.
+
+    Raises click.UsageError where options of the group stand before one of its commands: they would say nothing.
+    """
+    if context.invoked_subcommand is None:
+        return True
+    if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
+        raise click.UsageError(f"options of `{context.info_name} {context.invoked_subcommand}` stand behind it")
+    return False

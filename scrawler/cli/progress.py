@@ -60,8 +60,9 @@ def _live_line() -> tqdm[NoReturn]:
 
 def crawl_text(progress: Progress) -> str:
     """Say how a crawl goes, in one line."""
+    machines = f"{len(progress.machines):,} machines, " if len(progress.machines) > 1 else ""
     return (
-        f"{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
+        f"{machines}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
         f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} failed requests"
     )
 

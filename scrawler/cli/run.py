@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Callable
 from types import FrameType
 
 import click
@@ -15,7 +16,9 @@ from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.errors import ScrawlerError
 from scrawler.settings import Settings
+from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
 _SECOND_SIGNAL_CODE = 130
@@ -30,6 +33,9 @@ def run(settings: Settings, exporting: bool) -> None:
 
     Ctrl-C (or SIGTERM) stops cleanly: work in hand is kept, and the next run goes on from there.
     A second one ends at once; the next run goes on from the last checkpoint.
+
+    With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
+    after five failures in a row. Runs on other hosts with the same --db take part in the crawl.
     """
     if not has_contact(settings.user_agent):
         click.echo(
@@ -39,13 +45,20 @@ def run(settings: Settings, exporting: bool) -> None:
         )
     stop = threading.Event()
     with ProgressLine() as line:
-        _stop_on_signals(stop, line)
 
         def show(progress: Progress) -> None:
             line.show(crawl_text(progress))
 
-        summary = run_crawl(settings, show, stop)
+        if settings.machines == 1:
+            _stop_on_signals(stop, line)
+            summary = run_crawl(settings, show, stop)
+        else:
+            supervisor = Supervisor(settings, show, line.message, stop)
+            _stop_on_signals(stop, line, supervisor.kill)
+            summary = supervisor.run()
     _print_summary(summary)
+    if summary.given_up:
+        raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
         write_export(settings)
 
@@ -55,9 +68,12 @@ def has_contact(user_agent: str) -> bool:
     return any(mark in user_agent for mark in ("http://", "https://", "@"))
 
 
-def _stop_on_signals(stop: threading.Event, line: ProgressLine) -> None:
+def _stop_on_signals(stop: threading.Event, line: ProgressLine, kill: Callable[[], None] = lambda: None) -> None:
+    """Let the first signal set `stop`, and the second one `kill` what else runs and end this process."""
+
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
+            kill()
             os._exit(_SECOND_SIGNAL_CODE)  # at once: no thread is waited for, the database is safe at any moment
         stop.set()
         line.message("stopping; what is in hand is finished and saved (once more: stop at once)")
@@ -70,6 +86,7 @@ def _print_summary(summary: RunSummary) -> None:
     print_pairs(
         f"crawl {summary.crawl} {summary.outcome} after {summary.elapsed_s:,.1f} s",
         {
+            **_machines(summary),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
             "bytes": human_bytes(summary.bytes),
             "requests": f"{summary.requests:,}",
@@ -79,3 +96,10 @@ def _print_summary(summary: RunSummary) -> None:
             "WARC files": ", ".join(summary.warc_files) or "none",
         },
     )
+
+
+def _machines(summary: RunSummary) -> dict[str, str]:
+    started = len(summary.machines)
+    if started == 1 and not summary.restarts:
+        return {}
+    return {"machines": f"{started:,} started, {summary.restarts:,} of them again"}

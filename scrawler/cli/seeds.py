@@ -6,10 +6,9 @@ from dataclasses import asdict
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from scrawler.cli.database import crawl_database
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model import EndReason, SeedCounts, SeedState
 from scrawler.seeds.promoter import ANY_HOPS, promote
@@ -40,9 +39,7 @@ def seeds(
     written: str | None,
 ) -> None:
     """List the seeds and what came of them."""
-    if context.invoked_subcommand is not None:
-        if any(context.get_parameter_source(name) is ParameterSource.COMMANDLINE for name in context.params):
-            raise click.UsageError(f"options of `seeds {context.invoked_subcommand}` stand behind it")
+    if not is_called_itself(context):
         return
     with crawl_database(settings) as database:
         found = Seeds(database).list(state, end_reason)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
@@ -11,7 +12,8 @@ import click
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import print_pairs
-from scrawler.settings import Settings
+from scrawler.settings import Settings, setting_text
+from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.machine_views import LIVING, MachineView, Summary
 from scrawler.store.machines import Machines
@@ -24,18 +26,19 @@ from scrawler.units import human_bytes
 def status(settings: Settings, as_json: bool) -> None:
     """Show how the crawl stands.
 
-    Seeds by state and end reason, pages, bytes, errors, rate, and how many seeds each thread holds.
+    Seeds by state and end reason, pages, bytes, errors, rate, what is ordered (pause, settings), machines by state
+    (running, paused, stopping, stopped, dead) and how many seeds each thread holds.
     """
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
-        summary = Machines(database).summary()
+        summary, orders = Machines(database).summary(), Control(database).orders()
         if as_json:
-            click.echo(json.dumps(_as_json(crawl, database.where, summary), ensure_ascii=False))
+            click.echo(json.dumps(_as_json(crawl, database.where, orders, summary), ensure_ascii=False))
         else:
-            _print(crawl, database.where, summary)
+            _print(crawl, database.where, orders, summary)
 
 
-def _as_json(crawl: Crawl, where: str, summary: Summary) -> dict[str, Any]:
+def _as_json(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> dict[str, Any]:
     seeds = {
         state.value: {reason.value if reason else "": count for reason, count in reasons.items()}
         for state, reasons in summary.seeds.items()
@@ -44,6 +47,8 @@ def _as_json(crawl: Crawl, where: str, summary: Summary) -> dict[str, Any]:
         "crawl": crawl.name,
         "scope": crawl.scope.value,
         "database": where,
+        "paused": orders.paused,
+        "settings": dict(orders.settings),
         "seeds": {state: sum(reasons.values()) for state, reasons in seeds.items()},
         "end_reasons": seeds.get("done", {}),
         "pages": summary.pages,
@@ -54,7 +59,7 @@ def _as_json(crawl: Crawl, where: str, summary: Summary) -> dict[str, Any]:
     }
 
 
-def _print(crawl: Crawl, where: str, summary: Summary) -> None:
+def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> None:
     lines = {
         "seeds " + (f"{state} ({reason})" if reason else state): f"{count:,}"
         for state, reasons in summary.seeds.items()
@@ -66,11 +71,18 @@ def _print(crawl: Crawl, where: str, summary: Summary) -> None:
         "errors": f"{summary.errors:,}",
         "rate": f"{summary.pages_per_second:,.1f} pages/s in the last minute",
     }
-    running = [machine for machine in summary.machines if machine.state in LIVING]
-    lines["machines"] = f"{len(running)} running, {len(summary.machines) - len(running)} gone"
-    for machine in running:
-        lines[f"machine {machine.name}"] = _machine_text(machine)
+    lines |= _orders_text(orders)
+    states = Counter(machine.state.value for machine in summary.machines)
+    lines["machines"] = ", ".join(f"{count} {state}" for state, count in states.items()) or "none yet"
+    for machine in summary.machines:
+        if machine.state.value in LIVING:
+            lines[f"machine {machine.name}"] = _machine_text(machine)
     print_pairs(f"crawl {crawl.name}, scope {crawl.scope}, in {where}", lines)
+
+
+def _orders_text(orders: CrawlOrders) -> dict[str, str]:
+    lines = {"paused": "yes; `scrawler resume` lets it go on"} if orders.paused else {}
+    return lines | {f"set {key}": setting_text(key, value) for key, value in orders.settings.items()}
 
 
 def _machine_text(machine: MachineView) -> str:

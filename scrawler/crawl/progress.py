@@ -18,13 +18,16 @@ class Totals:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """One look at a running machine; counts since it started, seeds as the database and the machine know them."""
+    """One look at running machines; counts since they started, seeds as the database and a machine know them."""
 
+    machines: tuple[int, ...]  # ids of those that run
     elapsed_s: float
     pages: int
     pages_per_second: float  # since the last look
+    requests: int
     bytes: int
     errors: int
+    lookups: int
     done: int
     active: int
     waiting: int
@@ -34,8 +37,9 @@ class Progress:
 class RunSummary:
     """What one `run` did and committed; `seeds` counts the whole crawl by state or, when done, by end reason."""
 
+    machines: tuple[int, ...]  # ids of those that this run started
     crawl: str
-    outcome: str  # "ended": no seed is left; "stopped": asked to
+    outcome: str  # "ended": no seed is left; "stopped": asked to; "failed": a machine was given up
     elapsed_s: float
     pages: int
     requests: int
@@ -45,3 +49,5 @@ class RunSummary:
     lookups: int
     seeds: Mapping[str, int]
     warc_files: tuple[str, ...]
+    restarts: int = 0  # of machines that died
+    given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

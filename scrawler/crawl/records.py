@@ -1,63 +1,167 @@
-"""Keeps WARC files and database in step: mends what a killed machine left, indexes what is closed."""
+"""Keeps WARC files and database in step: mends what a machine left, and indexes what is closed.
+
+A file is finished when its CDXJ stands beside it. Then its response and revisit records are those of its page rows and
+of its orphan rows, none of both, and the CDXJ has a line for each page row. The CDXJ is made last and put in place
+whole: what is cut short, at any point, is done again and gives the same.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
 
-from scrawler.archive.cdxj import CdxRow, write_cdxj
-from scrawler.archive.repair import cut_back, repair
+from scrawler.archive import locks
+from scrawler.archive.cdxj import UNFINISHED, CdxRow, write_cdxj
+from scrawler.archive.repair import cut_tail, discard, records_between
+from scrawler.archive.warc import ClosedFile
+from scrawler.errors import ArchiveError
 from scrawler.model import PageRow
+
+_FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")
 
 
 class PageRows(Protocol):
     """The part of the store that knows which records are committed."""
 
     def of_file(self, warc_file: str) -> Iterator[PageRow]:
-        """The page rows whose records are in a file."""
+        """The page rows whose records are in a file, by offset."""
 
-    def files(self) -> Mapping[str, int]:
-        """WARC file -> end of its last committed record."""
+    def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
+        """Offset and length of these records, by offset."""
+
+    def committed(self, warc_file: str) -> tuple[int, int]:
+        """How many these are, and where the last of them ends (0 without any)."""
+
+
+class OrphanRows(Protocol):
+    """The part of the store that keeps the records that were never committed."""
+
+    def replace(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
+        """Make these (offset, length) the orphans of a file; returns how many these are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mended:
+    """What was done to files: counts of response and revisit records, and prefixes left to the process that has them.
+
+    What was cut off or became an orphan was fetched, but never committed: it is fetched again, or was by another
+    machine. `lost` counts committed records that a file no longer holds, as after a power cut.
+    """
+
+    files: int = 0
+    cut: int = 0
+    orphans: int = 0
+    lost: int = 0
+    in_use: tuple[str, ...] = ()
+
+    def __add__(self, other: Mended) -> Mended:
+        return Mended(
+            self.files + other.files,
+            self.cut + other.cut,
+            self.orphans + other.orphans,
+            self.lost + other.lost,
+            self.in_use + other.in_use,
+        )
 
 
 class Records:
     """The WARC files of one folder, as the page rows know them."""
 
-    def __init__(self, folder: Path, pages: PageRows) -> None:
-        self._folder, self._pages = folder, pages
+    def __init__(self, folder: Path, pages: PageRows, orphans: OrphanRows) -> None:
+        self._folder, self._pages, self._orphans = folder, pages, orphans
 
-    def mend(self, prefixes: Iterable[str]) -> int:
-        """Cut off what machines that are gone wrote after their last checkpoint, and index their files.
+    def finish_gone(self, prefixes: Iterable[str]) -> Mended:
+        """Finish the files of machines that are gone, which may have been killed at any point.
 
-        Those pages are fetched again. Returns the number of bytes cut off. Raises ArchiveError.
+        What lies behind the last committed record is cut off, and a file without any goes. A process that still has
+        its files, because it is only frozen or is mending them now, keeps them. Raises ArchiveError, StoreError.
         """
-        cut = 0
+        unfinished = self._unfinished()
+        done = Mended()
         for prefix in prefixes:
-            names = [path.name for path in sorted(self._folder.glob(f"{prefix}-*.warc.gz")) if not _indexed(path)]
-            if not names:
-                continue
-            known = self._pages.files()
-            cut += sum(one.cut for one in repair(self._folder, prefix, known))
+            if prefix in unfinished:
+                done += self._locked(prefix, unfinished[prefix], self._mend)
+        return done
+
+    def finish_own(self, prefix: str, closed: Iterable[ClosedFile]) -> Mended:
+        """Finish the files of a writer that was closed in order, when nothing of it will be committed any more.
+
+        Only files with records that were not committed, because another machine had taken the site over, are read.
+        Raises ArchiveError, StoreError.
+        """
+        files = {file.name: file for file in closed}
+
+        def finish(name: str) -> Mended:
+            path, file = self._folder / name, files[name]
+            if self._pages.committed(name) == (file.records, file.end) and _size(path) == file.end:
+                write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(name)))
+                return Mended(files=1)
+            return self._mend(name)
+
+        return self._locked(prefix, list(files), finish) if files else Mended()
+
+    def _unfinished(self) -> dict[str, list[str]]:
+        """Return by prefix the files without an index, unfinished indexes, and nothing for a lock left behind."""
+        try:
+            names = set(os.listdir(self._folder))
+        except (FileNotFoundError, NotADirectoryError):
+            return {}  # nothing was ever archived there
+        except OSError as error:
+            raise ArchiveError(f"cannot read {self._folder}: {error.strerror or error}") from error
+        found: dict[str, list[str]] = defaultdict(list)
+        for name in sorted(names):
+            if name.endswith(locks.SUFFIX):
+                found[name.removesuffix(locks.SUFFIX)]
+            elif (match := _FILE.fullmatch(name)) and _index_of(Path(name)).name not in names:
+                found[match["prefix"]].append(name)
+        return found
+
+    def _locked(self, prefix: str, names: Iterable[str], finish: Callable[[str], Mended]) -> Mended:
+        """Finish files under the lock of their prefix; others may have done so before we had it."""
+        lock = locks.take_lock(self._folder, prefix)
+        if lock is None:
+            return Mended(in_use=(prefix,))
+        done = Mended()
+        try:
             for name in names:
                 path = self._folder / name
-                if path.exists():
-                    cut += cut_back(path, known.get(name, 0))
-            self.index(name for name in names if (self._folder / name).exists())
-        return cut
+                if name.endswith(UNFINISHED):
+                    discard(path)
+                elif path.exists() and not _index_of(path).exists():
+                    done += finish(name)
+        finally:
+            lock.release()
+        return done
 
-    def index(self, names: Iterable[str]) -> None:
-        """Write the sorted CDXJ of closed files, from their committed rows."""
-        for name in names:
-            write_cdxj(_index_of(self._folder / name), map(_cdx_row, self._pages.of_file(name)))
+    def _mend(self, name: str) -> Mended:
+        path = self._folder / name
+        number, end = self._pages.committed(name)
+        tail = cut_tail(path, end)
+        if not tail.end:
+            self._orphans.replace(name, ())
+            return Mended(files=1, cut=tail.records, lost=number)
+        there = takewhile(lambda place: sum(place) <= tail.end, self._pages.places(name))
+        orphans = self._orphans.replace(name, records_between(path, there, tail.end))
+        rows = takewhile(lambda row: row.warc_offset + row.warc_length <= tail.end, self._pages.of_file(name))
+        listed = write_cdxj(_index_of(path), map(_cdx_row, rows))
+        return Mended(files=1, cut=tail.records, orphans=orphans, lost=number - listed)
 
 
 def _index_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
 
 
-def _indexed(path: Path) -> bool:
-    return _index_of(path).exists()
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise ArchiveError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _cdx_row(row: PageRow) -> CdxRow:

@@ -13,7 +13,7 @@ from scrawler.errors import StoreError
 from scrawler.model import LEASE, Command, MachineState, Millis
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
-from scrawler.store.machine_views import LIVING
+from scrawler.store.machine_views import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
 
@@ -95,7 +95,7 @@ class Control:
         self._order(Command.DRAIN, [name])
 
     def remove(self, name: str) -> bool:
-        """Let a machine end at once; return whether it is dead already, because its lease was over.
+        """Let a machine end at once; return whether it is dead already: it was silent.
 
         One that lives but does not obey is dead when its lease is over, which is not prolonged any more.
 
@@ -108,12 +108,12 @@ class Control:
             row = next((row for row in rows if row.name == name), None)
             if row is None:
                 raise _unknown([name], rows)
-            mine = update(machine).where(machine.c.id == row.id)
+            mine, silent = update(machine).where(machine.c.id == row.id), is_silent(row, self._lease)
             connection.execute(mine.values(wanted=Command.REMOVE.value))
-            if row.over:  # unless it has just come back
-                silent = mine.where(machine.c.heartbeat_at == row.heartbeat_at)
-                connection.execute(silent.values(state=MachineState.DEAD.value))
-            return bool(row.over)
+            if silent:  # unless it has just come back
+                same = mine.where(machine.c.heartbeat_at == row.heartbeat_at)
+                connection.execute(same.values(state=MachineState.DEAD.value))
+            return silent
 
         return self._database.retrying(work)
 
@@ -150,7 +150,7 @@ class Control:
 
     def _living(self, connection: Connection, names: Collection[str] | None) -> list[AnyRow]:
         """Return the machines that live, of these names where names are given."""
-        rows = [row for row in self._not_ended(connection) if not row.over]
+        rows = [row for row in self._not_ended(connection) if not is_silent(row, self._lease)]
         if names is None:
             return rows
         if unknown := set(names) - {row.name for row in rows}:
@@ -158,9 +158,9 @@ class Control:
         return [row for row in rows if row.name in names]
 
     def _not_ended(self, connection: Connection) -> Sequence[AnyRow]:
-        over = (machine.c.heartbeat_at <= self._clock - self._lease).label("over")
-        query = select(machine.c.id, machine.c.name, machine.c.heartbeat_at, over).where(machine.c.state.in_(LIVING))
-        return connection.execute(query.order_by(machine.c.id)).all()
+        now = self._clock.label("now")
+        query = select(machine.c.id, machine.c.name, machine.c.process, machine.c.heartbeat_at, now)
+        return connection.execute(query.where(machine.c.state.in_(LIVING)).order_by(machine.c.id)).all()
 
 
 def _settings_of(row: AnyRow | None) -> dict[str, Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Connection, and_, literal_column, select
+from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
 from sqlalchemy import func as sql
 
 from scrawler.model import Command, EndReason, MachineState, Millis, SeedState
+from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow
-from scrawler.store.tables import machine, machine_statistics, seed, site, thread_statistics
+from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
 _RATE_SPAN = 60_000  # milliseconds
@@ -24,8 +25,8 @@ class MachineView:
     name: str
     host: str
     pid: int
-    state: MachineState  # as observed: dead as well when its lease is over and nobody has declared it dead yet
-    wanted: Command
+    state: MachineState  # as observed: dead before anybody has declared it dead
+    wanted: Command  # by its own orders and those for the whole crawl
     started_at: Millis
     heartbeat_at: Millis
     heartbeat_age_ms: Millis
@@ -65,12 +66,24 @@ def summary_of(seeds: Mapping[SeedState, Mapping[EndReason | None, int]], machin
     )
 
 
+def command_of(row: AnyRow) -> Command:
+    """Return what a machine is to do, of its row joined with the crawl's: the strongest of its orders."""
+    commands = [Command(row.wanted)]
+    if (row.stopped_at or 0) > row.launched_at:
+        commands.append(Command.STOP)
+    if row.paused:
+        commands.append(Command.PAUSE)
+    return max(commands, key=list(Command).index)
+
+
 def machine_views(
     connection: Connection, clock: str, lease: Millis, which: ColumnElement[bool]
 ) -> tuple[MachineView, ...]:
     """Return views of the machines that `which` chooses, in order of id, with five queries in all."""
-    query = select(machine, literal_column(clock).label("now")).where(which).order_by(machine.c.id)
-    rows = connection.execute(query).all()
+    now: ColumnElement[Millis] = literal_column(clock).label("now")
+    with_crawl = select(machine, crawl.c.paused, crawl.c.stopped_at, now).select_from(machine.outerjoin(crawl, true()))
+    query = with_crawl.where(which)
+    rows = connection.execute(query.order_by(machine.c.id)).all()
     states = {row.id: _observed(row, lease) for row in rows}
     living = [row for row in rows if states[row.id].value in LIVING]
     rates = _rates(connection, living)
@@ -83,7 +96,7 @@ def machine_views(
             row.host,
             row.pid,
             states[row.id],
-            Command(row.wanted),
+            command_of(row),
             row.started_at,
             row.heartbeat_at,
             max(0, row.now - row.heartbeat_at),
@@ -102,9 +115,14 @@ def machine_views(
     )
 
 
+def is_silent(row: AnyRow, lease: Millis) -> bool:
+    """Tell whether a machine that says it lives does not: its lease is over, or its process gone from this host."""
+    return row.heartbeat_at <= row.now - lease or runs(row.process) is False
+
+
 def _observed(row: AnyRow, lease: Millis) -> MachineState:
-    over = row.state in LIVING and row.heartbeat_at <= row.now - lease
-    return MachineState.DEAD if over else MachineState(row.state)
+    declared = MachineState(row.state)
+    return MachineState.DEAD if declared.value in LIVING and is_silent(row, lease) else declared
 
 
 def _owned_sites(connection: Connection) -> dict[int, int]:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from scrawler.model import LEASE, Command, MachineState, Millis, Orders
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING, MachineView, Summary, machine_views, summary_of
+from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, machine_views, summary_of
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
@@ -168,9 +168,14 @@ class Machines:
         self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
 
     def gone(self) -> list[int]:
-        """Return the ids of the machines that stopped or were declared dead."""
+        """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
+
+        A commit writes the machine's row last of all, so whoever finds that row free sees all that it will ever write
+        (a killed process is gone before the server has worked off what it sent).
+        """
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
-        return self._database.reading(lambda connection: list(connection.scalars(query)))
+        query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
+        return self._database.retrying(lambda connection: list(connection.scalars(query)))
 
     def machines(self) -> tuple[MachineView, ...]:
         """Return all machines there ever were, in the order in which they came, with their states as observed now."""
@@ -225,13 +230,7 @@ def _orders(row: AnyRow | None, *, alive: bool, machines: int) -> Orders:
     """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, machines, 0)
-    commands = [Command(row.wanted)]
-    if (row.stopped_at or 0) > row.launched_at:
-        commands.append(Command.STOP)
-    if row.paused:
-        commands.append(Command.PAUSE)
-    strongest = max(commands, key=list(Command).index)
-    return Orders(alive, strongest, json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
+    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
 
 
 def _record(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, select
 from sqlalchemy import func as sql
 
 from scrawler.model import PageRow, url_hash
@@ -30,18 +31,40 @@ class Pages:
         return self._rows(page.c.seed_id == found.scalar_subquery())
 
     def of_file(self, warc_file: str) -> Iterator[PageRow]:
-        """Yield the pages whose records are in a WARC file."""
-        return self._rows(page.c.warc_file == warc_file)
+        """Yield the pages whose records are in a WARC file, by offset."""
+        columns = [page.c[name] for name in PageRow._fields]
+        return (PageRow(*row[:-1]) for row in self._by_offset(warc_file, columns))
+
+    def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
+        """Yield offset and length of the committed records of a WARC file, by offset."""
+        return ((row[0], row[1]) for row in self._by_offset(warc_file, [page.c.warc_offset, page.c.warc_length]))
+
+    def committed(self, warc_file: str) -> tuple[int, int]:
+        """Return how many records of a WARC file are committed, and where the last of them ends (0 without any)."""
+        of_file = page.c.warc_file == warc_file
+        number = select(sql.count()).where(of_file)
+        end = select(page.c.warc_offset + page.c.warc_length).where(of_file).order_by(page.c.warc_offset.desc())
+
+        def work(connection: Connection) -> tuple[int, int]:
+            return connection.scalar(number) or 0, connection.scalar(end.limit(1)) or 0
+
+        return self._database.reading(work)
 
     def all(self) -> Iterator[PageRow]:
         """Yield all pages in the order of their commits."""
         return self._rows()
 
-    def files(self) -> dict[str, int]:
-        """Return the WARC files that hold committed records -> the offset where the last of these ends."""
-        end = sql.max(page.c.warc_offset + page.c.warc_length)
-        query = select(page.c.warc_file, end).where(page.c.warc_file != "").group_by(page.c.warc_file)
-        return self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
+    def _by_offset(self, warc_file: str, columns: list[Column[Any]]) -> Iterator[AnyRow]:
+        query = select(*columns, page.c.warc_offset.label("at")).where(page.c.warc_file == warc_file)
+        query = query.order_by(page.c.warc_offset).limit(_READ)
+        after = -1
+
+        def work(connection: Connection) -> list[AnyRow]:
+            return list(connection.execute(query.where(page.c.warc_offset > after)))
+
+        while rows := self._database.reading(work):
+            yield from rows
+            after = rows[-1].at
 
     def _rows(self, *conditions: ColumnElement[bool]) -> Iterator[PageRow]:
         columns = [page.c[name] for name in PageRow._fields]

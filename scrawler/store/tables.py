@@ -47,9 +47,11 @@ def _small(name: str, doc: str = "", *, default: int | None = None, key: bool = 
     return Column(name, Integer(), primary_key=key, autoincrement=False, nullable=False, server_default=given, doc=doc)
 
 
-def _word(name: str, length: int, doc: str = "", *, default: str | None = None, null: bool = False) -> Column[str]:
+def _word(
+    name: str, length: int, doc: str = "", *, default: str | None = None, key: bool = False, null: bool = False
+) -> Column[str]:
     kind: TypeEngine[str] = String(length).with_variant(Text(), "sqlite")
-    return Column(name, kind, nullable=null, server_default=default, doc=doc)
+    return Column(name, kind, primary_key=key, nullable=null, server_default=default, doc=doc)
 
 
 def _text(name: str, doc: str = "", *, null: bool = False, kind: TypeEngine[str] | None = None) -> Column[str]:
@@ -210,8 +212,17 @@ page = Table(
     _text("detail", "where a redirect leads, or what went wrong"),
     Index("page_url_hash", "url_hash"),
     Index("page_seed", "seed_id"),
-    Index("page_warc_file", "warc_file"),
+    Index("page_warc_file", "warc_file", "warc_offset"),
     **_OPTIONS,
+)
+
+orphan = Table(
+    "orphan",
+    metadata,
+    _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
+    _number("warc_offset", "... because the machine was gone, or its site, before the commit", key=True),
+    _number("warc_length"),
+    **_CLUSTERED,
 )
 
 candidate = Table(

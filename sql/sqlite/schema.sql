@@ -131,7 +131,15 @@ CREATE TABLE page (
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
 CREATE INDEX page_url_hash ON page (url_hash);
-CREATE INDEX page_warc_file ON page (warc_file);
+CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
+
+CREATE TABLE orphan (
+    warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
+    warc_offset INTEGER NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_length INTEGER NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE candidate (
     seed_id INTEGER NOT NULL,  -- the seed whose party has the links

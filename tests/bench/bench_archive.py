@@ -16,8 +16,8 @@ from pathlib import Path
 
 from scrawler.archive.cdxj import CdxRow, write_cdxj
 from scrawler.archive.gzipping import gzip_member, isal_member, zlib_member
-from scrawler.archive.record import Exchange, digest, request_and_response
-from scrawler.archive.repair import repair
+from scrawler.archive.record import Exchange, RecordRef, digest, request_and_response
+from scrawler.archive.repair import records_between
 from scrawler.archive.warc import WarcWriter
 
 PAGE_BYTES = 32_768
@@ -74,10 +74,11 @@ def measure_threads(pages: list[Exchange], threads: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         writer = WarcWriter(Path(folder), "bench", info={"software": "bench"})
         share = len(pages) * 30 // threads
+        refs: list[RecordRef] = []
 
         def work() -> None:
             for number in range(share):
-                writer.write(pages[number % len(pages)])
+                refs.append(writer.write(pages[number % len(pages)]))
 
         workers = [threading.Thread(target=work) for _ in range(threads)]
         wall, cpu = time.perf_counter(), time.process_time()
@@ -90,11 +91,19 @@ def measure_threads(pages: list[Exchange], threads: int) -> None:
         done = share * threads
         print(f"write, {threads} thread(s): CPU {cpu / done * 1e6:.1f} us, wall {wall / done * 1e6:.1f} us a page")
         if threads == 1:
-            start = time.perf_counter()
-            repair(Path(folder), "bench")
-            seconds = time.perf_counter() - start
-            size = sum(path.stat().st_size for path in Path(folder).iterdir()) / 1e6
-            print(f"repair without a known end: {size / seconds:.0f} MB/s of {size:.0f} MB")
+            measure_repair(Path(folder), refs)
+
+
+def measure_repair(folder: Path, refs: list[RecordRef]) -> None:
+    """Look for uncommitted records of a file whose records are all committed, all but every tenth, and none."""
+    path = folder / refs[0].file
+    end = path.stat().st_size
+    for label, known in (("all", refs), ("nine of ten", [ref for n, ref in enumerate(refs) if n % 10]), ("none", [])):
+        start = time.perf_counter()
+        found = sum(1 for _ in records_between(path, [(ref.offset, ref.length) for ref in known], end))
+        seconds = time.perf_counter() - start
+        assert found == len(refs) - len(known)
+        print(f"repair, {label} committed: {seconds / len(refs) * 1e6:.1f} us a page, {end / seconds / 1e6:,.0f} MB/s")
 
 
 def measure_index() -> None:

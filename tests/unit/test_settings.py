@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -8,7 +9,16 @@ from pydantic import ValidationError
 
 from scrawler.errors import SettingsError
 from scrawler.model import Scope
-from scrawler.settings import CONFIG_FILE, Settings, allowed_values, load_settings, setting_field, setting_text
+from scrawler.settings import (
+    CONFIG_FILE,
+    Settings,
+    allowed_values,
+    live_settings,
+    load_settings,
+    parse_setting,
+    setting_field,
+    setting_text,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -136,3 +146,29 @@ def test_the_classic_profile_sets_three_parts_but_not_those_given_by_hand(monkey
     monkeypatch.setenv("SCRAWLER_SEEN", "exact")
     mixed = load_settings({"profile": "classic"})
     assert (mixed.downloader, mixed.extractor, mixed.seen) == ("requests", "html5lib", "exact")
+
+
+@pytest.mark.parametrize("key", live_settings())
+def test_live_settings_are_written_as_flags_and_kept_as_json(key: str) -> None:
+    default = setting_field(key).default
+    written = "7" if default is None else setting_text(key, default)
+    value = parse_setting(key, written)
+    assert value == getattr(load_settings({key: written}), key)
+    assert json.loads(json.dumps(value)) == value
+    assert parse_setting(key, "") is None
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("threads", "0", "threads=0 is not allowed, only a whole number, 1 to 1000"),
+        ("max_bytes", "lots", "max_bytes=lots is not allowed, only a size such as 500000, 32MiB or 1GB, at least 1B"),
+        ("dealy", "1", "unknown setting 'dealy'; did you mean delay?"),
+        ("scope", "host", "scope needs a restart: only threads, "),
+    ],
+)
+def test_what_cannot_be_set_live_is_told_in_a_line(key: str, text: str, said: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse_setting(key, text)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)

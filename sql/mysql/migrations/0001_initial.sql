@@ -130,7 +130,14 @@ CREATE TABLE page (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX page_seed ON page (seed_id);
 CREATE INDEX page_url_hash ON page (url_hash);
-CREATE INDEX page_warc_file ON page (warc_file);
+CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
+
+CREATE TABLE orphan (
+    warc_file VARCHAR(255) NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
+    warc_offset BIGINT NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_length BIGINT NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE candidate (
     seed_id BIGINT NOT NULL,  -- the seed whose party has the links

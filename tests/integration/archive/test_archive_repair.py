@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from scrawler.archive.record import RecordRef
-from scrawler.archive.repair import Repaired, Span, cut_back, repair
+from scrawler.archive import repair
+from scrawler.archive.locks import take_lock
+from scrawler.archive.record import RecordRef, RevisitOf
+from scrawler.archive.repair import Span, Tail, cut_tail, records_between
 from scrawler.errors import ArchiveError
 
 Anything = Callable[..., Any]
@@ -34,61 +36,39 @@ def end_of(ref: RecordRef) -> int:
     return ref.offset + ref.length
 
 
-def test_a_cut_at_every_byte_leaves_whole_exchanges(
+def spans(refs: list[RecordRef]) -> list[Span]:
+    return [Span(ref.offset, ref.length) for ref in refs]
+
+
+def test_wherever_the_file_was_cut_the_committed_records_stay(
     three: tuple[Path, list[RecordRef]], warcio_check: Anything
 ) -> None:
     path, refs = three
     whole = path.read_bytes()
     ends = [end_of(ref) for ref in refs]
     assert ends[2] == len(whole)
-    for size in range(ends[1] + 1, ends[2]):
+    for size in range(ends[1], ends[2] + 1):
         path.write_bytes(whole[:size])
-        (done,) = repair(path.parent, "m1", {path.name: ends[0]})
-        assert done == Repaired(path.name, size - ends[1], 0, (Span(refs[1].offset, refs[1].length),))
-        assert path.stat().st_size == ends[1]
+        whole_records = 2 if size == ends[2] else 1
+        assert cut_tail(path, ends[0]) == Tail(ends[0], whole_records, size - ends[0])
+        assert path.read_bytes() == whole[: ends[0]]
     warcio_check([path])
 
 
-@pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("back", [0, 1, 8, 50_000, 91_000])
-def test_a_cut_in_a_large_record(back: int, known: bool, three: tuple[Path, list[RecordRef]]) -> None:
-    path, refs = three
-    size = end_of(refs[0]) - back
-    with path.open("r+b") as file:
-        file.truncate(size)
-    done = repair(path.parent, "m1", {path.name: 0} if known else {})
-    if back:
-        assert done == [Repaired(path.name, size, 0, ())]
-        assert not path.exists()
-    else:
-        assert done == [Repaired(path.name, 0, 0, (Span(refs[0].offset, refs[0].length),))]
-        assert path.stat().st_size == size
-
-
-def test_an_empty_file_goes(three: tuple[Path, list[RecordRef]]) -> None:
+@pytest.mark.parametrize("size", [0, 1, 8, 50_000, None])
+def test_a_file_without_a_committed_record_goes(size: int | None, three: tuple[Path, list[RecordRef]]) -> None:
     path, _ = three
-    path.write_bytes(b"")
-    assert repair(path.parent, "m1") == []
+    data = path.read_bytes()[:size]
+    path.write_bytes(data)
+    assert cut_tail(path, 0) == Tail(0, 3 if size is None else 0, len(data))
     assert not path.exists()
 
 
 def test_a_file_that_is_known_to_its_end_is_left_alone(three: tuple[Path, list[RecordRef]]) -> None:
     path, refs = three
     before = path.read_bytes()
-    assert repair(path.parent, "m1", {path.name: end_of(refs[2])}) == []
+    assert cut_tail(path, end_of(refs[2])) == Tail(len(before), 0, 0)
     assert path.read_bytes() == before
-
-
-def test_records_beyond_the_known_end_stay_until_they_are_cut(
-    three: tuple[Path, list[RecordRef]], warcio_check: Anything
-) -> None:
-    path, refs = three
-    (done,) = repair(path.parent, "m1", {path.name: end_of(refs[0])})
-    assert done.unknown == tuple(Span(ref.offset, ref.length) for ref in refs[1:])
-    assert done.cut == 0
-    assert cut_back(path, end_of(refs[0])) == end_of(refs[2]) - end_of(refs[0])
-    assert repair(path.parent, "m1", {path.name: end_of(refs[0])}) == []
-    warcio_check([path])
 
 
 @pytest.mark.parametrize("tail", [b"\0" * 200_000, b"\x1f\x8b\x08", b"garbage" * 10_000])
@@ -96,9 +76,19 @@ def test_bytes_that_are_no_record_go(tail: bytes, three: tuple[Path, list[Record
     path, refs = three
     with path.open("ab") as file:
         file.write(tail)
-    (done,) = repair(path.parent, "m1", {path.name: end_of(refs[1])})
-    assert (done.cut, done.unknown) == (len(tail), (Span(refs[2].offset, refs[2].length),))
+    assert cut_tail(path, end_of(refs[2])) == Tail(end_of(refs[2]), 0, len(tail))
     assert path.stat().st_size == end_of(refs[2])
+
+
+def test_a_file_shorter_than_known_is_cut_behind_its_last_whole_exchange(
+    three: tuple[Path, list[RecordRef]], warcio_check: Anything
+) -> None:
+    path, refs = three
+    with path.open("r+b") as file:
+        file.truncate(end_of(refs[1]) - 10)
+    assert cut_tail(path, end_of(refs[2])) == Tail(end_of(refs[0]), 0, end_of(refs[1]) - 10 - end_of(refs[0]))
+    assert path.stat().st_size == end_of(refs[0])
+    warcio_check([path])
 
 
 def test_good_records_behind_damage_are_never_cut(three: tuple[Path, list[RecordRef]]) -> None:
@@ -106,22 +96,47 @@ def test_good_records_behind_damage_are_never_cut(three: tuple[Path, list[Record
     data = bytearray(path.read_bytes())
     data[end_of(refs[0]) - 4] ^= 0xFF  # in the length that closes the member
     path.write_bytes(data)
+    asked = end_of(refs[0])  # where the request of the first exchange without damage is
     with pytest.raises(ArchiveError, match=f"damaged at byte {refs[0].offset} "):
-        repair(path.parent, "m1")
+        cut_tail(path, end_of(refs[2]) + 1)
+    with pytest.raises(ArchiveError, match=f"damaged at byte {refs[0].offset} "):
+        list(records_between(path, [], end_of(refs[2])))
+    assert list(records_between(path, spans(refs[:1]), end_of(refs[2]))) == spans(refs[1:])
+    data[asked + 20] ^= 0xFF
+    path.write_bytes(data)
+    with pytest.raises(ArchiveError, match=f"damaged at byte {asked} "):
+        list(records_between(path, spans(refs), end_of(refs[2])))
     assert path.read_bytes() == bytes(data)
 
 
-def test_a_file_shorter_than_known_tells_what_was_lost(
-    three: tuple[Path, list[RecordRef]], warcio_check: Anything
+@pytest.mark.parametrize("committed", [(), (0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2)])
+def test_records_that_are_not_committed_are_found(
+    committed: tuple[int, ...], three: tuple[Path, list[RecordRef]]
 ) -> None:
     path, refs = three
-    with path.open("r+b") as file:
-        file.truncate(end_of(refs[1]) - 10)
-    (done,) = repair(path.parent, "m1", {path.name: end_of(refs[2])})
-    assert done.lost == end_of(refs[2]) - end_of(refs[1]) + 10
-    assert done.unknown == ()
-    assert path.stat().st_size == end_of(refs[0])
-    warcio_check([path])
+    known = spans([refs[n] for n in committed])
+    others = spans([ref for n, ref in enumerate(refs) if n not in committed])
+    assert list(records_between(path, iter(known), end_of(refs[2]))) == others
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 64, 200, 1000])
+def test_records_are_found_in_whatever_pieces_they_are_read(
+    size: int, three: tuple[Path, list[RecordRef]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, refs = three
+    monkeypatch.setattr(repair, "_READ", size)
+    assert list(records_between(path, spans(refs[:1]), end_of(refs[2]))) == spans(refs[1:])
+
+
+def test_revisits_are_found_as_well(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
+    writer = new_writer()
+    first = exchange("/1", b"the same")
+    again = exchange("/2", b"the same", revisit_of=RevisitOf(first.url, first.date_ms))
+    refs = [writer.write(one) for one in (first, again)]
+    writer.close()
+    path = tmp_path / "pages" / refs[0].file
+    assert list(records_between(path, spans(refs[:1]), end_of(refs[1]))) == spans(refs[1:])
+    assert cut_tail(path, end_of(refs[0])).records == 1
 
 
 def test_a_page_that_inflates_to_much_is_passed_over(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
@@ -130,28 +145,14 @@ def test_a_page_that_inflates_to_much_is_passed_over(tmp_path: Path, new_writer:
     refs = [writer.write(exchange(f"/{n}", body)) for n, body in enumerate(bodies)]
     writer.close()
     assert refs[0].length < 100_000
-    (done,) = repair(tmp_path / "pages", "m1")
-    assert done == Repaired(refs[0].file, 0, 0, tuple(Span(ref.offset, ref.length) for ref in refs))
+    assert list(records_between(tmp_path / "pages" / refs[0].file, [], end_of(refs[1]))) == spans(refs)
 
 
-def test_only_files_of_the_own_prefix_are_touched(
-    tmp_path: Path, three: tuple[Path, list[RecordRef]], new_writer: Anything, exchange: Anything
-) -> None:
-    mine, _ = three
-    others = []
-    for prefix in ("m10", "m1-a", "xm1"):
-        writer = new_writer(prefix=prefix)
-        others.append(tmp_path / "pages" / writer.write(exchange("/", b"x" * 500)).file)
-        writer.close()
-    for path in (mine, *others):
-        with path.open("ab") as file:
-            file.write(b"torn")
-    assert [done.file for done in repair(tmp_path / "pages", "m1")] == [mine.name]
-    assert all(path.read_bytes().endswith(b"torn") for path in others)
-
-
-def test_a_folder_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
-    assert repair(tmp_path / "none", "m1") == []
+def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
+    with pytest.raises(ArchiveError, match=r"^cannot repair .*m1\.warc\.gz: No such file or directory$"):
+        cut_tail(tmp_path / "m1.warc.gz", 10)
+    with pytest.raises(ArchiveError, match=r"^cannot read .*m1\.warc\.gz: No such file or directory$"):
+        list(records_between(tmp_path / "m1.warc.gz", [], 10))
 
 
 KILLED = """
@@ -165,7 +166,7 @@ head = b"HTTP/1.1 200 OK\\r\\n\\r\\n"
 page = Exchange("http://127.0.0.1/", "127.0.0.1", 0, b"GET / HTTP/1.1\\r\\n\\r\\n", head, body, digest(body))
 while True:
     ref = writer.write(page)
-    print(ref.offset + ref.length, flush=True)
+    print(ref.offset, ref.length, flush=True)
 """
 
 
@@ -174,15 +175,19 @@ def test_after_kill_9_all_that_was_acknowledged_is_there(
 ) -> None:
     process = subprocess.Popen([sys.executable, "-c", KILLED, tmp_path], stdout=subprocess.PIPE, text=True)
     assert process.stdout
-    ends = [int(process.stdout.readline()) for _ in range(20)]
+    lines = [process.stdout.readline() for _ in range(20)]
+    assert take_lock(tmp_path, "m1") is None
     process.send_signal(signal.SIGKILL)
-    ends += [int(line) for line in process.stdout if line.endswith("\n")]
+    lines += [line for line in process.stdout if line.endswith("\n")]
     process.wait()
     process.stdout.close()
-    (path,) = tmp_path.iterdir()
-    repair(tmp_path, "m1")
-    assert path.stat().st_size >= ends[-1]
+    lock = take_lock(tmp_path, "m1")
+    assert lock
+    acknowledged = [Span(*map(int, line.split())) for line in lines]
+    (path,) = tmp_path.glob("*.warc.gz")
+    assert path.stat().st_size >= sum(acknowledged[-1])
+    cut_tail(path, sum(acknowledged[-1]))
+    lock.release()
+    assert os.listdir(tmp_path) == [path.name]
     warcio_check([path])
-    kinds = [record.kind for record in read(path)]
-    assert kinds.count("response") == kinds.count("request") >= len(ends)
-    assert os.path.getsize(path) == sum(read(path)[-1].__dict__[name] for name in ("offset", "length"))
+    assert [(one.offset, one.length) for one in read(path) if one.kind == "response"] == acknowledged

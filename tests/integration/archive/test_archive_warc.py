@@ -17,7 +17,7 @@ import pytest
 
 from scrawler.archive.gzipping import Compress, isal_member, zlib_member
 from scrawler.archive.record import RecordRef, RevisitOf
-from scrawler.archive.warc import WarcWriter
+from scrawler.archive.warc import ClosedFile, WarcWriter
 from scrawler.errors import ArchiveError
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
@@ -48,7 +48,7 @@ def test_records_read_back_as_written(
     writer.close()
     (path,) = (tmp_path / "pages").iterdir()
     assert re.fullmatch(r"m1-\d{17}-00000\.warc\.gz", path.name)
-    assert writer.closed_files() == [path.name]
+    assert writer.closed_files() == [ClosedFile(path.name, len(written), path.stat().st_size)]
     warcio_check([path])
     first, *records = read(path)
     assert (first.kind, first.offset) == ("warcinfo", 0)
@@ -94,12 +94,14 @@ def test_files_roll_below_their_limit(
     bodies = [big if n == 7 else rng.randbytes(3_000) for n in range(30)]
     refs = [writer.write(exchange(f"/{n}", body)) for n, body in enumerate(bodies)]
     open_now = refs[-1].file
-    assert open_now not in writer.closed_files()
+    assert open_now not in [file.name for file in writer.closed_files()]
     writer.close()
     writer.close()
     names = sorted(path.name for path in (tmp_path / "pages").iterdir())
     assert len(names) > 5
-    assert writer.closed_files() == names == list(dict.fromkeys(ref.file for ref in refs))
+    closed = [(name, [ref for ref in refs if ref.file == name]) for name in names]
+    assert writer.closed_files() == [(name, len(mine), mine[-1].offset + mine[-1].length) for name, mine in closed]
+    assert names == list(dict.fromkeys(ref.file for ref in refs))
     paths = [tmp_path / "pages" / name for name in names]
     warcio_check(paths)
     answers = [record for path in paths for record in read(path) if record.kind == "response"]
@@ -114,7 +116,7 @@ def test_after_roll_a_new_file_begins(new_writer: Anything, exchange: Anything) 
     writer = new_writer()
     first = writer.write(exchange("/1", PAGE))
     writer.roll()
-    assert writer.closed_files() == [first.file]
+    assert writer.closed_files() == [(first.file, 1, first.offset + first.length)]
     second = writer.write(exchange("/2", PAGE))
     assert second.file > first.file
     writer.close()
@@ -222,11 +224,11 @@ def test_a_first_record_that_fails_leaves_no_file(
     size_limit(20_000)
     with pytest.raises(ArchiveError):
         writer.write(exchange("/1", noise))
-    assert list((tmp_path / "pages").iterdir()) == []
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["m1.lock"]
     size_limit(0)
     ref = writer.write(exchange("/1", noise))
     writer.close()
-    assert writer.closed_files() == [ref.file]
+    assert writer.closed_files() == [(ref.file, 1, ref.offset + ref.length)]
     warcio_check([tmp_path / "pages" / ref.file])
 
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
-from types import SimpleNamespace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from warcio.archiveiterator import ArchiveIterator
-from warcio.checker import Checker
-
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.model import PageRow, SeedState
+from scrawler.model import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
+from tests.consistency import check_records
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer
 
 if TYPE_CHECKING:
@@ -68,7 +63,7 @@ def asked(server: RawServer) -> Counter[str]:
     return Counter(head.split(b" ", 2)[1].decode("latin-1") for head in server.heads)
 
 
-def run_whole(crawl: Crawl, killed: bool = False, **changes: Any) -> RunSummary:
+def run_whole(crawl: Crawl, **changes: Any) -> RunSummary:
     """Crawl to the end, and check all that must hold whatever the web did."""
     stop = threading.Event()
 
@@ -78,7 +73,7 @@ def run_whole(crawl: Crawl, killed: bool = False, **changes: Any) -> RunSummary:
 
     summary = crawl.run(watch, stop, **changes)
     assert summary.outcome == "ended", "the crawl hung"
-    check_whole(crawl, killed)
+    check_whole(crawl)
     return summary
 
 
@@ -90,41 +85,10 @@ def end_details(crawl: Crawl) -> dict[str, str]:
     return details
 
 
-def check_whole(crawl: Crawl, killed: bool = False) -> None:
+def check_whole(crawl: Crawl) -> None:
     """What must hold once a crawl has ended: seeds, rows, WARC files and indexes tell the same."""
     crawl.check()
     for seed in crawl.seeds():
         assert seed.state is SeedState.DONE
         assert seed.end_reason is not None
-    check_archive(crawl.folder / "pages", crawl.pages(), killed)
-
-
-def check_archive(folder: Path, rows: list[PageRow], killed: bool = False) -> None:
-    """Every row has its record, every record its row and its line in the index, every digest is right.
-
-    Where a machine was killed, a record written before another's last commit may have no row: nobody sees it.
-    """
-    files = sorted(folder.glob("*.warc.gz"))
-    warcio_check = Checker(SimpleNamespace(inputs=[str(path) for path in files], verbose=False))
-    assert warcio_check.process_all() == 0
-    archived = {(row.warc_file, row.warc_offset): row.url for row in rows if row.warc_file}
-    written = dict(_records(files))
-    assert not (lost := archived.keys() - written.keys()), f"rows without record: {lost}"
-    orphans = {place: url for place, url in written.items() if place not in archived}
-    assert not orphans if not killed else set(orphans.values()) <= set(archived.values()), f"without row: {orphans}"
-    assert written == archived | orphans
-    indexed = Counter(
-        (entry["filename"], int(entry["offset"]))
-        for path in folder.glob("*.cdxj")
-        for entry in (json.loads(line.split(" ", 2)[2]) for line in path.read_text().splitlines())
-    )
-    assert indexed == Counter(archived.keys())
-
-
-def _records(files: list[Path]) -> Iterator[tuple[tuple[str, int], str]]:
-    for path in files:
-        with path.open("rb") as file:
-            records = ArchiveIterator(file, no_record_parse=True)
-            for record in records:
-                if record.rec_type in ("response", "revisit"):
-                    yield (path.name, records.get_record_offset()), record.rec_headers.get_header("WARC-Target-URI")
+    check_records(crawl.url, crawl.folder / "pages")

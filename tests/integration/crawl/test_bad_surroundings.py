@@ -24,8 +24,9 @@ from scrawler.crawl.progress import Progress
 from scrawler.errors import ArchiveError
 from scrawler.model import EndReason, SeedState
 from scrawler.store.engine import open_database
+from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_archive, check_whole, page, run_whole
+from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
 from tests.integration.fetch.servers import RawServer, Script
 
 Serve = Callable[..., RawServer]
@@ -80,9 +81,9 @@ def remount(folder: Path, options: str) -> None:
     subprocess.run(["mount", "-o", f"remount,{options}", folder], check=True)
 
 
-def check_finished(crawl: Crawl, servers: list[RawServer], pages_dir: Path, killed: bool = False) -> None:
+def check_finished(crawl: Crawl, servers: list[RawServer], pages_dir: Path) -> None:
     crawl.check()
-    check_archive(pages_dir, crawl.pages(), killed)
+    check_records(crawl.url, pages_dir)
     assert crawl.fetched() == everything(servers)
     assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.COMPLETED}
 
@@ -161,8 +162,8 @@ def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve)
         process.communicate()
         crawl.check()
         assert crawl.fetched() < everything(servers)
-    run_whole(crawl, killed=True)
-    check_finished(crawl, servers, crawl.folder / "pages", killed=True)
+    run_whole(crawl)
+    check_finished(crawl, servers, crawl.folder / "pages")
 
 
 def _wait_until(servers: list[RawServer], requests: int) -> None:

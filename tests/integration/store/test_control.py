@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 
 import pytest
 from sqlalchemy import update
@@ -108,6 +110,18 @@ def test_a_silent_machine_is_removed_at_once(database: Database, control: Contro
     assert Worker.of(database, "two").claim_one().key == "a.org"
 
 
+def test_a_machine_whose_process_is_gone_is_told_nothing_and_removed_at_once(
+    database: Database, control: Control
+) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as child:
+        Machines(database).register("m", child.pid, database.now())
+        assert control.pause() == ["m-1"]
+        child.kill()
+    assert control.pause() == []
+    assert control.remove("m-1") is True
+    assert [view.state for view in Machines(database).machines()] == [MachineState.DEAD]
+
+
 def test_only_machines_that_live_can_be_told_anything(database: Database, control: Control) -> None:
     for order in (control.pause, control.resume, control.stop):
         assert order() == []
@@ -123,6 +137,7 @@ def test_only_machines_that_live_can_be_told_anything(database: Database, contro
     Machines(database).stop(silent)
     with pytest.raises(StoreError, match="there is no running machine m-1; running are m-2"):
         control.remove("m-1")
+    control.resume()
     assert [view.wanted for view in Machines(database).machines()] == [Command.RUN, Command.RUN]
 
 

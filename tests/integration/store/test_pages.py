@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from scrawler.store.engine import Database
+from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
@@ -22,4 +23,34 @@ def test_pages_are_streamed_by_seed_and_by_file(database: Database) -> None:
     assert list(pages.of_seed("http://none.org/")) == []
     assert list(pages.of_file("f1.warc.gz")) == list(rows[1::2])
     assert len(list(pages.all())) == 2_501
-    assert pages.files() == {"f0.warc.gz": 2_498 * 500 + 400, "f1.warc.gz": 2_499 * 500 + 400}
+    assert list(pages.places("f1.warc.gz")) == [(n * 500, 400) for n in range(1, 2_500, 2)]
+    assert pages.committed("f0.warc.gz") == (1_250, 2_498 * 500 + 400)
+    assert pages.committed("none.warc.gz") == (0, 0)
+
+
+def test_pages_of_a_file_come_by_offset_whatever_the_order_of_their_commits(database: Database) -> None:
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    seed = site.seeds[0].id
+    for part in (range(1_500, 3_000), range(1_500)):
+        rows = tuple(page(seed, f"http://a.org/{n}", warc_offset=n * 500) for n in part)
+        worker.commit(site_delta(site, seed_delta(seed, pages=rows)))
+    pages = Pages(database)
+    assert [row.warc_offset for row in pages.of_file("crawl-1.warc.gz")] == [n * 500 for n in range(3_000)]
+    assert pages.committed("crawl-1.warc.gz") == (3_000, 2_999 * 500 + 400)
+
+
+def test_orphans_of_a_file_are_replaced(database: Database) -> None:
+    def all_of_them() -> list[tuple[str, int, int]]:
+        with database.read() as connection:
+            found = connection.exec_driver_sql("SELECT * FROM orphan ORDER BY warc_file, warc_offset")
+            return [tuple(row) for row in found]
+
+    orphans = Orphans(database)
+    assert orphans.replace("b.warc.gz", [(7, 5)]) == 1
+    assert orphans.replace("a.warc.gz", ((n * 10, 5) for n in range(2_500))) == 2_500
+    assert orphans.replace("a.warc.gz", iter([(20, 6), (30, 5)])) == 2
+    assert all_of_them() == [("a.warc.gz", 20, 6), ("a.warc.gz", 30, 5), ("b.warc.gz", 7, 5)]
+    assert orphans.replace("a.warc.gz", ()) == 0
+    assert all_of_them() == [("b.warc.gz", 7, 5)]

@@ -1,0 +1,83 @@
+"""Who may change the files of one prefix: the process that holds its lock file, `{prefix}.lock`.
+
+A machine holds it from its first file until its last is closed, whoever mends them while he does. A lock for the
+prefix, not for each file: rows about a file that is full may still wait for their commit when the next one is open.
+The kernel lets go of it when the process ends, however it ends, and keeps it for one that is merely frozen.
+
+Windows has no such lock, nor have some network file systems: there the database's word that a machine is gone has to
+do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import io
+import os
+from pathlib import Path
+
+from scrawler.errors import ArchiveError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+SUFFIX = ".lock"
+_NOT_SUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+
+
+class PrefixLock:
+    """The right to change the files of a prefix, until `release`; made by `take_lock`."""
+
+    def __init__(self, file: io.FileIO | None) -> None:
+        self._file = file
+
+    def release(self) -> None:
+        """Remove the lock file and let go; calling it again does nothing."""
+        file, self._file = self._file, None
+        if file is None:
+            return
+        with contextlib.suppress(OSError), file:
+            os.unlink(file.name)  # before it is unlocked: whoever opened it meanwhile finds it gone, and makes one anew
+
+
+def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
+    """Lock the files of a prefix; None where another process (or another lock of this one) has them.
+
+    Never waits. Raises ArchiveError where the folder refuses.
+    """
+    if fcntl is None:
+        return PrefixLock(None)
+    path = folder / (prefix + SUFFIX)
+    try:
+        while True:
+            file = io.FileIO(path, "a")
+            if not _locked(file):
+                file.close()
+                return None
+            if _is_at(file, path):
+                return PrefixLock(file)
+            file.close()
+    except OSError as error:
+        raise ArchiveError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _locked(file: io.FileIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            file.close()
+            raise
+    return True
+
+
+def _is_at(file: io.FileIO, path: Path) -> bool:
+    """Tell whether the file locked is still the one of that name, which its last holder may have removed."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False

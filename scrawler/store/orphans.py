@@ -1,0 +1,38 @@
+"""Orphans: whole records in finished WARC files that no page row refers to, because their delta was never committed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from sqlalchemy import delete
+
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.rows import sliced
+from scrawler.store.tables import orphan
+
+_ROWS = 1_000  # of one transaction
+
+
+class Orphans:
+    """The orphan rows of a crawl: with the page rows, all response and revisit records of the finished files."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on `database`."""
+        self._database = database
+        columns = [column.name for column in orphan.columns]
+        self._rows = BulkInsert.ignoring(orphan, columns, database.compiler)
+
+    def replace(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
+        """Make `places` (offset, length) the orphans of a WARC file; return how many these are.
+
+        Done in pieces: what is left half-way is made right by doing it again.
+        """
+        gone = delete(orphan).where(orphan.c.warc_file == warc_file)
+        self._database.retrying(lambda connection: connection.execute(gone))
+        number = 0
+        for part in sliced(((warc_file, *place) for place in places), _ROWS):
+            self._database.retrying(partial(self._rows.run, rows=part))
+            number += len(part)
+        return number

@@ -1,0 +1,98 @@
+"""`python -m scrawler.supervisor.machine`: one machine process, which lives no longer than its supervisor wants."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import traceback
+from typing import BinaryIO
+
+from scrawler.app import Launch, run_crawl
+from scrawler.errors import ScrawlerError
+from scrawler.settings import Settings
+from scrawler.supervisor.messages import Failure, Report, read_order, report_line
+
+
+def main() -> None:
+    """Crawl as the line on standard input says, until no seed is left, its end is reached, or SIGTERM comes."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the supervisor
+    stop = threading.Event()
+    signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
+    reporter = _Reporter(_take_standard_output())
+    order = sys.stdin.buffer.readline()
+    if not order.endswith(b"\n"):
+        return  # the supervisor is gone already
+    # Nothing can wake a read of standard input, and at its end there may be nobody left to close it: so a daemon.
+    threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True).start()
+    reporter.start()
+    reporter.close(_crawl(*read_order(order), reporter, stop))
+
+
+def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:
+    try:
+        return run_crawl(settings, reporter.show, stop, launch)
+    except ScrawlerError as error:
+        return Failure(str(error), error.exit_code)
+    except BaseException as error:
+        traceback.print_exc()
+        return Failure(" ".join(f"{type(error).__name__}: {error}".split()), 1)
+
+
+class _Reporter(threading.Thread):
+    """Writes reports, the newest progress only: a supervisor that does not read holds no machine up."""
+
+    def __init__(self, out: BinaryIO) -> None:
+        super().__init__(name="reporter")
+        self._out = out
+        self._changed = threading.Condition()
+        self._progress: Report | None = None
+        self._last: Report | None = None
+
+    def show(self, progress: Report) -> None:
+        """Take a look at the machine; returns at once."""
+        with self._changed:
+            self._progress = progress
+            self._changed.notify()
+
+    def close(self, last: Report) -> None:
+        """Write the last report, and return when it is written or nobody is there to read it."""
+        with self._changed:
+            self._last = last
+            self._changed.notify()
+        self.join()
+
+    def run(self) -> None:
+        """Write until the last report."""
+        try:
+            while self._last is None:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._progress or self._last)
+                    progress, self._progress = self._progress, None
+                if progress is not None:
+                    self._write(progress)
+            self._write(self._last)
+        except BrokenPipeError:
+            return  # the supervisor is gone; the end of standard input tells the machine
+
+    def _write(self, report: Report) -> None:
+        self._out.write(report_line(report))
+        self._out.flush()
+
+
+def _take_standard_output() -> BinaryIO:
+    """Return the way to the supervisor; what anybody else prints goes to standard error."""
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return out
+
+
+def _stop_at_end_of_stdin(stop: threading.Event) -> None:
+    while os.read(0, 4096):
+        pass
+    stop.set()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+"""A machine process as its supervisor sees it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from scrawler.crawl.progress import Progress
+from scrawler.supervisor.messages import Failure, Report, read_report
+
+# -P: modules of the folder in which the user crawls are not ours.
+_COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
+
+
+class MachineProcess:
+    """Runs one machine process: gives it its order, keeps its newest report, and notes its end.
+
+    A thread of its own talks with it; `on_end` is called there once the process is gone. Raises OSError when the
+    system has no room for a process.
+    """
+
+    def __init__(self, order: bytes, on_end: Callable[[], None]) -> None:
+        with _interrupts_later():
+            self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self._process.pid
+        self.machines: list[int] = []  # ids by which it took part: one whose lease ran out begins anew as another
+        self.progress: Progress | None = None
+        self.last: Report | None = None  # a summary or a failure, if it got so far
+        self.ended = False
+        self._started = time.monotonic()
+        self._lock = threading.Lock()  # guards the end of standard input
+        self._ordered = self._stopping = False
+        self._order, self._on_end = order, on_end
+        self._thread = threading.Thread(target=self._talk, name=f"machine process {self.pid}")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask it to end cleanly; returns at once. One that does not know yet what to do has nothing to clean up."""
+        with self._lock:
+            self._stopping = True
+            if self._ordered:
+                self._end_input()
+            else:
+                self.kill()
+
+    def kill(self) -> None:
+        """End it at once; may be called from a signal handler."""
+        self._process.kill()
+
+    def join(self) -> None:
+        """Wait for its end, and let go of its pipes."""
+        self._thread.join()
+        self._end_input()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    @property
+    def ran(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._started
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was told what to do."""
+        return self._ordered
+
+    def why(self) -> str:
+        """Say in words how it ended without a summary."""
+        if isinstance(self.last, Failure):
+            return f"failed: {self.last.text}"
+        code = self._process.returncode
+        if code < 0:
+            return f"was killed by {_signal_name(-code)}"
+        return f"ended with exit code {code} and without a report"
+
+    def _talk(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            with suppress(OSError):  # gone already
+                self._process.stdin.write(self._order)
+                self._process.stdin.flush()
+            with self._lock:
+                self._ordered = True
+                if self._stopping:
+                    self._end_input()
+            for line in self._process.stdout:
+                if line.endswith(b"\n"):  # else it was killed while it wrote
+                    self._take(read_report(line))
+        except Exception as error:  # the program was changed under our feet
+            self._take(Failure(f"what it reports cannot be read ({error!r})", 1))
+        finally:
+            self._process.wait()
+            self.ended = True
+            self._on_end()
+
+    def _take(self, report: Report) -> None:
+        if isinstance(report, Failure):
+            self.last = report
+            self.kill()  # that was its last word, and not every thread of it may come to an end
+            return
+        self.machines += [number for number in report.machines if number not in self.machines]
+        if isinstance(report, Progress):
+            self.progress = report
+        else:
+            self.last = report
+
+    def _end_input(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Hold Ctrl-C back in the block; a process that is made there never feels one, and the caller does after it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

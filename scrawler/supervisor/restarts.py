@@ -1,0 +1,19 @@
+"""When a machine that died is started again, and when it is given up."""
+
+from __future__ import annotations
+
+FAILURES = 5  # in a row, then a machine is given up
+_RAN_WELL = 60.0  # seconds after which a failure is the first one again
+_FIRST_PAUSE = 1.0  # seconds, doubled with each further failure
+
+
+class Restarts:
+    """Counts the failures in a row of one machine."""
+
+    def __init__(self) -> None:
+        self._failures = 0
+
+    def pause(self, ran: float) -> float | None:
+        """Return the seconds before it is started again, after `ran` seconds of life; None: it is given up."""
+        self._failures = 1 if ran >= _RAN_WELL else self._failures + 1
+        return None if self._failures >= FAILURES else _FIRST_PAUSE * 2 ** (self._failures - 1)

@@ -1,0 +1,201 @@
+"""Keeps the machines of one host at work: starts them, restarts those that die, stops them all."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from scrawler.app import prepare_crawl
+from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.errors import ScrawlerError
+from scrawler.settings import Settings
+from scrawler.supervisor.messages import Failure, order_line
+from scrawler.supervisor.process import MachineProcess
+from scrawler.supervisor.restarts import FAILURES, Restarts
+from scrawler.supervisor.tally import Tally
+
+_LOOK_EVERY = 0.5  # seconds between two sums of the progress
+_STOP_PATIENCE = 300.0  # seconds for a clean end; then a machine is killed, which loses no page that is checkpointed
+_OWN_FAILURE = 1  # exit code of what may concern one machine only; any other one every machine would meet
+
+
+class MachinesFailedError(ScrawlerError):
+    """A machine met what every machine would meet; text and exit code are those of the machine."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.text)
+        self.exit_code = failure.exit_code
+
+
+class _Place:
+    """One of the N machines, whichever process it is at the moment."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.process: MachineProcess | None = None
+        self.start_at: float | None = 0.0  # monotonic seconds; None: it runs, or is over
+        self.restarts = Restarts()
+
+    @property
+    def over(self) -> bool:
+        return self.process is None and self.start_at is None
+
+
+class Supervisor:
+    """Runs `settings.machines` machine processes; what they share is in the database alone.
+
+    `say` shows a line, `stop` asks for a clean end (and is set when `run` is over). Other hosts, and other supervisors
+    on this one, take part in the same crawl without knowing of each other.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        on_progress: Callable[[Progress], None],
+        say: Callable[[str], None],
+        stop: threading.Event,
+    ) -> None:
+        self._settings, self._on_progress, self._say, self._stop = settings, on_progress, say, stop
+        self._changed = threading.Condition()
+        self._news = False  # a process ended, or a stop was asked for
+        self._places = [_Place(number) for number in range(1, settings.machines + 1)]
+        self._tally = Tally()
+        self._outcomes: set[str] = set()
+        self._given_up: list[str] = []
+        self._restarted = 0
+        self._failure: Failure | None = None
+        self._look_at = 0.0  # monotonic seconds, as all of these
+        self._kill_at: float | None = None  # once the machines were asked to stop
+
+    def run(self) -> RunSummary:
+        """Crawl until no machine has work left, or until stopped.
+
+        Raises:
+            ScrawlerError: the database cannot be opened, or a machine met what every machine would meet; the others
+                were stopped cleanly.
+        """
+        launch = prepare_crawl(self._settings, self._stop)
+        order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
+        watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
+        watcher.start()
+        try:
+            while not all(place.over for place in self._places):
+                for place in self._places:
+                    self._attend(place, order)
+                self._see_to_stop()
+                self._wait()
+        finally:
+            self.kill()
+            self._stop.set()
+            for place in self._places:
+                if place.process is not None:
+                    place.process.join()
+            watcher.join()
+        if self._failure is not None:
+            raise MachinesFailedError(self._failure)
+        return self._tally.summary(self._settings, self._outcome(), self._restarted, self._given_up)
+
+    def kill(self) -> None:
+        """End all machine processes at once; may be called from a signal handler."""
+        for place in self._places:
+            if place.process is not None:
+                place.process.kill()
+
+    # -- one place -----------------------------------------------------------------------------------------
+
+    def _attend(self, place: _Place, order: bytes) -> None:
+        if place.process is not None and place.process.ended:
+            self._take_end(place, place.process)
+        if place.start_at is not None and self._stopping:
+            place.start_at = None
+            self._outcomes.add("stopped")
+        elif place.start_at is not None and time.monotonic() >= place.start_at:
+            self._start(place, order)
+
+    def _start(self, place: _Place, order: bytes) -> None:
+        place.start_at = None
+        try:
+            place.process = MachineProcess(order, self._wake)
+        except OSError as error:  # no room for a process
+            self._take_failure(place, f"cannot be started: {error.strerror or error}", 0.0)
+
+    def _take_end(self, place: _Place, process: MachineProcess) -> None:
+        process.join()
+        place.process = None
+        self._tally.gone(process)
+        if isinstance(process.last, RunSummary):
+            self._outcomes.add(process.last.outcome)
+        elif isinstance(process.last, Failure) and process.last.exit_code != _OWN_FAILURE:
+            self._failure = self._failure or process.last
+        elif self._stopping and not process.begun:
+            self._outcomes.add("stopped")
+        else:
+            self._take_failure(place, process.why(), process.ran)
+
+    def _take_failure(self, place: _Place, why: str, ran: float) -> None:
+        """Start the machine of a place again after a while, or give it up."""
+        name = f"machine {place.number} of {len(self._places)}"
+        if self._stopping:
+            self._give_up(f"{name} {why} while it was stopping")
+            return
+        pause = place.restarts.pause(ran)
+        if pause is None:
+            self._give_up(f"{name} is given up after {FAILURES} failures in a row; the last time it {why}")
+            return
+        self._say(f"{name} {why}; it is started again in {pause:g} s")
+        self._restarted += 1
+        place.start_at = time.monotonic() + pause
+
+    def _give_up(self, text: str) -> None:
+        self._given_up.append(text)
+        self._say(text)
+
+    # -- all of them ---------------------------------------------------------------------------------------
+
+    @property
+    def _stopping(self) -> bool:
+        return self._stop.is_set() or self._failure is not None
+
+    def _see_to_stop(self) -> None:
+        """Ask the machines to stop, once; kill them when that takes too long."""
+        if not self._stopping:
+            return
+        if self._kill_at is None:
+            self._kill_at = time.monotonic() + _STOP_PATIENCE
+            for place in self._places:
+                if place.process is not None:
+                    place.process.stop()
+        elif time.monotonic() >= self._kill_at:
+            self.kill()
+
+    def _wait(self) -> None:
+        """Wait for a process's end, a stop, or the next look; then show how things go."""
+        now = time.monotonic()
+        starts = [place.start_at for place in self._places if place.start_at is not None]
+        until = min([now + _LOOK_EVERY, *starts])
+        with self._changed:
+            self._changed.wait_for(lambda: self._news, max(0.0, until - now))
+            self._news = False
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + _LOOK_EVERY
+            self._show()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._news = True
+            self._changed.notify()
+
+    def _watch_stop(self) -> None:
+        self._stop.wait()
+        self._wake()
+
+    def _show(self) -> None:
+        progress = self._tally.progress([place.process for place in self._places if place.process is not None])
+        if progress is not None:
+            self._on_progress(progress)
+
+    def _outcome(self) -> str:
+        if self._given_up:
+            return "failed"
+        return "stopped" if "stopped" in self._outcomes else "ended"

@@ -1,0 +1,124 @@
+"""Whether archive and database tell the same, judged by warcio, which knows nothing of this program."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from warcio.archiveiterator import ArchiveIterator
+from warcio.checker import Checker
+
+from scrawler.archive.record import base32, warc_date
+from scrawler.model import PageRow
+from scrawler.store.engine import open_database
+from scrawler.store.pages import Pages
+
+Place = tuple[str, int, int]  # file, offset, length
+
+
+class Answer(NamedTuple):
+    """A response or revisit record, as warcio reads it."""
+
+    url: str
+    revisit: bool
+    refers_to: tuple[str, str]  # URL and date of the record that holds the payload of a revisit
+
+
+def check_records(database_url: str, pages_dir: Path) -> None:
+    """Check a folder whose machines have all ended, or were mended; raises AssertionError.
+
+    Files are whole, and `warcio check` passes them; rows + orphans = records, none of both; the index of each file
+    lists each committed page once, in order; a revisit refers to a committed page; nothing else lies about.
+    """
+    there = set(pages_dir.iterdir()) if pages_dir.exists() else set()
+    files = sorted(path for path in there if path.name.endswith(".warc.gz"))
+    expected = {*files, *map(_index_of, files)}
+    assert there == expected, f"without an index: {_some(expected - there)}; left behind: {_some(there - expected)}"
+    checker = Checker(SimpleNamespace(inputs=[str(path) for path in files], verbose=False))
+    assert checker.process_all() == 0, f"`warcio check` refuses a file in {pages_dir}"
+    rows, orphans = _rows(database_url)
+    written = dict(answer for path in files for answer in _answers(path))
+    _check_places(rows, orphans, written)
+    _check_contents(rows, written)
+    _check_indexes(files, rows)
+
+
+def orphans_of(database_url: str) -> set[Place]:
+    """The orphan rows of a database."""
+    return set(_rows(database_url)[1])
+
+
+def _index_of(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+
+
+def _rows(database_url: str) -> tuple[dict[Place, PageRow], list[Place]]:
+    database = open_database(database_url, create=False)
+    try:
+        archived = [row for row in Pages(database).all() if row.warc_file]
+        with database.read() as connection:
+            found = connection.exec_driver_sql("SELECT warc_file, warc_offset, warc_length FROM orphan").all()
+    finally:
+        database.close()
+    rows = {(row.warc_file, row.warc_offset, row.warc_length): row for row in archived}
+    assert len(rows) == len(archived), "two rows refer to one record"
+    return rows, [(file, offset, length) for file, offset, length in found]
+
+
+def _answers(path: Path) -> Iterator[tuple[Place, Answer]]:
+    kind = ""
+    with path.open("rb") as file:
+        records = ArchiveIterator(file, no_record_parse=True)
+        for record in records:
+            kind, head = record.rec_type, record.rec_headers
+            place = (path.name, records.get_record_offset(), records.get_record_length())
+            if kind in ("response", "revisit"):
+                refers_to = (head.get_header("WARC-Refers-To-Target-URI"), head.get_header("WARC-Refers-To-Date"))
+                yield place, Answer(head.get_header("WARC-Target-URI"), kind == "revisit", refers_to)
+        end = records.offset
+    assert end == path.stat().st_size, f"{path.name} ends in {path.stat().st_size - end} bytes that are no record"
+    assert kind in ("response", "revisit"), f"{path.name} ends in a {kind or 'nothing'} record"
+
+
+def _check_places(rows: dict[Place, PageRow], orphans: list[Place], written: dict[Place, Answer]) -> None:
+    both = rows.keys() & set(orphans)
+    assert not both, f"orphans that have a row: {_some(both)}"
+    lost = rows.keys() - written.keys()
+    assert not lost, f"rows without their record: {_some(lost)}"
+    assert not (gone := set(orphans) - written.keys()), f"orphans without their record: {_some(gone)}"
+    unknown = written.keys() - rows.keys() - set(orphans)
+    assert not unknown, f"records with neither row nor orphan: {_some(unknown)}"
+
+
+def _check_contents(rows: dict[Place, PageRow], written: dict[Place, Answer]) -> None:
+    committed = {(row.url, warc_date(row.fetched_at)) for row in rows.values() if not row.revisit}
+    for place, row in rows.items():
+        answer = written[place]
+        assert (row.url, bool(row.revisit)) == answer[:2], f"row {row} refers to the record {answer} at {place}"
+        if answer.revisit:
+            assert answer.refers_to in committed, f"{place} is a revisit of {answer.refers_to}, which has no row"
+
+
+def _check_indexes(files: list[Path], rows: dict[Place, PageRow]) -> None:
+    listed: Counter[tuple[Place, str, str]] = Counter()
+    for path in map(_index_of, files):
+        lines = path.read_bytes().splitlines()
+        assert lines == sorted(lines), f"{path.name} is not in order"
+        for line in lines:
+            one = json.loads(line.split(b" ", 2)[2])
+            assert _index_of(path.with_name(one["filename"])) == path, f"{path.name} lists {one['filename']}"
+            place = (one["filename"], int(one["offset"]), int(one["length"]))
+            listed[place, one["url"], one["digest"]] += 1
+    expected = Counter((place, row.url, base32(row.digest)) for place, row in rows.items())
+    twice = [key for key, times in listed.items() if times > 1]
+    assert not twice, f"listed more than once: {_some(twice)}"
+    assert listed == expected, f"not listed: {_some(expected - listed)}; without row: {_some(listed - expected)}"
+
+
+def _some(found: Iterable[Any]) -> str:
+    first = sorted(found)
+    return f"{len(first)}, as {first[:3]}"
