@@ -15,12 +15,17 @@ _NUMBERS = itertools.count(1)
 _SKIPPED: list[str] = []
 
 
-@pytest.fixture(scope="session")
-def mariadb_server() -> Iterator[MariaDb]:
-    """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
+def skip_without_mariadb() -> None:
+    """Skip the test where MariaDB is not installed; the summary says so."""
     if lacking := missing():
         _SKIPPED.append(lacking)
         pytest.skip(f"{lacking} not installed (Debian: mariadb-server)")
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDb]:
+    """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
+    skip_without_mariadb()
     with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
         server = MariaDb(Path(folder))
         server.start()

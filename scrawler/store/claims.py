@@ -47,6 +47,7 @@ class Claims:
         at that moment is locked or somebody else's share. An empty list does not mean that the crawl has ended: see
         `work_left`.
         """
+
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # else: an earlier try did commit
                 self._unsure = self._claim(connection, sites, seeds_per_site, machines)

@@ -93,7 +93,6 @@ class Crawls:
 
     def begin_run(self, machine_id: int, settings: Mapping[str, Any]) -> int:
         """Record that a run begins, with its settings (values that JSON knows); return its id."""
-
         made = 0
 
         def work(connection: Connection) -> int:

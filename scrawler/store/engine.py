@@ -46,7 +46,7 @@ class Waiting:
     give_up_after: float = 10.0
     once_stopped: float = 1.0
     answer: float = 300.0
-    to_open: bool = False  # whether a server that cannot be reached at first is waited for as well
+    to_open: float = 0.0  # as `give_up_after`, for a server that cannot be reached at first
     say: Callable[[str], None] = lambda line: None
 
 
@@ -94,28 +94,31 @@ class Database:
         """
         return self._retrying(work, self.begin)
 
-    def reading(self, work: Callable[[Connection], T]) -> T:
+    def reading(self, work: Callable[[Connection], T], give_up_after: float | None = None) -> T:
         """Run `work` on a connection for reading, again while the database is busy or away."""
-        return self._retrying(work, self.read)
+        return self._retrying(work, self.read, give_up_after)
 
-    def _retrying(self, work: Callable[[Connection], T], transaction: Callable[[], Any]) -> T:
+    def _retrying(
+        self, work: Callable[[Connection], T], transaction: Callable[[], Any], give_up_after: float | None = None
+    ) -> T:
         began, backoff = time.monotonic(), Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 with transaction() as connection:
                     return work(connection)
             except StoreBusyError as error:
-                left = self._patience_left(began)
+                left = self._patience_left(began, give_up_after)
                 if left <= 0:
                     raise
                 self._say(error, began)
             self._pause(min(left, backoff.pause()))
 
-    def _patience_left(self, began: float) -> float:
+    def _patience_left(self, began: float, give_up_after: float | None) -> float:
         now = time.monotonic()
+        give_up_at = began + (self._waiting.give_up_after if give_up_after is None else give_up_after)
         if self._stop.is_set():
             self._stopped_at = min(self._stopped_at, now)
-        return min(began + self._waiting.give_up_after, self._stopped_at + self._waiting.once_stopped) - now
+        return min(give_up_at, self._stopped_at + self._waiting.once_stopped) - now
 
     def _pause(self, seconds: float) -> None:
         if self._stop.is_set():
@@ -166,7 +169,7 @@ def open_database(
         engine = _mysql_engine(target, patience, waiting.answer)
     database = Database(engine, stop or threading.Event(), waiting)
     try:
-        if _is_empty(database, create, waiting.to_open):
+        if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
     except BaseException:
         database.close()
@@ -174,14 +177,13 @@ def open_database(
     return database
 
 
-def _is_empty(database: Database, create: bool, wait: bool) -> bool:
+def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     def check(connection: Connection) -> bool:
         return check_version(connection, database.where, may_be_empty=create)
 
-    if wait or database.dialect == "sqlite":
-        return database.reading(check)  # a file that another program is just making is locked for a moment
-    with database.read() as connection:  # a server that cannot be reached is told at once
-        return check(connection)
+    # A file that another program is just making is locked for a moment; a server that is not there is told at once.
+    patience = waiting.give_up_after if database.dialect == "sqlite" else waiting.to_open
+    return database.reading(check, max(patience, waiting.to_open))
 
 
 def upgrade_database(url: str) -> list[int]:

@@ -7,8 +7,8 @@ import signal
 from random import Random
 from typing import Protocol
 
+from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
-from tests.torture.server import MortalMariaDb
 
 _COMMITTED = "SELECT SUM(checkpoints) FROM machine"
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most
@@ -58,7 +58,7 @@ class FreezeMachine:
 class KillDatabase:
     """SIGKILL for the database server, which is then started again; returns when the crawl commits again."""
 
-    def __init__(self, server: MortalMariaDb) -> None:
+    def __init__(self, server: MariaDb) -> None:
         self._server = server
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:

@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from scrawler.synthweb.spec import WebSpec
-from tests.mariadb import folder_in_memory
+from tests.mariadb import MariaDb, folder_in_memory
 from tests.torture.crawl import Pace
 from tests.torture.faults import FreezeMachine, KillDatabase, KillMachine
 from tests.torture.ordeal import Ordeal
-from tests.torture.server import MortalMariaDb
 
 WEB = WebSpec(seed=11, sites=120, mean_pages=30, max_pages=120, page_bytes=1000, links=8, latency_ms=10)
 NUMBER = int(os.environ.get("SEED", "1"))
@@ -30,17 +29,15 @@ def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def mortal() -> Iterator[MortalMariaDb]:
+def mortal() -> Iterator[MariaDb]:
     with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
-        server = MortalMariaDb(Path(folder))
+        server = MariaDb(Path(folder))
         server.start()
         try:
-            server.kill()
-            server.start_again()
             yield server
         finally:
             server.stop()
 
 
-def test_a_killed_database_server_loses_nothing(mortal: MortalMariaDb, tmp_path: Path) -> None:
+def test_a_killed_database_server_loses_nothing(mortal: MariaDb, tmp_path: Path) -> None:
     Ordeal(WEB, 3, Pace(), [KillDatabase(mortal)] * 5, NUMBER).run(tmp_path, mortal.create("crawl_1"))
