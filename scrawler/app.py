@@ -16,6 +16,7 @@ from typing import Any
 
 from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
+from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
@@ -43,6 +44,7 @@ _LOOK_EVERY = 0.5  # seconds between looks at the progress
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
 _LEASE_LOST = "lease-lost"  # outcome
+_INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +162,7 @@ class _Run:
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
-        self._records.finish_gone(warc_prefix(self._crawl, gone) for gone in self._machines.gone())
+        self._finish_gone()
         crawls = Crawls(self._database)
         prompt = self._prompt
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
@@ -178,8 +180,11 @@ class _Run:
         heartbeat = Heartbeat(
             partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
         )
+        files = self._archive.closed_files
+        indexer = Indexer(self._records, files, machine.stopping, machine.failed, _INDEX_EVERY)
         outcome = "failed"
         try:
+            indexer.start()
             machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         except LeaseLostError as error:
@@ -190,12 +195,21 @@ class _Run:
             raise
         finally:
             resolver.close()
+            machine.stopping.set()
+            indexer.join()
             self._archive.close()
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine)
-        files = self._archive.closed_files()
-        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files)
-        names = tuple(file.name for file in files)
+        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
+
+    def _finish_gone(self) -> None:
+        """Finish the files of machines that are gone, and note what of them was never committed."""
+        gone = {warc_prefix(self._crawl, number): number for number in self._machines.gone()}
+        for prefix in self._records.unfinished(gone):
+            done = self._records.finish_gone([prefix])
+            if done.cut or done.orphans:
+                self._machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
 
     def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
         mine = machines.stop(self._machine_id, refused=machine.checkpointer.refused)

@@ -102,6 +102,11 @@ class MariaDb:
         self._reader.join()
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def socket(self) -> Path:
         return self._folder / "s"
 

@@ -19,7 +19,7 @@ from scrawler.units import format_seconds, human_bytes
 _FOR_PEOPLE = ("name", "host", "pid", "state", "heartbeat", "sites", "seeds", "pages/s", "memory")
 _ALL = (
     *("id", "name", "host", "pid", "state", "wanted", "started_at", "heartbeat_at", "heartbeat_age_ms"),
-    *("sites", "seeds", "held", "pages", "bytes", "errors", "refused", "cut", "pages_per_second", "memory"),
+    *("sites", "seeds", "held", "pages", "bytes", "errors", "refused", "uncommitted", "pages_per_second", "memory"),
 )
 _RECENT = 3_600_000  # milliseconds for which a dead machine is shown though nothing waits for it any more
 

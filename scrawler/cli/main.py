@@ -32,7 +32,7 @@ _COMMANDS = {
 _EPILOG = """\b
 Exit codes:
     0  done
-    1  any other error
+    1  any other error, or a machine was given up (`run --machines N`)
     2  a setting or the usage is wrong
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine

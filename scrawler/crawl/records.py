@@ -89,6 +89,11 @@ class Records:
                 done += self._locked(prefix, unfinished[prefix], self._mend)
         return done
 
+    def unfinished(self, prefixes: Iterable[str]) -> list[str]:
+        """Return those of the prefixes that have something to finish. Raises ArchiveError."""
+        found = self._unfinished()
+        return [prefix for prefix in prefixes if prefix in found]
+
     def finish_own(self, prefix: str, closed: Iterable[ClosedFile]) -> Mended:
         """Finish the files of a writer that was closed in order, when nothing of it will be committed any more.
 
@@ -98,13 +103,22 @@ class Records:
         files = {file.name: file for file in closed}
 
         def finish(name: str) -> Mended:
-            path, file = self._folder / name, files[name]
-            if self._pages.committed(name) == (file.records, file.end) and _size(path) == file.end:
-                write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(name)))
-                return Mended(files=1)
-            return self._mend(name)
+            return Mended(files=1) if self.index_whole(files[name]) else self._mend(name)
 
         return self._locked(prefix, list(files), finish) if files else Mended()
+
+    def index_whole(self, file: ClosedFile) -> bool:
+        """Index a file of which all records are committed; returns whether they are.
+
+        To be called by the process that has the files. Raises ArchiveError, StoreError.
+        """
+        path = self._folder / file.name
+        if self._pages.committed(file.name) != (file.records, file.end):
+            return False
+        if not path.exists() or path.stat().st_size != file.end:
+            return False
+        write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(file.name)))
+        return True
 
     def _unfinished(self) -> dict[str, list[str]]:
         """Return by prefix the files without an index, unfinished indexes, and nothing for a lock left behind."""
@@ -155,13 +169,6 @@ class Records:
 
 def _index_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError as error:
-        raise ArchiveError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _cdx_row(row: PageRow) -> CdxRow:

@@ -44,8 +44,8 @@ class Claims:
         Sites and parties that were begun come before new ones. While sites are few, they are shared out among
         `machines`. Never waits for another machine: a site that one has locked is being claimed or committed and is
         not free; if that comes to nothing, the next look finds it. Fewer than wanted come only if all that was open
-        at that moment is locked or somebody else's share. An empty list does not mean that the crawl has ended: see
-        `work_left`.
+        at that moment is locked or somebody else's share. A machine that was declared dead gets none: its heartbeat
+        tells it. So an empty list does not mean that the crawl has ended: see `work_left`.
         """
 
         def work(connection: Connection) -> list[ClaimedSite]:
@@ -105,7 +105,7 @@ class Claims:
         return [row.id for row in rows.values() if (row.owner, row.token) == (self._machine_id, held[row.id])]
 
     def _claim(self, connection: Connection, wanted: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
-        sources = open_sites(connection)
+        sources = open_sites(connection, self._machine_id)
         allowed = self._share.allowed(connection, wanted, machines)
         claimed = self._take_from(connection, sources, allowed, seeds_per_site)
         if allowed < wanted:

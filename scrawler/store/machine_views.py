@@ -37,7 +37,7 @@ class MachineView:
     bytes: int
     errors: int
     refused: int
-    cut: int
+    uncommitted: int
     held: tuple[int, ...]  # seeds held by each thread at the last sample
     pages_per_second: float  # in the last minute
 
@@ -107,7 +107,7 @@ def machine_views(
             row.bytes,
             row.errors,
             row.refused,
-            row.cut,
+            row.uncommitted,
             tuple(held.get(row.id, ())),
             rates.get(row.id, 0.0),
         )

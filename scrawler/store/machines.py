@@ -38,14 +38,8 @@ from scrawler.store.tables import crawl, machine, machine_statistics, thread_sta
 SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
 
 _ROW = (
-    *(
-        machine.c.id,
-        machine.c.process,
-        machine.c.state,
-        machine.c.wanted,
-        machine.c.launched_at,
-        machine.c.heartbeat_at,
-    ),
+    *(machine.c.id, machine.c.process, machine.c.state, machine.c.wanted),
+    *(machine.c.launched_at, machine.c.started_at, machine.c.heartbeat_at),
     *(crawl.c.paused, crawl.c.stopped_at, crawl.c.settings, crawl.c.revision),
 )
 
@@ -118,9 +112,10 @@ class Machines:
     ) -> Orders:
         """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
-        The lease counts from the begin of this call at the latest. It is not prolonged for a machine that is to be
-        removed. `sample` and the seeds that each thread holds go to the statistics, at most every SAMPLE_EVERY, when
-        the state or the number of threads changes, and while it is stopping. `memory` is resident bytes.
+        The machine can count on its lease from the begin of this call; that of one that is to be removed is not
+        prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
+        each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
+        resident bytes.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
@@ -136,8 +131,8 @@ class Machines:
             gone = [row for row in others if runs(row.process) is False]
             over = [row for row in others if row not in gone and row.heartbeat_at <= now - self._lease]
             self._declare(connection, gone + over if now - good_since >= self._lease else gone)
-            due = sample is not None and self._sample_due(now, state, len(held_by_thread))
-            if due and sample is not None:
+            due = self._sample_due(now, mine.started_at, state, len(held_by_thread))
+            if sample is not None and due:
                 _record(connection, machine_id, now, sample, held_by_thread)
             seen = now, good_since, due
             return _orders(mine, alive=True, machines=len(rows) - len(gone) - len(over))
@@ -166,6 +161,13 @@ class Machines:
     def declare_dead(self, machine_id: int) -> None:
         """Note that the machine's process was seen to die: its sites can be taken over at once."""
         self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
+
+    def note_uncommitted(self, machine_id: int, records: int) -> None:
+        """Add to what the files of a machine held that was never committed, when it was gone."""
+        mine = update(machine).where(machine.c.id == machine_id)
+        self._database.retrying(
+            lambda connection: connection.execute(mine.values(uncommitted=machine.c.uncommitted + records))
+        )
 
     def gone(self) -> list[int]:
         """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
@@ -207,15 +209,13 @@ class Machines:
         if not rows:
             return
         seen = {row.id: row.heartbeat_at for row in rows}
-        query = (
-            select(machine.c.id, machine.c.heartbeat_at).where(machine.c.id.in_(sorted(seen))).order_by(machine.c.id)
-        )
-        free = connection.execute(query.with_for_update(skip_locked=True)).all()
+        query = select(machine.c.id, machine.c.heartbeat_at).where(machine.c.id.in_(sorted(seen)))
+        free = connection.execute(query.order_by(machine.c.id).with_for_update(skip_locked=True)).all()
         silent = [row.id for row in free if row.heartbeat_at == seen[row.id]]
         _mark_dead(connection, silent)
 
-    def _sample_due(self, now: Millis, state: MachineState, threads: int) -> bool:
-        if self._sampled is None or state is MachineState.STOPPING:
+    def _sample_due(self, now: Millis, started_at: Millis, state: MachineState, threads: int) -> bool:
+        if self._sampled is None or now - started_at < SAMPLE_EVERY or state is MachineState.STOPPING:
             return True
         at, last_state, last_threads = self._sampled
         return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY

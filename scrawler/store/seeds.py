@@ -21,6 +21,7 @@ from scrawler.store.tables import seed, site
 
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _LISTED = 1_000  # seeds held in memory at a time
+_KEEP_ALIVE = 5.0  # seconds; servers end a transaction that stays idle
 
 
 class NewSeed(NamedTuple):
@@ -99,7 +100,8 @@ class Seeds:
             nonlocal most
             with self._sites_turn:
                 ids, made = ensure_sites(connection, keys, self._database.compiler)
-                self._seeds_turn.acquire()
+                while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
+                    connection.exec_driver_sql("SELECT 1")
             try:
                 known: set[bytes] = set()
                 if made < len(ids):  # an owner may just be letting go of one that was there

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, or_, select, update
 from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
-from scrawler.model import SeedState, url_hash
+from scrawler.model import MachineState, SeedState, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.rows import AnyRow, AnySelect, sliced
 from scrawler.store.tables import machine, seed, site
 
-GONE = ("stopped", "dead")  # states of a machine that owns nothing any more
+GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
 
 
@@ -59,15 +59,22 @@ def by_primary_key(query: AnySelect) -> AnySelect:
     return query.with_hint(site, "FORCE INDEX (PRIMARY)", "mysql")
 
 
-def open_sites(connection: Connection) -> list[Open]:
+def open_sites(connection: Connection, machine_id: int) -> list[Open]:
     """Return where there are sites to claim: first those left by a machine that stopped or died, then free ones.
 
-    A look-up in the index for each such machine: EXISTS would let MariaDB read all sites that are held.
+    There are none for `machine_id` itself once others have declared it dead. A look-up in the index for each machine
+    that is gone: EXISTS would let MariaDB read all sites that are held.
     """
     left = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1).scalar_subquery()
-    gone = select(machine.c.id, machine.c.state).where(machine.c.state.in_(GONE), left.is_not(None))
-    owners = connection.execute(gone.order_by(machine.c.id))
-    of = [Open(and_(site.c.state == "active", site.c.owner == row.id), row.state == "dead") for row in owners]
+    gone = select(machine.c.id, machine.c.state).where(machine.c.state.in_(GONE))
+    owners = connection.execute(
+        gone.where(or_(left.is_not(None), machine.c.id == machine_id)).order_by(machine.c.id)
+    ).all()
+    if any(row.id == machine_id for row in owners):
+        return []
+    of = [
+        Open(and_(site.c.state == "active", site.c.owner == row.id), row.state == MachineState.DEAD) for row in owners
+    ]
     return [*of, Open(FREE, after_death=False)]
 
 

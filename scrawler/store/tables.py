@@ -257,7 +257,7 @@ machine = Table(
     _tally("bytes", "of the page rows committed by it"),
     _tally("errors", "page rows neither fetched nor redirect"),
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
-    _tally("cut", "whole records cut off the ends of its files after its death: pages fetched again"),
+    _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     Index("machine_state", "state"),
     **_OPTIONS,
 )

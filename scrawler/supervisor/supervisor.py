@@ -9,6 +9,7 @@ from collections.abc import Callable
 from scrawler.app import prepare_crawl
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError
+from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, order_line
 from scrawler.supervisor.process import MachineProcess
@@ -16,7 +17,8 @@ from scrawler.supervisor.restarts import FAILURES, Restarts
 from scrawler.supervisor.tally import Tally
 
 _LOOK_EVERY = 0.5  # seconds between two sums of the progress
-_STOP_PATIENCE = 300.0  # seconds for a clean end; then a machine is killed, which loses no page that is checkpointed
+_CLEAN_END = 300.0  # seconds beyond `stop_timeout`, for what is written last; then a machine is killed
+_FILES = 2  # open for each machine process: both ways
 _OWN_FAILURE = 1  # exit code of what may concern one machine only; any other one every machine would meet
 
 
@@ -75,16 +77,17 @@ class Supervisor:
             ScrawlerError: the database cannot be opened, or a machine met what every machine would meet; the others
                 were stopped cleanly.
         """
+        raise_file_limit(_FILES * len(self._places) + 256)
         launch = prepare_crawl(self._settings, self._stop)
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
         watcher.start()
         try:
             while not all(place.over for place in self._places):
+                self._wait()
                 for place in self._places:
                     self._attend(place, order)
                 self._see_to_stop()
-                self._wait()
         finally:
             self.kill()
             self._stop.set()
@@ -162,7 +165,7 @@ class Supervisor:
         if not self._stopping:
             return
         if self._kill_at is None:
-            self._kill_at = time.monotonic() + _STOP_PATIENCE
+            self._kill_at = time.monotonic() + self._settings.stop_timeout + _CLEAN_END
             for place in self._places:
                 if place.process is not None:
                     place.process.stop()
@@ -198,4 +201,5 @@ class Supervisor:
     def _outcome(self) -> str:
         if self._given_up:
             return "failed"
-        return "stopped" if "stopped" in self._outcomes else "ended"
+        # One that found no seed left speaks for the crawl, although another one may have been drained or stopped.
+        return "ended" if "ended" in self._outcomes else "stopped"

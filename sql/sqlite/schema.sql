@@ -170,7 +170,7 @@ CREATE TABLE machine (
     bytes INTEGER DEFAULT 0 NOT NULL,  -- of the page rows committed by it
     errors INTEGER DEFAULT 0 NOT NULL,  -- page rows neither fetched nor redirect
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
-    cut INTEGER DEFAULT 0 NOT NULL,  -- whole records cut off the ends of its files after its death: pages fetched again
+    uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);

@@ -1,6 +1,7 @@
-"""What the store costs: `python tests/bench/bench_store.py` from the top folder; CPU is the client's alone.
+"""What the store costs: `python tests/bench/bench_store.py` from the top folder.
 
-Prints seeds/s, microseconds a page row, and milliseconds a claim, on SQLite and on a MariaDB of its own.
+Prints seeds/s, microseconds a page row and a claimed site (CPU of the client, and of MariaDB's server), statements a
+claim and a checkpoint, and claims/s of one and of eight processes, on SQLite and on a MariaDB of its own.
 """
 
 from __future__ import annotations
@@ -9,33 +10,61 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from sqlalchemy import Engine, event
+
 from scrawler.model import ClaimedSite, LaneState, PageRow, SeedCounts, SeedDelta, SiteDelta, url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
+from tests.integration.store.racing import claim_all
 from tests.mariadb import MariaDb, missing
+from tests.together import together
 
 _SEEDS = 60_000
+_BATCH = 20_000
+_CLAIMED = 5_000
 _SITES = 200  # held at a time
 _ROUNDS = 10  # checkpoints
 _ROWS = 10  # page rows of a seed in a checkpoint
 
 
-@contextmanager
-def _measured(name: str, number: int, unit: str) -> Iterator[None]:
-    wall, cpu = time.perf_counter(), time.thread_time()
-    yield
-    wall, cpu = time.perf_counter() - wall, time.thread_time() - cpu
-    each = f"{wall / number * 1e6:9.1f} µs wall {cpu / number * 1e6:9.1f} µs CPU a {unit}"
-    print(f"  {name:<12}{each:<55}{number / wall:12,.0f} {unit}s/s")
+class _Meter:
+    """Prints what a block took: time, CPU of this thread and of the server, statements."""
+
+    def __init__(self, server_cpu: Callable[[], float]) -> None:
+        self._server_cpu, self._statements = server_cpu, 0
+        event.listen(Engine, "before_cursor_execute", self._count)
+
+    def _count(self, *_: object) -> None:
+        self._statements += 1
+
+    @contextmanager
+    def measured(self, name: str, number: int, unit: str, calls: int) -> Iterator[None]:
+        before = time.perf_counter(), time.thread_time(), self._server_cpu(), self._statements
+        yield
+        after = time.perf_counter(), time.thread_time(), self._server_cpu(), self._statements
+        wall, cpu, server, statements = (new - old for new, old in zip(after, before, strict=True))
+        each = " ".join(f"{seconds / number * 1e6:8.1f} µs {what}" for seconds, what in ((wall, "wall"), (cpu, "CPU")))
+        at_server = f"{server / number * 1e6:8.1f} µs server" if server else ""
+        a_call = f"{statements / calls:6.1f} statements a call"
+        print(f"  {name:<11}{each}{at_server:<19} a {unit:<9}{number / wall:10,.0f} {unit}s/s {a_call}")
+
+    def close(self) -> None:
+        event.remove(Engine, "before_cursor_execute", self._count)
+
+
+def _cpu_of(pid: int) -> float:
+    """Return the seconds of CPU that a process has used (Linux)."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _page(seed_id: int, number: int) -> PageRow:
@@ -52,38 +81,55 @@ def _delta(site: ClaimedSite, turn: int) -> SiteDelta:
     return SiteDelta(site.id, site.token, (seed,), 0)
 
 
-def _bench(database: Database) -> None:
+def _bench(url: str, server_cpu: Callable[[], float]) -> None:
+    database, meter = open_database(url), _Meter(server_cpu)
     print(database.dialect)
     hosts = [f"www.host-{number}.example.org" for number in range(_SEEDS)]
     new, seeds = [NewSeed(f"http://{host}/", host) for host in hosts], Seeds(database)
-    with _measured("import", _SEEDS, "seed"):
-        for start in range(0, _SEEDS, 20_000):
-            seeds.add(new[start : start + 20_000])
+    with meter.measured("import", _SEEDS, "seed", _SEEDS // _BATCH):
+        for start in range(0, _SEEDS, _BATCH):
+            seeds.add(new[start : start + _BATCH])
     machine_id = Machines(database).register("bench", os.getpid(), database.now()).id
     claims, checkpoints = Claims(database, machine_id), Checkpoints(database, machine_id)
-    with _measured("claim", _SITES, "site"):
+    with meter.measured("claim", _SITES, "site", 1):
         sites = claims.claim(_SITES, 10)
     rounds = [[_delta(site, turn) for site in sites] for turn in range(_ROUNDS)]
-    with _measured("checkpoint", _ROUNDS * _SITES * _ROWS, "page row"):
+    with meter.measured("checkpoint", _ROUNDS * _SITES * _ROWS, "page row", _ROUNDS):
         for deltas in rounds:
             checkpoints.commit(deltas)
-    with _measured("work left", 10, "count"):
+    with meter.measured("work left", 10, "count", 10):
         for _ in range(10):
             claims.work_left()
+    meter.close()
+    database.close()
+
+
+def _bench_claims(url: str, processes: int) -> None:
+    """Let processes claim ten sites at a time, all at once, until none is left."""
+    database = open_database(url)
+    Seeds(database).add([NewSeed(f"http://s{number}.org/", f"s{number}.org") for number in range(_CLAIMED)])
+    calls = [call for of_one in together(claim_all, processes, url, 10, 1) for call in of_one]
+    span = max(ended for _, ended, _ in calls) - min(began for began, _, _ in calls)
+    who = f"{processes} process" + ("es" if processes > 1 else "")
+    print(f"  {who:<12}{len(calls) / span:8,.0f} claims/s, of ten sites each, from {_CLAIMED:,}; {database.dialect}")
     database.close()
 
 
 def main() -> None:
     """Run the benchmark on both databases."""
     with tempfile.TemporaryDirectory() as folder:
-        _bench(open_database(f"sqlite:///{folder}/crawl.db"))
+        _bench(f"sqlite:///{folder}/crawl.db", lambda: 0.0)
+        for processes in (1, 8):
+            _bench_claims(f"sqlite:///{folder}/claims-{processes}.db", processes)
         if missing():
             print(f"not measured on MariaDB: {missing()} not installed")
             return
         server = MariaDb(Path(folder))
         server.start()
         try:
-            _bench(open_database(server.create("crawl_bench")))
+            _bench(server.create("crawl_bench"), lambda: _cpu_of(server.pid))
+            for processes in (1, 8):
+                _bench_claims(server.create(f"crawl_claims_{processes}"), processes)
         finally:
             server.stop()
 

@@ -6,18 +6,15 @@ import csv
 import io
 import signal
 import subprocess
-import threading
 from collections import Counter
-from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Self
 
 import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+from tests.e2e.gated import GatedSite
 
 
 def test_seeds_in_pages_crawled_urls_out_and_in_again(
@@ -98,51 +95,6 @@ def test_candidates_become_seeds_by_hops_and_by_hand(
     found = {row["url"]: row["hops"] for row in rows("seeds")}
     assert found == {seed: 0, **dict.fromkeys(external, 1)}
     assert {row["state"] for row in rows("seeds")} == {"done"}
-
-
-class GatedSite:
-    """A site of linked pages that answers so many requests, and the others only once it is opened."""
-
-    def __init__(self, pages: int, answered_at_once: int) -> None:
-        self.asked: list[str] = []
-        self.held = threading.Event()  # the first request that has to wait is there
-        self.opened = threading.Event()
-        site, links = self, "".join(f'<a href="/{number}">{number}</a>' for number in range(pages))
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                if self.path != "/robots.txt":
-                    site.asked.append(self.path)
-                    if len(site.asked) > answered_at_once:
-                        site.held.set()
-                        site.opened.wait(TIMEOUT)
-                found = self.path != "/robots.txt"
-                body = links.encode() if found else b""
-                with suppress(ConnectionError):
-                    self.send_response(200 if found else 404)
-                    self.send_header("Content-Type", "text/html")
-                    self.send_header("Content-Length", str(len(body)))
-                    self.end_headers()
-                    self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self.seed = f"http://127.0.0.1:{self._server.server_port}/0"
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.opened.set()
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tests.torture.sql import PlainSql
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 _LOOK_EVERY = 0.02  # seconds
+_END = 30  # seconds until a killed process is gone, and those that live no longer than it
 
 
 class StandsStillError(AssertionError):
@@ -33,9 +36,10 @@ def wait_for(seen: Callable[[], bool], seconds: float, what: str) -> None:
 
 @dataclass(frozen=True)
 class Pace:
-    """How a crawl goes: so many machines with so many places for sites, so polite, so often durable."""
+    """How a crawl goes: `runs` times `scrawler run --machines`, so polite, so often durable."""
 
-    machines: int = 3
+    runs: int = 3  # as on so many hosts
+    machines: int = 1  # of each run; more than one are looked after by a supervisor
     threads: int = 2
     seeds_per_thread: int = 4
     delay: float = 0.2  # seconds, as the next
@@ -49,6 +53,7 @@ class Pace:
     def flags(self) -> list[str]:
         """Return the options of `scrawler run`."""
         return [
+            *([f"--machines={self.machines}"] if self.machines > 1 else []),
             f"--threads={self.threads}",
             f"--seeds-per-thread={self.seeds_per_thread}",
             f"--delay={self.delay}",
@@ -61,12 +66,12 @@ class Pace:
 
 
 class CrawlUnderTest:
-    """A crawl in a folder of its own, by `pace.machines` processes; `start` one, or all, and `end` is theirs."""
+    """A crawl in a folder of its own; what is killed of it is started again, by its supervisor or else here."""
 
     def __init__(self, folder: Path, database_url: str, pace: Pace) -> None:
         self.folder, self.url, self.pace = folder, database_url, pace
         self.sql = PlainSql(database_url)
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._runs: list[subprocess.Popen[bytes]] = []
         self._started = 0
 
     @property
@@ -81,48 +86,80 @@ class CrawlUnderTest:
         subprocess.run(command, input=text.encode(), cwd=self.folder, check=True, capture_output=True, timeout=60)
 
     def start(self) -> None:
-        """Start all machines."""
-        for _ in range(self.pace.machines):
-            self._start_one()
+        """Start all runs."""
+        for _ in range(self.pace.runs):
+            self._start_run()
 
-    def _start_one(self) -> None:
+    def _start_run(self) -> None:
         self._started += 1
         command = [SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
         with (self.folder / f"run-{self._started:03d}.txt").open("wb") as output:
-            self._running.append(
-                subprocess.Popen(
-                    command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-                )
+            run = subprocess.Popen(
+                command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
+        self._runs.append(run)
+
+    def runs(self) -> list[int]:
+        """Return the process ids of the runs; AssertionError if one has ended otherwise than well."""
+        for run in self._runs:
+            if run.poll() not in (None, 0):
+                raise AssertionError(f"run {run.pid} ended with exit code {run.returncode}")
+        self._runs = [run for run in self._runs if run.returncode is None]
+        return [run.pid for run in self._runs]
 
     def machines(self) -> list[int]:
         """Return the process ids of the machines that run now."""
-        self.check()
-        return [process.pid for process in self._running]
+        runs = self.runs()
+        return runs if self.pace.machines == 1 else [child for run in runs for child in children(run)]
 
     def kill_machine(self, pid: int) -> None:
-        """Kill a machine with SIGKILL, and see to it that another takes its place."""
-        process = next(one for one in self._running if one.pid == pid)
-        process.kill()
-        process.wait()
-        self._running.remove(process)
-        self._start_one()
+        """Kill a machine with SIGKILL; another takes its place."""
+        if self.pace.machines == 1:
+            self.kill_run(pid)
+        else:
+            kill(pid)
+            wait_for(lambda: pid not in self.machines(), _END, f"machine {pid} is gone")
 
-    def check(self) -> None:
-        """Raise AssertionError if a machine has ended otherwise than well; forget those that ended well."""
-        for process in self._running:
-            if process.poll() not in (None, 0):
-                raise AssertionError(f"process {process.pid} ended with exit code {process.returncode}")
-        self._running = [process for process in self._running if process.returncode is None]
-
-    def wait_end(self, seconds: float) -> None:
-        """Wait until all machines have come to their end by themselves."""
-        wait_for(lambda: not self.machines(), seconds, "the end of the crawl")
+    def kill_run(self, pid: int) -> None:
+        """Kill a run with SIGKILL; its machines end with it, and another run takes its place."""
+        machines = children(pid)
+        run = next(one for one in self._runs if one.pid == pid)
+        run.kill()
+        run.wait()
+        self._runs.remove(run)
+        wait_for(lambda: not any(map(runs, machines)), _END, f"machines of the killed run {pid} are gone")
+        self._start_run()
 
     def stop(self) -> None:
         """Kill what still runs."""
-        for process in self._running:
-            process.kill()
-            process.send_signal(signal.SIGCONT)
-            process.wait()
-        self._running = []
+        for run in self._runs:
+            for pid in (*children(run.pid), run.pid):
+                with suppress(ProcessLookupError):
+                    kill(pid)
+            run.wait()
+        self._runs = []
+
+
+def kill(pid: int) -> None:
+    """Send SIGKILL; a stopped process feels it as well."""
+    os.kill(pid, signal.SIGKILL)
+
+
+def runs(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    return (found := _stat(pid)) is not None and found[0] != "Z"
+
+
+def children(pid: int) -> list[int]:
+    """Return the processes that a process has started and that run."""
+    pids = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+    return [one for one in pids if (found := _stat(one)) is not None and found[0] != "Z" and found[1] == pid]
+
+
+def _stat(pid: int) -> tuple[str, int] | None:
+    """Return state and parent of a process."""
+    try:
+        state, parent = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[:2]
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return state, int(parent)

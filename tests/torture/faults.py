@@ -70,3 +70,15 @@ class KillDatabase:
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 0  # machines keep what they have until it is committed
+
+
+class KillRun:
+    """SIGKILL for a random `scrawler run`: with several machines, for their supervisor."""
+
+    def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
+        pid = chance.choice(crawl.runs())
+        crawl.kill_run(pid)
+        return f"run {pid} killed"
+
+    def machines_lost(self, crawl: CrawlUnderTest) -> int:
+        return crawl.pace.machines

@@ -16,7 +16,7 @@ from tests.torture.faults import Fault
 from tests.torture.verify import Findings, verify
 from tests.torture.web import TortureWeb, served
 
-_STANDSTILL = 120  # seconds without the progress that is due
+_STANDSTILL = 60  # seconds without the progress that is due
 _COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
 _LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
 
@@ -52,7 +52,7 @@ class Ordeal:
             self._wait_for_share(crawl, web, _LAST_FAULT * struck / len(self.faults))
             said = fault.strike(crawl, chance)
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
-        crawl.wait_end(_STANDSTILL + len(web.asked_for) * self.pace.delay)
+        self._wait_for_end(crawl, web)
         ended = time.monotonic() - began
         findings = verify(crawl, web, self.most_again(crawl))
         _say(
@@ -68,11 +68,21 @@ class Ordeal:
         pages = self.pace.places * math.ceil((self.pace.checkpoint_interval + _COMMIT) / self.pace.delay)
         return pages * sum(fault.machines_lost(crawl) for fault in self.faults)
 
+    def _wait_for_end(self, crawl: CrawlUnderTest, web: TortureWeb) -> None:
+        while crawl.runs():
+            asked = len(web.requests.all)
+
+            def seen(asked: int = asked) -> bool:
+                web.requests.look()
+                return not crawl.runs() or len(web.requests.all) > asked
+
+            wait_for(seen, _STANDSTILL, "the end of the crawl, or further requests")
+
     def _wait_for_share(self, crawl: CrawlUnderTest, web: TortureWeb, share: float) -> None:
         due = int(len(web.asked_for) * share)
 
         def seen() -> bool:
-            crawl.check()
+            crawl.runs()
             web.requests.look()
             return len(web.requests.urls) >= due
 

@@ -167,7 +167,7 @@ CREATE TABLE machine (
     bytes BIGINT NOT NULL DEFAULT 0,  -- of the page rows committed by it
     errors BIGINT NOT NULL DEFAULT 0,  -- page rows neither fetched nor redirect
     refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
-    cut BIGINT NOT NULL DEFAULT 0,  -- whole records cut off the ends of its files after its death: pages fetched again
+    uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import os
+import resource
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly import Stores, build_machine
@@ -23,6 +30,10 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 BEAT_EVERY, LOOK_EVERY = 0.5, 0.005  # seconds
 
 
@@ -97,3 +108,26 @@ def watch(
         watched.moves = machine.distribution.moves
     watched.chunks_read = frontier.chunks_read
     return watched
+
+
+def run_command(crawl: Crawl, *flags: str, limit: int | None = None) -> subprocess.Popen[str]:
+    """Start `scrawler run` on a crawl, with files limited to `limit` bytes."""
+    command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2", *flags]
+    command += ["--pages-dir", str(crawl.folder / "pages"), "--output-dir", str(crawl.folder / "output_urls")]
+    limits = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)) if limit else None
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
+    return subprocess.Popen(
+        command, cwd=crawl.folder, env=environment, preexec_fn=limits, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+@contextmanager
+def running(crawl: Crawl, *flags: str) -> Iterator[subprocess.Popen[str]]:
+    """Give a `scrawler run` that is gone at the end, frozen or not."""
+    process = run_command(crawl, *flags)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import random
-import resource
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pymysql
 import pytest
@@ -21,19 +17,19 @@ from sqlalchemy import make_url
 
 from scrawler import app
 from scrawler.crawl.progress import Progress
-from scrawler.errors import ArchiveError
+from scrawler.errors import ArchiveError, StoreBusyError
 from scrawler.model import EndReason, SeedState
 from scrawler.store.engine import open_database
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
+from tests.integration.crawl.rig import run_command, running
 from tests.integration.fetch.servers import RawServer, Script
 
 Serve = Callable[..., RawServer]
 
 NOISE = random.Random(7).randbytes(60_000)  # does not compress, so that files fill up
 PAGES = 40
-SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 
 
 def large(name: str) -> Script:
@@ -125,20 +121,8 @@ def test_a_full_disk_ends_the_run_and_loses_nothing(crawl: Crawl, sites: list[Ra
     check_finished(crawl, sites, folder)
 
 
-def _run_command(crawl: Crawl, *flags: str, limit: int | None = None, **options: Any) -> subprocess.Popen[str]:
-    """Start `scrawler run` on a crawl, with files limited to `limit` bytes."""
-    command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2", *flags]
-    command += ["--pages-dir", str(crawl.folder / "pages"), "--output-dir", str(crawl.folder / "output_urls")]
-    limits = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)) if limit else None
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
-    return subprocess.Popen(
-        command, cwd=crawl.folder, env=environment, preexec_fn=limits, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options,
-    )  # fmt: skip
-
-
 def test_a_file_that_may_not_grow_ends_the_command_with_code_5(crawl: Crawl, sites: list[RawServer]) -> None:
-    process = _run_command(crawl, "--checkpoint-interval", "0.2", limit=2_000_000)
+    process = run_command(crawl, "--checkpoint-interval", "0.2", limit=2_000_000)
     _, said = process.communicate(timeout=LONGEST_RUN)
     assert process.returncode == 5, said
     assert "cannot write" in said
@@ -156,7 +140,7 @@ def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve)
     crawl.add(server.url() for server in servers)
     for _ in range(2):
         before = sum(asked(server).total() for server in servers)
-        process = _run_command(crawl, "--checkpoint-interval", "0.1", "--delay", "0.03")
+        process = run_command(crawl, "--checkpoint-interval", "0.1", "--delay", "0.03")
         _wait_until(servers, before + 50)
         process.send_signal(signal.SIGKILL)
         process.communicate()
@@ -164,6 +148,45 @@ def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve)
         assert crawl.fetched() < everything(servers)
     run_whole(crawl)
     check_finished(crawl, servers, crawl.folder / "pages")
+
+
+def test_files_of_a_frozen_machine_are_its_own(crawl_on_both: Crawl, serve: Serve) -> None:
+    """Frozen past its lease, its sites crawled by another meanwhile; then it wakes up and goes on writing."""
+    crawl = crawl_on_both
+    servers = [serve(large(f"site {n}")) for n in range(3)]
+    crawl.add(server.url() for server in servers)
+    pages = crawl.folder / "pages"
+    with running(crawl, "--checkpoint-interval", "0.3", "--delay", "0.03") as process:
+        _wait_until(servers, 40)
+        _freeze(process, crawl.url)
+        frozen = {path: path.read_bytes() for path in pages.iterdir()}
+        assert {path.suffix for path in frozen} == {".gz", ".lock"}
+        assert crawl.run().outcome == "ended"
+        assert {path: path.read_bytes() for path in frozen} == frozen
+        process.send_signal(signal.SIGCONT)
+        _, said = process.communicate(timeout=LONGEST_RUN)
+    assert "Traceback" not in said
+    crawl.run()
+    check_finished(crawl, servers, pages)
+
+
+def _freeze(process: subprocess.Popen[str], database_url: str) -> None:
+    """Freeze a machine outside of its transactions, whose locks others would wait for, and take its lease away."""
+    database = open_database(database_url, patience=1)
+    pause = threading.Event()
+    for _ in range(20):
+        process.send_signal(signal.SIGSTOP)
+        try:
+            with database.begin() as connection:
+                connection.exec_driver_sql("UPDATE site SET token = token")
+                connection.exec_driver_sql("UPDATE machine SET heartbeat_at = 0")
+            break
+        except StoreBusyError:
+            process.send_signal(signal.SIGCONT)
+            pause.wait(0.05)
+    else:
+        pytest.fail("the machine is never between two transactions")
+    database.close()
 
 
 def _wait_until(servers: list[RawServer], requests: int) -> None:

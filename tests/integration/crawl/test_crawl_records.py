@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import signal
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler import app
+from scrawler.crawl.progress import Progress
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from tests.consistency import check_records
-from tests.integration.crawl.rig import watch
+from scrawler.synthweb.truth import party
+from tests.consistency import check_records, orphans_of
+from tests.integration.crawl.hostile import LONGEST_RUN
+from tests.integration.crawl.rig import running, watch
 
 if TYPE_CHECKING:
     from scrawler.crawl.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 SPEC = WebSpec(seed=7, sites=5, mean_pages=20, page_bytes=800)
+LONG = WebSpec(seed=7, sites=4, equal=True, mean_pages=90, page_bytes=800)
 
 
 def test_each_committed_record_has_its_index_line(crawl_on_both: Crawl) -> None:
@@ -25,6 +34,21 @@ def test_each_committed_record_has_its_index_line(crawl_on_both: Crawl) -> None:
         summary = crawl_on_both.run()
     assert summary.warc_files
     check_records(crawl_on_both.url, crawl_on_both.folder / "pages")
+
+
+def test_files_are_indexed_while_the_crawl_goes_on(crawl_on_both: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_INDEX_EVERY", 0.05)
+    pages = crawl_on_both.folder / "pages"
+    indexed: list[int] = []
+    with SynthServer(WebSpec(seed=7, sites=5, equal=True, mean_pages=40, page_bytes=60_000)) as server:
+        crawl_on_both.add(server.web.seeds())
+
+        def look(_: Progress) -> None:
+            indexed.append(len(list(pages.glob("*.cdxj"))))
+
+        crawl_on_both.run(look, warc_size=2**20, checkpoint_interval=0.1, delay=0.05)
+    assert 0 < max(indexed) < len(list(pages.glob("*.cdxj")))
+    check_records(crawl_on_both.url, pages)
 
 
 @pytest.mark.parametrize("torn", [b"", b"\x1f\x8b\x08\x00half a gzip member", b"\x00" * 4096])
@@ -46,3 +70,49 @@ def test_a_torn_file_of_a_killed_machine_is_mended_by_the_next(crawl: Crawl, tor
     assert file.read_bytes() == whole
     check_records(crawl.url, crawl.folder / "pages")
     crawl.check()
+
+
+@pytest.mark.parametrize("killed", [True, False])
+def test_records_of_sites_that_were_taken_over_become_orphans(crawl_on_both: Crawl, killed: bool) -> None:
+    """A real process loses sites to another machine, and then its life, in the middle of its work."""
+    crawl, pages = crawl_on_both, crawl_on_both.folder / "pages"
+    with SynthServer(LONG) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, "--checkpoint-interval", "0.5", "--delay", "0.02") as process:
+            wait_for_requests(server, 60)
+            take_sites_over(crawl, lambda: wait_for_requests(server, len(server.log()) + 60))
+            if killed:
+                process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=LONGEST_RUN)
+            assert process.returncode == (-signal.SIGKILL if killed else 0)
+        if killed:
+            crawl.run()
+        truth = [party(server.web, seed, max_depth=15) for seed in server.web.seeds()]
+    html = {url for url in crawl.fetched() if not url.endswith((".pdf", ".png"))}
+    assert html == set().union(*(one.pages for one in truth))
+    check_records(crawl.url, pages)
+    assert orphans_of(crawl.url)
+    crawl.check()
+
+
+def wait_for_requests(server: SynthServer, number: int) -> None:
+    tick = threading.Event()
+    for _ in range(int(LONGEST_RUN / 0.02)):
+        if len(server.log()) >= number:
+            return
+        tick.wait(0.02)
+    pytest.fail("the crawler asks for nothing")
+
+
+def take_sites_over(crawl: Crawl, meanwhile: Callable[[], None]) -> None:
+    """Let another machine take all sites but one over, and leave them after a while."""
+    database = open_database(crawl.url)
+    machines = Machines(database)
+    other = machines.register("elsewhere", 1, 0).id
+    with database.begin() as connection:
+        first = connection.exec_driver_sql("SELECT MIN(id) FROM site WHERE state = 'active'").scalar_one()
+        taken = f"owner = {other}, token = token + 1"
+        connection.exec_driver_sql(f"UPDATE site SET {taken} WHERE state = 'active' AND id > {first}")
+    meanwhile()
+    machines.stop(other)
+    database.close()

@@ -192,6 +192,25 @@ def test_a_machine_that_ends_in_order_reads_its_files_only_if_something_was_refu
     assert orphans_of(database_url) == orphans
 
 
+def test_a_full_file_is_indexed_once_all_of_it_is_committed(
+    fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    fetching.fetch("a.org", "b.org")
+    fetching.writer.roll()
+    fetching.fetch("b.org")
+    (full,) = fetching.writer.closed_files()
+    records = records_of(fetching.database, folder)
+    fetching.commit("b.org")
+    assert not records.index_whole(full)
+    assert not names(folder, ".cdxj")
+    fetching.commit("a.org")
+    assert records.index_whole(full)
+    assert len(names(folder, ".cdxj")) == 1
+    fetching.writer.close()
+    assert records.finish_own(fetching.prefix, fetching.writer.closed_files()) == Mended(files=1)
+    check_records(database_url, folder)
+
+
 def test_a_file_that_ends_torn_is_mended_by_its_own_machine(
     fetching: Fetching, folder: Path, database_url: str
 ) -> None:
@@ -327,7 +346,7 @@ def test_a_mender_may_be_killed_at_any_point(tmp_path: Path, sqlite_url: str, fo
         if process.returncode == 0:
             break
         assert process.returncode == -signal.SIGKILL, process.stderr
-        point = int(point * 1.25) + 1
+        point = int(point * 1.4)
     assert len(results) == 1
     assert kills > 10
 

@@ -21,7 +21,6 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.errors import ScrawlerError
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model import ChunkRow, ClaimedSite, Result, Scope, SiteDelta
@@ -32,6 +31,19 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from tests.integration.store.crawling import Worker
 
 _FAR = 2**40  # milliseconds: past every pause between two attempts
+
+_RULES = CrawlRules(
+    scope=Scope.HOST,
+    delay=0.0,
+    per_site=9,
+    retries=2,
+    retry_pause_ms=1,
+    limits=SeedLimits(max_depth=99),
+    capacity=99,
+    checkpoint_interval=0.0,
+    checkpoint_rows=99,
+    stop_timeout=0.0,
+)
 
 
 class Web:
@@ -56,10 +68,6 @@ class Web:
         return found
 
 
-class Refused(Exception):
-    """The database knows this machine to be dead: it writes nothing any more."""
-
-
 class Machine:
     """What one machine has in memory. `committing(machine, deltas)` is called before, `committed(...)` after."""
 
@@ -79,16 +87,15 @@ class Machine:
         self._checkpoints, self._frontier = Checkpoints(database, self.id), Frontier(database)
         self._committing, self._committed = committing, committed
         self._submitted: list[SiteDelta] = []
-        rules = CrawlRules(Scope.HOST, 0, 1, 2, 1, SeedLimits(max_depth=99), 10, 5, 500, 1)
         self._taker = SiteTaker(
             self._frontier,
-            rules,
+            _RULES,
             DatabaseClock(),
             lambda: ExactSeen(MemoryBudget(2**20)),
             lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
         )
-        self._parties = Parties(rules, self._load_chunk, self._check_fetched, lambda site: None)
-        self._answers = AnswerHandler(cast(PagePipeline, None), rules)
+        self._parties = Parties(_RULES, self._load_chunk, self._check_fetched, lambda site: None)
+        self._answers = AnswerHandler(cast(PagePipeline, None), _RULES)  # what it would archive and read is given
 
     def claim(self, sites: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
         claimed = self.worker.claim(sites, seeds_per_site, machines)
@@ -118,7 +125,7 @@ class Machine:
         site.in_flight -= 1
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
-        reading = Reading(again=True) if again and flight.attempt < 3 else Reading(False, None, links)
+        reading = Reading(again=True) if again and flight.attempt <= _RULES.retries else Reading(False, None, links)
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.fetching.discard(url)
@@ -134,15 +141,12 @@ class Machine:
         self._forget(site)
 
     def commit(self) -> None:
-        """Write all that was handed over; sites that are another's by now are dropped. Raises Refused."""
+        """Write all that was handed over; sites that are another's by now are dropped. Raises LeaseLostError."""
         deltas, self._submitted = merged(self._submitted), []
         if not deltas:
             return
         self._committing(self, deltas)
-        try:
-            lost = self._checkpoints.commit(deltas)
-        except ScrawlerError as error:
-            raise Refused from error
+        lost = self._checkpoints.commit(deltas)
         self._committed(self, deltas, lost)
         for site_id in lost & self.sites.keys():
             site = self.sites[site_id]

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import random
 import time
 from collections.abc import Callable
 
+from scrawler.model import Scope, SeedCounts
+from scrawler.seeds.exporter import Selection, export_urls
+from scrawler.seeds.files import Format
+from scrawler.seeds.promoter import promote
+from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
-from tests.integration.store.crawling import Worker
+from scrawler.store.pages import Pages
+from scrawler.store.seeds import Seeds
+from tests.integration.store.crawling import Worker, candidate, page, seed_delta, site_delta
+
+WRITERS = 5
 
 
 def claim_all(
@@ -24,3 +35,44 @@ def claim_all(
         calls.append((began, time.monotonic(), ids))
     database.close()
     return calls
+
+
+def commit_shared(number: int, ready: Callable[[], object], url: str, rounds: int, shared: int) -> int:
+    """Claim a machine's part of the sites and commit rounds of deltas that all find the same external URLs, shuffled.
+
+    Returns how many times it found one.
+    """
+    database = open_database(url, create=False)
+    worker = Worker.of(database, f"m{number}")
+    sites = worker.claim(10, 10)
+    dice = random.Random(number)
+    found = 0
+    ready()
+    for turn in range(rounds):
+        deltas = []
+        for site in dice.sample(sites, len(sites)):
+            seed = site.seeds[0]
+            links = [candidate(seed.id, f"http://common{n}.org/", 2) for n in dice.sample(range(shared), shared // 2)]
+            rows = tuple(page(seed.id, f"{seed.url}{turn}-{n}", position=n) for n in range(5))
+            counts = SeedCounts(pages=5 * (turn + 1))
+            deltas.append(site_delta(site, seed_delta(seed.id, pages=rows, candidates=tuple(links), counts=counts)))
+            found += sum(one.count for one in links)
+        assert worker.commit(*deltas) == frozenset()
+    database.close()
+    return found
+
+
+def write_or_promote(number: int, ready: Callable[[], object], url: str, rounds: int, shared: int) -> int:
+    """Write as `commit_shared` does; the last process instead promotes and exports meanwhile."""
+    if number < WRITERS:
+        return commit_shared(number, ready, url, rounds, shared)
+    database = open_database(url, create=False)
+    seeds, candidates = Seeds(database), Candidates(database)
+    selection = Selection(pages=True)
+    promoted = 0
+    ready()
+    for _ in range(rounds):
+        promoted += promote(candidates, seeds, Scope.HOST, like="http://common1%")
+        export_urls(seeds, candidates, Pages(database), selection, io.StringIO(), Format.TXT)
+    database.close()
+    return promoted

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from sqlalchemy import Engine, event, select, update
+from sqlalchemy import Engine, event, select
 
 from scrawler.store import shares
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites
-from scrawler.store.tables import machine, site
+from scrawler.store.tables import site
 from tests.integration.store.crawling import Worker
 from tests.integration.store.racing import claim_all
 from tests.together import together
@@ -22,11 +22,6 @@ from tests.together import together
 
 def _add_sites(database: Database, number: int) -> None:
     Seeds(database).add([NewSeed(f"http://s{n}.org/", f"s{n}.org") for n in range(number)])
-
-
-def _die(database: Database, worker: Worker) -> None:
-    with database.begin() as connection:
-        connection.execute(update(machine).where(machine.c.id == worker.id).values(state="dead"))
 
 
 @contextmanager
@@ -72,7 +67,7 @@ def test_a_claim_passes_over_what_others_have_locked_and_does_not_wait(mariadb_u
 def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(database: Database) -> None:
     _add_sites(database, 4_000)
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
-    _die(database, workers[2])
+    Machines(database).declare_dead(workers[2].id)
     counts = []
     for wanted in (10, 600, 600, 10):
         for worker in workers[:2]:
@@ -100,7 +95,7 @@ def test_what_a_dead_machine_leaves_is_shared_and_known_as_such(database: Databa
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
     for worker in workers:
         assert [one.after_death for one in worker.claim(100, machines=3)] == [False] * 4
-    _die(database, workers[0])
+    Machines(database).declare_dead(workers[0].id)
     for worker in workers[1:]:
         assert [(one.after_death, one.token) for one in worker.claim(100, machines=2)] == [(True, 2)] * 2
     Machines(database).stop(workers[1].id)
@@ -118,7 +113,9 @@ def test_what_nobody_takes_is_taken_beyond_the_share(database: Database, monkeyp
     hangs = Worker.of(database, "hangs")
     assert len(hangs.claim(1)) == 1
     assert [len(one.claim(100, machines=3)) for one in (busy, other)] == [3, 3]
-    _die(database, hangs)  # its one site is in nobody's share, where a third machine is believed to live
+    Machines(database).declare_dead(
+        hangs.id
+    )  # its one site is in nobody's share, where a third machine is believed to live
     assert busy.claim(100, machines=3) == other.claim(100, machines=3) == []
     monkeypatch.setattr(shares, "PATIENCE", 0.0)
     assert [one.after_death for one in other.claim(100, machines=3)] == [True]

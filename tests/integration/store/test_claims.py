@@ -97,6 +97,15 @@ def test_sites_of_a_dead_machine_come_before_fresh_ones(database: Database) -> N
     assert {one.key for one in new.claim(5)} == {"a.org", "b.org", "c.org"} - {a.key, b.key}
 
 
+def test_a_machine_that_was_declared_dead_claims_nothing_not_even_its_own(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    held = worker.claim_one()
+    Machines(database).declare_dead(worker.id)
+    assert worker.claim() == []
+    assert {one.id: one.token for one in Worker.of(database, "two").claim()}[held.id] == 2
+
+
 def test_a_release_makes_a_site_ready_or_done(database: Database) -> None:
     add(database, "http://a.org/", "http://b.org/")
     worker = Worker.of(database)

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, insert, select, update
 
 from scrawler.errors import StoreBusyError, StoreError
+from scrawler.model import LEASE
 from scrawler.store.engine import Database, open_database
 from scrawler.store.tables import site
 from tests.integration.store.crawling import add
@@ -186,3 +187,24 @@ def test_a_connection_that_the_server_closed_is_made_anew(mariadb_url: str) -> N
     assert len(tries) == 2
     database.close()
     other.close()
+
+
+def test_who_freezes_within_a_transaction_loses_its_locks_with_its_lease(mariadb_url: str) -> None:
+    database = open_database(mariadb_url)
+    add(database, "http://a.org/")
+    mine = update(site).values(next_due_at=1)
+
+    def freeze() -> None:
+        with database.begin() as frozen:
+            assert frozen.exec_driver_sql("SELECT @@idle_write_transaction_timeout").scalar() == LEASE // 1000
+            frozen.exec_driver_sql("SET SESSION idle_write_transaction_timeout = 1")
+            frozen.execute(mine)
+            with database.begin() as other:  # waits for the lock
+                other.execute(mine.values(next_due_at=2))
+            frozen.execute(mine)
+
+    with pytest.raises(StoreBusyError):
+        freeze()
+    with database.read() as connection:
+        assert connection.execute(select(site.c.next_due_at)).scalar_one() == 2
+    database.close()

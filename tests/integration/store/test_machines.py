@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -38,6 +40,11 @@ def _age(database: Database, machine_id: int, milliseconds: int) -> None:
     with database.begin() as connection:
         older = machine.c.heartbeat_at - milliseconds
         connection.execute(update(machine).where(machine.c.id == machine_id).values(heartbeat_at=older))
+
+
+def _start_earlier(database: Database, milliseconds: int) -> None:
+    with database.begin() as connection:
+        connection.execute(update(machine).values(started_at=machine.c.started_at - milliseconds))
 
 
 def _killed_after(database: Database) -> int:
@@ -151,6 +158,7 @@ def test_the_round_trips_of_a_beat_do_not_grow_with_machines_and_sites(database:
     machines = Machines(database)
     workers = [Worker.of(database, str(number)) for number in range(5)]
     workers[0].claim(50)
+    _start_earlier(database, SAMPLE_EVERY)
     statements: list[str] = []
 
     def note(connection: Connection, cursor: object, statement: str, *_: object) -> None:
@@ -167,7 +175,9 @@ def test_the_round_trips_of_a_beat_do_not_grow_with_machines_and_sites(database:
 # -- statistics --------------------------------------------------------------------------------------------
 
 
-def test_statistics_are_written_now_and_then_when_the_state_changes_and_at_the_end(database: Database) -> None:
+def test_statistics_are_written_at_first_then_now_and_then_when_the_state_changes_and_at_the_end(
+    database: Database,
+) -> None:
     number, machines = _register(database), Machines(database)
 
     def samples() -> int:
@@ -178,17 +188,29 @@ def test_statistics_are_written_now_and_then_when_the_state_changes_and_at_the_e
                 connection.execute(update(table).values(at=table.c.at - 10))
             return found
 
-    counted = []
-    for state in (RUNNING, RUNNING, PAUSED, PAUSED, RUNNING, STOPPING, STOPPING):
-        machines.beat(number, SAMPLE, [1, 2, 3], state)
-        counted.append(samples())
-    assert counted == [1, 1, 2, 2, 3, 4, 5]
-    machines = Machines(database)
-    machines.beat(number, SAMPLE, [1, 2, 3])
-    assert machines._sampled is not None
-    machines._sampled = machines._sampled[0] - SAMPLE_EVERY, *machines._sampled[1:]
-    machines.beat(number, SAMPLE, [1, 2, 3])
-    assert samples() == 7
+    def count(*states: MachineState) -> list[int]:
+        counted = []
+        for state in states:
+            machines.beat(number, SAMPLE, [1, 2, 3], state)
+            counted.append(samples())
+        return counted
+
+    assert count(RUNNING, RUNNING) == [1, 2]
+    _start_earlier(database, SAMPLE_EVERY)
+    assert count(RUNNING, PAUSED, PAUSED, RUNNING, STOPPING, STOPPING) == [2, 3, 3, 4, 5, 6]
+
+
+def test_statistics_are_written_every_ten_seconds(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrawler.store.machines.SAMPLE_EVERY", 200)
+    number, machines = _register(database), Machines(database)
+    _start_earlier(database, 200)
+    begun = time.monotonic()
+    while time.monotonic() < begun + 1.0:
+        machines.beat(number, SAMPLE)
+    with database.read() as connection:
+        times = list(connection.scalars(select(machine_statistics.c.at).order_by(machine_statistics.c.at)))
+    assert len(times) >= 2
+    assert all(after - before >= 200 for before, after in itertools.pairwise(times))
 
 
 def test_the_summary_has_totals_rates_and_seeds_held(database: Database) -> None:

@@ -25,14 +25,15 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scrawler.crawl import depth
 from scrawler.crawl.depth import NORMAL, Entry, decode
+from scrawler.errors import LeaseLostError
 from scrawler.model import SeedState, SiteDelta
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
-from scrawler.store.machines import LEASE, Machines
+from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
 from scrawler.store.tables import metadata
 from tests.integration.store.crawling import add
-from tests.integration.store.protocol import Machine, Refused, Web
+from tests.integration.store.protocol import Machine, Web
 
 _MACHINES = 3
 _LONGER = os.environ.get("SCRAWLER_PROTOCOL_EXAMPLES")
@@ -69,7 +70,7 @@ class Protocol(RuleBasedStateMachine):
 
     @initialize(number=st.integers(0, 2**32))
     def begin(self, number: int) -> None:
-        self.web = Web(random.Random(number), sites=4, pages=12)
+        self.web = Web(random.Random(number), sites=3, pages=25)
         add(self.database, *self.web.seeds)
         self.seeds = {row[0]: SeedState.READY for row in self.rows("SELECT id FROM seed")}
 
@@ -78,38 +79,39 @@ class Protocol(RuleBasedStateMachine):
     @rule(slot=slots, sites=st.integers(1, 3), seeds_per_site=st.integers(1, 2), machines=st.sampled_from([1, 3]))
     def claim(self, slot: int, sites: int, seeds_per_site: int, machines: int) -> None:
         machine, before, states = self.machine(slot), self.site_rows(), self.machine_states()
-        for one in machine.claim(sites, seeds_per_site, machines):
+        claimed = machine.claim(sites, seeds_per_site, machines)
+        assert not claimed or states[machine.id] == "running", "a dead machine claims"
+        for one in claimed:
             owner = before[one.id].owner
             assert owner is None or states[owner] in _GONE, "a site was taken from a machine that lives"
             assert one.after_death == (owner is not None and states[owner] == "dead")
             assert one.token == before[one.id].token + 1
         self.changed = True
 
-    @rule(slot=slots, pick=picks, requests=st.integers(1, 6))
-    def start(self, slot: int, pick: int, requests: int) -> None:
-        machine = self.machine(slot)
+    @rule(slot=slots, moves=st.integers(4, 24), chance=st.integers(0, 2**16))
+    def fetch(self, slot: int, moves: int, chance: int) -> None:
+        """Start requests and answer some, in any order; some have to be repeated."""
+        machine, dice = self.machine(slot), random.Random(chance)
+        if not machine.sites:
+            self.claim(slot, 2, 1, 3)
         with self.fenced(slot):
-            for turn in range(requests if machine.sites else 0):
-                if sites := list(machine.sites.values()):
-                    machine.start(sites[(pick + turn) % len(sites)])
-
-    @rule(slot=slots, picked=st.lists(st.tuples(picks, st.booleans()), min_size=1, max_size=6))
-    def answer(self, slot: int, picked: list[tuple[int, bool]]) -> None:
-        machine = self.machine(slot)
-        for pick, again in picked:
-            if machine.flights:
-                machine.answer(machine.flights[pick % len(machine.flights)], again)
+            for _ in range(moves):
+                if machine.flights and dice.random() < 0.45:
+                    machine.answer(dice.choice(machine.flights), again=dice.random() < 0.2)
+                elif machine.sites:
+                    machine.start(dice.choice(list(machine.sites.values())))
 
     @rule(slot=slots, pick=picks)
     def submit(self, slot: int, pick: int) -> None:
+        """Hand over a site's delta, which waits for the next commit."""
         machine = self.machine(slot)
         if sites := list(machine.sites.values()):
             machine.submit(sites[pick % len(sites)])
 
-    @rule(slot=slots, all_of_it=st.booleans())
-    def checkpoint(self, slot: int, all_of_it: bool) -> None:
+    @rule(slot=slots)
+    def checkpoint(self, slot: int) -> None:
         machine = self.machine(slot)
-        for site in list(machine.sites.values()) if all_of_it else []:
+        for site in list(machine.sites.values()):
             machine.submit(site)
         with self.fenced(slot):
             machine.commit()
@@ -120,9 +122,20 @@ class Protocol(RuleBasedStateMachine):
         if sites := list(machine.sites.values()):
             machine.release(sites[pick % len(sites)])
 
-    @rule(slot=slots)
-    def stop(self, slot: int) -> None:
+    # -- what happens to them ------------------------------------------------------------------------------
+
+    @rule(slot=slots, what=st.sampled_from(["sleep past the lease", "crash", "crash past the lease", "stop", "beat"]))
+    def disturb(self, slot: int, what: str) -> None:
+        """A machine that slept goes on and does not know that it is dead, until its next heartbeat or commit."""
         machine = self.machine(slot)
+        if what.endswith("past the lease"):
+            self.declare_dead(machine.id)
+        if what == "stop":
+            self.stop(slot, machine)
+        elif what.startswith("crash") or (what == "beat" and self.machine_states()[machine.id] == "dead"):
+            self.machines[slot] = None
+
+    def stop(self, slot: int, machine: Machine) -> None:
         for site in list(machine.sites.values()):
             machine.release(site)
         with self.fenced(slot):
@@ -131,26 +144,12 @@ class Protocol(RuleBasedStateMachine):
             self.machines[slot] = None
             self.changed = True
 
-    # -- what happens to them ------------------------------------------------------------------------------
-
-    @rule(slot=slots)
-    def crash(self, slot: int) -> None:
-        """Its memory is gone; the database does not know yet."""
-        self.machines[slot] = None
-
     @rule(pick=picks)
     def expire(self, pick: int) -> None:
-        """A machine, perhaps one that only slept, is declared dead."""
+        """The lease of a machine is over that perhaps has crashed long ago."""
         running = [identity for identity, state in self.machine_states().items() if state == "running"]
         if running:
             self.declare_dead(running[pick % len(running)])
-
-    @rule(slot=slots)
-    def beat(self, slot: int) -> None:
-        """A machine that was declared dead finds out, lets go of everything and begins anew."""
-        machine = self.machine(slot)
-        if self.machine_states()[machine.id] == "dead":
-            self.machines[slot] = None
 
     # -- what must be so -----------------------------------------------------------------------------------
 
@@ -277,6 +276,8 @@ class Protocol(RuleBasedStateMachine):
                 self.promises()
             assert {row[0] for row in self.rows("SELECT url FROM page")} == self.web.reachable()
             assert {row[0] for row in self.rows("SELECT state FROM seed")} == {"done"}
+            covered = "SELECT COUNT(*) FROM seed WHERE end_reason = 'covered' AND id IN (SELECT seed_id FROM page)"
+            assert self.rows(covered) == [(0,)], "a party that was begun ended as if another had fetched all of it"
             assert {(row.owner, row.state) for row in self.site_rows().values()} == {(None, "done")}
         finally:
             self.database.close()
@@ -312,18 +313,13 @@ class Protocol(RuleBasedStateMachine):
         machine = self.machine(slot)
         try:
             yield
-        except Refused:
+        except LeaseLostError:
             assert self.machine_states()[machine.id] == "dead"
             assert self.count("page") == self.pages
             self.machines[slot] = None
 
     def declare_dead(self, machine_id: int) -> None:
-        """Do what the heartbeat of another machine does once a lease is over."""
-        with self.database.begin() as connection:
-            connection.exec_driver_sql(
-                "UPDATE machine SET state = 'dead', heartbeat_at = heartbeat_at - "
-                f"{2 * LEASE} WHERE id = {machine_id} AND state = 'running'"
-            )
+        Machines(self.database).declare_dead(machine_id)
         self.changed = True
 
 
@@ -361,7 +357,7 @@ def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:
         shutil.copy(empty, path)
         return open_database(f"sqlite:///{path}")
 
-    run(opened, examples=60, steps=40)
+    run(opened, examples=50, steps=40)
 
 
 def test_the_protocol_keeps_its_promises_on_mariadb(mariadb_url: str) -> None:

@@ -1,0 +1,48 @@
+"""Indexes WARC files once they are full and all of their records are committed, while the machine crawls on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from scrawler.archive.warc import ClosedFile
+from scrawler.crawl.records import Records
+from scrawler.errors import StoreBusyError
+
+
+class Indexer(threading.Thread):
+    """Looks after the full files of one machine, every so many seconds, until `stopping` is set.
+
+    What is not indexed by then (records may have been refused) is left to `Records.finish_own`. `failed` gets the
+    error of a disk or a database that refuses.
+    """
+
+    def __init__(
+        self,
+        records: Records,
+        closed_files: Callable[[], Sequence[ClosedFile]],
+        stopping: threading.Event,
+        failed: Callable[[BaseException], None],
+        every: float,
+    ) -> None:
+        super().__init__(name="indexer")
+        self._records, self._closed_files = records, closed_files
+        self._stopping, self._failed, self._every = stopping, failed, every
+        self._indexed: set[str] = set()
+
+    def run(self) -> None:
+        """Index one file after the other; a database that is away for now is asked again."""
+        while not self._stopping.wait(self._every):
+            try:
+                with suppress(StoreBusyError):
+                    self._index()
+            except BaseException as error:
+                self._failed(error)
+
+    def _index(self) -> None:
+        for file in self._closed_files():
+            if self._stopping.is_set():
+                return
+            if file.name not in self._indexed and self._records.index_whole(file):
+                self._indexed.add(file.name)

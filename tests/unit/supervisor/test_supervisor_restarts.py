@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+from scrawler.supervisor.restarts import Restarts
+
+
+def test_pauses_grow_until_a_machine_is_given_up() -> None:
+    restarts = Restarts()
+    assert [restarts.pause(0.5) for _ in range(5)] == [1, 2, 4, 8, None]
+
+
+def test_a_machine_that_ran_well_begins_anew() -> None:
+    restarts = Restarts()
+    assert [restarts.pause(ran) for ran in (0, 59.9, 0, 60, 0, 3600, 3600)] == [1, 2, 4, 1, 2, 1, 1]
