@@ -7,20 +7,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
-from scrawler.assembly import GIVE_UP_AFTER, Stores, build_machine, crawl_rules, make_archive
+from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
-from scrawler.errors import LeaseLostError, StoreError
+from scrawler.errors import LeaseLostError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
@@ -30,16 +30,19 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawl, Crawls
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
 
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
+# Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
+_ANSWER = 20.0
 _LEASE_LOST = "lease-lost"  # outcome
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
@@ -52,41 +55,56 @@ class Launch:
     machines: int
 
 
-def prepare_crawl(settings: Settings, stop: threading.Event) -> Launch:
-    """Make database and crawl ready, before any machine starts; raises StoreError."""
-    database = open_database(settings.db, stop=stop)
-    try:
+def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
+    """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
+    with _opened(settings, stop, say) as database:
         launch = Launch(database.now(), settings.machines)
         _open_crawl(database, settings)
         return launch
-    finally:
-        database.close()
 
 
 def run_crawl(
-    settings: Settings, on_progress: Callable[[Progress], None], stop: threading.Event, launch: Launch | None = None
+    settings: Settings,
+    on_progress: Callable[[Progress], None],
+    stop: threading.Event,
+    launch: Launch | None = None,
+    say: Callable[[str], None] = lambda line: None,
 ) -> RunSummary:
     """Crawl with one machine until no seed is left or `stop` is set.
 
     A machine whose lease ran out, because it was frozen or cut off from the database, begins anew as another one.
+    `say` is told, in a line, that the database is waited for.
 
     Raises:
+        StoreAwayError: the database was locked or away for too long; all that was checkpointed is kept.
         StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
     """
-    database = open_database(settings.db, stop=stop)
-    try:
+    with _opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
         launch = launch or Launch(database.now(), 1)
+        prompt_waiting = Waiting(answer=_ANSWER, to_open=settings.database_patience, say=say)
         ended: list[_Ended] = []
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
-            ended.append(_Run(settings, database, crawl.name, stop, launch).crawl(on_progress))
+            with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
+                ended.append(_Run(settings, database, prompt, crawl.name, stop, launch).crawl(on_progress))
         return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
-    finally:
-        database.close()
+
+
+@contextmanager
+def _opened(settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> Iterator[Database]:
+    """Open the database for what must get through; the threads of a machine wait by themselves, each in its way."""
+    patience = settings.database_patience
+    waiting = Waiting(give_up_after=patience, once_stopped=settings.stop_timeout, to_open=patience, say=say)
+    try:
+        with closing(open_database(settings.db, stop=stop, waiting=waiting)) as database:
+            yield database
+    except StoreBusyError as error:
+        waited = "stopped without it" if stop.is_set() else f"given up after {format_seconds(patience)}"
+        raise StoreAwayError(f"{error}; {waited}: all checkpoints are kept, the next run goes on from there") from error
 
 
 def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
@@ -119,14 +137,21 @@ class _Run:
     """One run of one machine, from its registration to its end."""
 
     def __init__(
-        self, settings: Settings, database: Database, crawl: str, stop: threading.Event, launch: Launch
+        self,
+        settings: Settings,
+        database: Database,
+        prompt: Database,
+        crawl: str,
+        stop: threading.Event,
+        launch: Launch,
     ) -> None:
-        self._settings, self._database, self._crawl = settings, database, crawl
+        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
+        self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
         self._stop, self._launch = stop, launch
         self._machines = Machines(database)
+        self._beats = Machines(prompt)
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
-        self._seeds = Seeds(database)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._archive = make_archive(settings, warc_prefix(crawl, self._machine_id))
         self._started = time.monotonic()
@@ -138,12 +163,13 @@ class _Run:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         settings = self._settings
         crawls = Crawls(self._database)
+        prompt = self._prompt
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores(
-            Claims(self._database, self._machine_id),
-            Checkpoints(self._database, self._machine_id),
-            Frontier(self._database),
-            self._seeds,
+            Claims(prompt, self._machine_id),
+            Checkpoints(prompt, self._machine_id),
+            Frontier(prompt),
+            Seeds(prompt),
         )
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines
@@ -151,7 +177,7 @@ class _Run:
         machine.on_settings = partial(self._change_settings, machine)
         self._work = stores.claims
         heartbeat = Heartbeat(
-            partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, GIVE_UP_AFTER
+            partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
         )
         files = self._archive.closed_files
         indexer = Indexer(self._records, self._finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
@@ -164,14 +190,14 @@ class _Run:
             outcome = "removed" if error.removed else _LEASE_LOST
         except BaseException:
             with suppress(StoreError):  # what came first is what is told
-                self._sign_off(crawls, run_id, outcome, machine)
+                self._sign_off(self._beats, Crawls(prompt), run_id, outcome, machine)
             raise
         finally:
             resolver.close()
             machine.stopping.set()
             indexer.join()
             self._archive.close()
-        mine = self._sign_off(crawls, run_id, outcome, machine)
+        mine = self._sign_off(self._machines, crawls, run_id, outcome, machine)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._finish_gone()  # some may have died meanwhile
         names = tuple(file.name for file in files())
@@ -185,8 +211,8 @@ class _Run:
             if done.cut or done.orphans:
                 self._machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
 
-    def _sign_off(self, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
-        mine = self._machines.stop(self._machine_id, refused=machine.checkpointer.refused)
+    def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
+        mine = machines.stop(self._machine_id, refused=machine.checkpointer.refused)
         crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
         return mine
 
@@ -204,12 +230,12 @@ class _Run:
         hops = self._hops
         if not hops:
             return 0
-        return promote(Candidates(self._database), self._seeds, self._settings.scope, max_hops=hops)
+        return promote(Candidates(self._prompt), Seeds(self._prompt), self._settings.scope, max_hops=hops)
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
-        return self._machines.beat(self._machine_id, sample, held, state, resident_bytes())
+        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes())
 
     def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()

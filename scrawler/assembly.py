@@ -53,7 +53,6 @@ SEEN_FILTERS = {
     "exact": "scrawler.crawl.seen:ExactSeen",
 }
 
-GIVE_UP_AFTER = 600.0  # seconds a busy database is tried again
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
 _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
 
@@ -104,7 +103,12 @@ def build_machine(
     pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
-        stores.checkpoints, archive.flush, machine.committed, machine.failed, _ROWS_WAITING, GIVE_UP_AFTER
+        stores.checkpoints,
+        archive.flush,
+        machine.committed,
+        machine.failed,
+        _ROWS_WAITING,
+        settings.database_patience,
     )
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,

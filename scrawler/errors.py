@@ -34,6 +34,12 @@ class StoreBusyError(StoreError):
     """The database is locked by another program, or is away for now: worth trying again."""
 
 
+class StoreAwayError(StoreError):
+    """The database stayed locked or away for longer than the crawl waits for it (exit code 6)."""
+
+    exit_code = 6
+
+
 class LeaseLostError(ScrawlerError):
     """Other machines declared this one dead; what it had not committed is refused. A run begins anew by itself."""
 

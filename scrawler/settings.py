@@ -166,6 +166,9 @@ class Settings(BaseSettings):
     stop_timeout: Seconds = Field(
         30.0, ge=0, le=3600, description="Longest time for what is in flight when the crawl is stopped."
     )
+    database_patience: Seconds = Field(
+        600.0, ge=1, le=7 * DAY, description="Longest wait for a database that is locked or away."
+    )
     fsync: bool = Field(False, description="Wait until data is on disk, for power loss; slower.")
 
     input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")

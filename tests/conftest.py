@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mariadb import MariaDb, folder_in_memory, missing
+from tests.mariadb import MariaDb, missing, running_mariadb
 
 _NUMBERS = itertools.count(1)
 _SKIPPED: list[str] = []
 
 
-@pytest.fixture(scope="session")
-def mariadb_server() -> Iterator[MariaDb]:
-    """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
+def skip_without_mariadb() -> None:
+    """Skip the test where MariaDB is not installed; the summary says so."""
     if lacking := missing():
         _SKIPPED.append(lacking)
         pytest.skip(f"{lacking} not installed (Debian: mariadb-server)")
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
-        server = MariaDb(Path(folder))
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
+
+
+@pytest.fixture(scope="session")
+def mariadb_server() -> Iterator[MariaDb]:
+    """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
+    skip_without_mariadb()
+    with running_mariadb() as server:
+        yield server
 
 
 @pytest.fixture

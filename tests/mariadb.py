@@ -6,7 +6,10 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _USER = "scrawler"
@@ -28,12 +31,25 @@ def folder_in_memory() -> str | None:
     return None
 
 
+@contextmanager
+def running_mariadb() -> Iterator[MariaDb]:
+    """Run a server within a block, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
+        server = MariaDb(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
 class MariaDb:
     """A server of its own; `start` returns when it takes connections."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.port = _free_port()
+        self._command: list[str] = []
         self._process: subprocess.Popen[str] | None = None
         self._ready = threading.Event()
         self._said: list[str] = []
@@ -48,10 +64,10 @@ class MariaDb:
         subprocess.run(install, check=True, capture_output=True, env=_environment(), timeout=_START)
         grants = self._folder / "grants.sql"
         grants.write_text(
-            f"CREATE USER '{_USER}'@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';\n"
+            f"CREATE USER IF NOT EXISTS '{_USER}'@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';\n"
             f"GRANT ALL ON `crawl\\_%`.* TO '{_USER}'@'127.0.0.1';\n"
         )
-        command = [
+        self._command = [
             "mariadbd",
             "--no-defaults",
             f"--datadir={data}",
@@ -62,19 +78,32 @@ class MariaDb:
             f"--pid-file={self._folder / 'mariadbd.pid'}",
             "--skip-name-resolve",
             "--skip-log-bin",
-            "--innodb-flush-log-at-trx-commit=0",
+            "--innodb-flush-log-at-trx-commit=2",  # to the kernel: SIGKILL loses nothing that was committed
             "--innodb-buffer-pool-size=128M",
             "--innodb-log-file-size=64M",
             *user,
         ]
+        self.start_again()
+
+    def start_again(self) -> None:
+        """Start the server on the data that it has."""
+        self._ready.clear()
         self._process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_environment()
+            self._command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=_environment()
         )
         self._reader = threading.Thread(target=self._read, name="mariadb-log")
         self._reader.start()
         if not self._ready.wait(_START) or self._process.poll() is not None:
             self.stop()
             raise RuntimeError("mariadbd did not start:\n" + "".join(self._said[-20:]))
+
+    def kill(self) -> None:
+        """End the server with SIGKILL."""
+        assert self._process is not None
+        assert self._reader is not None
+        self._process.kill()
+        self._process.wait()
+        self._reader.join()
 
     def stop(self) -> None:
         if self._process is None or self._reader is None:

@@ -37,6 +37,7 @@ Exit codes:
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine
     5  pages cannot be written to the archive
+    6  `run` waited for the database for longer than database_patience
   130  stopped by the user (for `run`: by a second Ctrl-C)
 
 \b

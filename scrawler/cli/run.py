@@ -51,7 +51,7 @@ def run(settings: Settings, exporting: bool) -> None:
 
         if settings.machines == 1:
             _stop_on_signals(stop, line)
-            summary = run_crawl(settings, show, stop)
+            summary = run_crawl(settings, show, stop, say=line.message)
         else:
             supervisor = Supervisor(settings, show, line.message, stop)
             _stop_on_signals(stop, line, supervisor.kill)

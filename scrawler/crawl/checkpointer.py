@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from math import inf
 from typing import Protocol, TypeVar
 
+from scrawler.backoff import Backoff
 from scrawler.crawl.deltas import merged
 from scrawler.errors import StoreBusyError
 from scrawler.model import SiteDelta
@@ -20,15 +21,17 @@ from scrawler.model import SiteDelta
 T = TypeVar("T")
 
 _LINGER = 0.1  # seconds a batch waits for company
-_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # seconds between tries on a busy database
-_CLOSING_PATIENCE = 30.0  # seconds for these tries once the machine is being shut down
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
 
 class Checkpoints(Protocol):
     """The part of the store that commits deltas."""
 
     def commit(self, deltas: Sequence[SiteDelta]) -> Collection[int]:
-        """Commit all in one transaction; return ids of sites that are no longer this machine's."""
+        """Commit all in one transaction; return ids of sites that are no longer this machine's.
+
+        After a StoreBusyError the same deltas are given again, and are not written twice.
+        """
 
 
 class Checkpointer(threading.Thread):
@@ -56,7 +59,7 @@ class Checkpointer(threading.Thread):
         self._reads: deque[Callable[[], None]] = deque()
         self._rows = 0  # waiting or being written
         self._busy = self._full = self._closing = self._broken = False
-        self._closing_at = inf
+        self._give_up_at = inf
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
         self.commits = 0
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
@@ -87,10 +90,10 @@ class Checkpointer(threading.Thread):
         with self._changed:
             return not (self._deltas or self._reads or self._busy)
 
-    def close(self) -> None:
-        """Write what is there, then end."""
+    def close(self, patience: float) -> None:
+        """Write what is there, then end; a busy database is tried again for so many seconds from now."""
         with self._changed:
-            self._closing, self._closing_at = True, time.monotonic()
+            self._closing, self._give_up_at = True, time.monotonic() + patience
             self._changed.notify()
         self._hurry.set()
 
@@ -135,16 +138,15 @@ class Checkpointer(threading.Thread):
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work` until the database is free to; once closing, not for much longer."""
-        began, tries = time.monotonic(), 0
+        give_up_at, backoff = time.monotonic() + self._give_up_after, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 return work()
             except StoreBusyError:
-                if time.monotonic() >= min(began + self._give_up_after, self._closing_at + _CLOSING_PATIENCE):
+                if time.monotonic() >= min(give_up_at, self._give_up_at):
                     raise
-            self._hurry.wait(_PAUSES[min(tries, len(_PAUSES) - 1)])
+            self._hurry.wait(backoff.pause())
             self._hurry.clear()
-            tries += 1
 
     def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
         self.commits += 1

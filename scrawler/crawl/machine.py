@@ -23,6 +23,8 @@ from scrawler.crawl.takeup import Frontier
 from scrawler.errors import ScrawlerError, StoreBusyError
 from scrawler.model import ChunkRow, Command, MachineState, Orders
 
+_LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
+
 
 class Machine:
     """The threads of one machine and the calls between them.
@@ -53,6 +55,7 @@ class Machine:
         self.checkpointer: Checkpointer
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
+        self._ends_at = inf  # the deadline of a stop
         self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
@@ -72,6 +75,8 @@ class Machine:
 
     def stop(self) -> None:
         """Let every thread come to its end; returns at once."""
+        if not self.stopping.is_set():
+            self._ends_at = time.monotonic() + self.rules.stop_timeout
         self.stopping.set()
         with self.turn:
             for collector in self.collectors:
@@ -238,7 +243,7 @@ class Machine:
                 delta = self.queue.take().take_delta(now, released=True)
                 if delta is not None:
                     self.checkpointer.submit(delta)
-        self.checkpointer.close()
+        self.checkpointer.close(max(_LAST_TRY, self._ends_at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
 
     def _join(self, thread: threading.Thread, heartbeat: Heartbeat) -> None:

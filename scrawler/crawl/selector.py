@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Protocol, TypeVar
 
+from scrawler.backoff import Backoff
 from scrawler.crawl.distributor import SeedIdQueue
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.site import SiteContext
@@ -23,7 +24,7 @@ T = TypeVar("T")
 
 _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to
 _RESOLVER_FULL = 0.05
-_STORE_BUSY = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
 
 class Claims(Protocol):
@@ -125,11 +126,12 @@ class UrlSelector(threading.Thread):
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work` until the database is free to, or until stopped: what is claimed must come into the queue."""
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
         while True:
             try:
                 return work()
             except StoreBusyError:
-                if self._halt.wait(_STORE_BUSY):
+                if self._halt.wait(backoff.pause()):
                     raise
 
     def _has_work(self) -> bool:

@@ -49,6 +49,9 @@ class Checkpoints:
         """Commit in the name of `machine_id`."""
         self._database = database
         self._machine_id = machine_id
+        self._committed: int | None = None  # checkpoints known to be committed; None: not asked yet
+        self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
+        self._stale: frozenset[int] = frozenset()  # of that try
         compiler = database.compiler
         self._pages = BulkInsert.inserting(page, PageRow._fields, compiler)
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
@@ -65,27 +68,29 @@ class Checkpoints:
 
         Raises:
             LeaseLostError: this machine was declared dead; nothing was written.
-            StoreBusyError: nothing was written; the same deltas can be committed again.
+            StoreBusyError: commit the same deltas again, before any others. They may have been written: then nothing
+                is written twice.
             StoreError: the database refuses; nothing was written.
         """
         if not deltas:
             return frozenset()
-        number = self._database.reading(self._checkpoints_so_far)
-        stale: frozenset[int] = frozenset()
+        if self._committed is None:
+            self._committed = self._database.reading(self._checkpoints_so_far)
+        number = self._committed
 
         def work(connection: Connection) -> None:
-            nonlocal stale
             targets = self._targets(connection, deltas)
             rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
             valid = [delta for delta in deltas if delta.site_id not in dropped]
             self._write(connection, valid, targets)
             self._count(connection, valid, number)
-            stale = dropped
+            self._tried, self._stale = True, dropped
 
         with suppress(_CommittedAlready):
             self._database.retrying(work)
-        return stale
+        self._committed, self._tried = number + 1, False
+        return self._stale
 
     def _checkpoints_so_far(self, connection: Connection) -> int:
         found = connection.scalar(select(machine.c.checkpoints).where(machine.c.id == self._machine_id))
@@ -115,7 +120,8 @@ class Checkpoints:
         self._write_sites(connection, deltas)
 
     def _write_seeds(self, connection: Connection, seeds: list[SeedDelta]) -> None:
-        now = database_time(connection, self._database.clock)
+        ended = any(one.state is SeedState.DONE for one in seeds)
+        now = database_time(connection, self._database.clock) if ended else 0
         self._seeds.run(connection, [_seed_row(one, now) for one in seeds])
 
     def _move_seeds(self, connection: Connection, seeds: list[SeedDelta], targets: dict[str, int]) -> None:
@@ -149,6 +155,8 @@ class Checkpoints:
             ).one()
             if row.state == MachineState.DEAD:
                 raise LeaseLostError("other machines took this one for dead", removed=row.wanted == Command.REMOVE)
+            if not self._tried:
+                raise StoreError(f"another program commits for machine {self._machine_id}")
             raise _CommittedAlready
 
 

@@ -7,7 +7,7 @@ Sites of a machine that stopped or died come first. How many a claim may take wh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select, update
@@ -34,6 +34,9 @@ class Claims:
         self._database = database
         self._machine_id = machine_id
         self._share = FairShare(machine_id)
+        # What was claimed when the connection broke: it may have been committed, and then it is ours.
+        self._unsure: list[ClaimedSite] = []
+        self._unsure_seeds: dict[tuple[int, int], tuple[Seed, ...]] = {}  # (site id, token) -> seeds
 
     def claim(self, sites: int, seeds_per_site: int, *, machines: int = 1) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
@@ -44,15 +47,15 @@ class Claims:
         at that moment is locked or somebody else's share. A machine that was declared dead gets none: its heartbeat
         tells it. So an empty list does not mean that the crawl has ended: see `work_left`.
         """
-        claimed: list[ClaimedSite] = []
 
         def work(connection: Connection) -> list[ClaimedSite]:
-            nonlocal claimed
-            if not claimed or not self._own(connection, claimed):  # else: an earlier try did commit
-                claimed = self._claim(connection, sites, seeds_per_site, machines)
-            return claimed
+            if not self._unsure or not self._own(connection, self._unsure):  # else: an earlier try did commit
+                self._unsure = self._claim(connection, sites, seeds_per_site, machines)
+            return self._unsure
 
-        return self._database.retrying(work)
+        claimed = self._database.retrying(work)
+        self._unsure = []
+        return claimed
 
     def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
         """Make up to `limit` more ready seeds of an owned site active; none if the site is no longer owned."""
@@ -60,10 +63,15 @@ class Claims:
         def work(connection: Connection) -> tuple[Seed, ...]:
             if not self._still_own(connection, {site_id: token}):
                 return ()
-            begun = self._begin_seeds(connection, [site_id], limit, (SeedState.READY.value,))
-            return tuple(begun.get(site_id, ()))
+            unsure = self._unsure_seeds.get((site_id, token), ())
+            if not unsure or not _are_active(connection, unsure):  # else: an earlier try did commit
+                begun = self._begin_seeds(connection, [site_id], limit, (SeedState.READY.value,))
+                unsure = self._unsure_seeds[site_id, token] = tuple(begun.get(site_id, ()))
+            return unsure
 
-        return self._database.retrying(work)
+        seeds = self._database.retrying(work)
+        self._unsure_seeds.pop((site_id, token), None)
+        return seeds
 
     def release(self, held: Mapping[int, int]) -> None:
         """Let go of sites, given as id -> token; seeds still active are taken up first by the next owner."""
@@ -190,6 +198,11 @@ def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int]
         if len(rows) == wanted:
             break
     return rows
+
+
+def _are_active(connection: Connection, seeds: Sequence[Seed]) -> bool:
+    """Tell whether seeds that were ready, of a site that is owned, have been made active."""
+    return connection.scalar(select(seed.c.state).where(seed.c.id == seeds[0].id)) == SeedState.ACTIVE.value
 
 
 def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states: tuple[str, ...]) -> Iterator[Seed]:

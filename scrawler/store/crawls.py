@@ -93,12 +93,17 @@ class Crawls:
 
     def begin_run(self, machine_id: int, settings: Mapping[str, Any]) -> int:
         """Record that a run begins, with its settings (values that JSON knows); return its id."""
+        made = 0
 
         def work(connection: Connection) -> int:
+            nonlocal made
+            if made and connection.scalar(select(run.c.machine_id).where(run.c.id == made)) == machine_id:
+                return made  # an earlier try did commit
             now = database_time(connection, self._database.clock)
             text = json.dumps(dict(settings), sort_keys=True)
             row = {"machine_id": machine_id, "started_at": now, "settings": text}
-            return inserted_id(connection.execute(insert(run), row))
+            made = inserted_id(connection.execute(insert(run), row))
+            return made
 
         return self._database.retrying(work)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -13,6 +15,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
+from scrawler.backoff import Backoff
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model import LEASE, Millis
 from scrawler.store.ddl import CLOCK, DIALECTS
@@ -21,8 +24,8 @@ from scrawler.store.migrations import check_version, migrate
 
 T = TypeVar("T")
 
-TRIES = 8  # of a transaction that meets a lock, a deadlock or a lost connection
-LONGEST_PAUSE = 2.0  # seconds between two tries
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
+_SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
     " time_zone='+00:00', innodb_lock_wait_timeout={seconds}, group_concat_max_len=1000000"
@@ -33,14 +36,32 @@ _MYSQL_SESSION = (
 _MYSQL_DRIVERS = {"mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql"}
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """How long transactions wait for a database that is locked or away; times in seconds.
+
+    A transaction that meets a lock, a deadlock or a lost connection is tried again for `give_up_after`; once the
+    program is asked to stop, for `once_stopped` at most, all transactions together. A server that says nothing for
+    `answer` is taken for lost: a long report needs minutes, a machine must know before its lease is long over.
+    `say` is told, in a line, that there is something to wait for.
+    """
+
+    give_up_after: float = 10.0
+    once_stopped: float = 1.0
+    answer: float = 300.0
+    to_open: float = 0.0  # as `give_up_after`, for a server that cannot be reached at first
+    say: Callable[[str], None] = lambda line: None
+
+
 class Database:
     """A crawl's database. Any thread may use it; each transaction has a connection of its own from the pool."""
 
-    def __init__(self, engine: Engine, stop: threading.Event) -> None:
-        """Take over `engine`; pauses between two tries end at once when `stop` is set."""
+    def __init__(self, engine: Engine, stop: threading.Event, waiting: Waiting) -> None:
+        """Take over `engine`; pauses between two tries are cut short when `stop` is set."""
         self._engine = engine
         self._writer = engine.execution_options(scrawler_writing=True)
-        self._stop = stop
+        self._stop, self._waiting = stop, waiting
+        self._stopped_at, self._said_at = inf, -inf
         self.dialect = engine.dialect.name  # "sqlite" or "mysql", which MariaDB is too
         self.where = engine.url.render_as_string(hide_password=True)
         self.clock = CLOCK[self.dialect]
@@ -70,25 +91,49 @@ class Database:
             yield connection
 
     def retrying(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` in a writing transaction, again when the database is busy or away, up to TRIES times.
+        """Run `work` in a writing transaction, again while the database is busy or away, as `Waiting` says.
 
-        Once the stop event is set the pauses fall away, the tries stay: a last checkpoint still gets through.
+        `work` may have been committed when it is run again: the connection can break before the answer comes.
         """
         return self._retrying(work, self.begin)
 
-    def reading(self, work: Callable[[Connection], T]) -> T:
-        """Run `work` on a connection for reading, again when the database is busy or away, up to TRIES times."""
-        return self._retrying(work, self.read)
+    def reading(self, work: Callable[[Connection], T], give_up_after: float | None = None) -> T:
+        """Run `work` on a connection for reading, again while the database is busy or away."""
+        return self._retrying(work, self.read, give_up_after)
 
-    def _retrying(self, work: Callable[[Connection], T], transaction: Callable[[], Any]) -> T:
-        for attempt in range(1, TRIES):
+    def _retrying(
+        self, work: Callable[[Connection], T], transaction: Callable[[], Any], give_up_after: float | None = None
+    ) -> T:
+        began, backoff = time.monotonic(), Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+        while True:
             try:
                 with transaction() as connection:
                     return work(connection)
-            except StoreBusyError:
-                self._stop.wait(random.uniform(0.0, min(LONGEST_PAUSE, 0.02 * 2**attempt)))
-        with transaction() as connection:
-            return work(connection)
+            except StoreBusyError as error:
+                left = self._patience_left(began, give_up_after)
+                if left <= 0:
+                    raise
+                self._say(error, began)
+            self._pause(min(left, backoff.pause()))
+
+    def _patience_left(self, began: float, give_up_after: float | None) -> float:
+        now = time.monotonic()
+        give_up_at = began + (self._waiting.give_up_after if give_up_after is None else give_up_after)
+        if self._stop.is_set():
+            self._stopped_at = min(self._stopped_at, now)
+        return min(give_up_at, self._stopped_at + self._waiting.once_stopped) - now
+
+    def _pause(self, seconds: float) -> None:
+        if self._stop.is_set():
+            threading.Event().wait(seconds)  # the last tries shall not be a busy loop
+        else:
+            self._stop.wait(seconds)
+
+    def _say(self, error: StoreBusyError, began: float) -> None:
+        now = time.monotonic()
+        if now - began >= _SAY_AFTER and now - self._said_at >= _SAY_EVERY:
+            self._said_at = now
+            self._waiting.say(f"{error}; waiting for it")
 
     def now(self) -> Millis:
         """Return the time by the database's clock."""
@@ -105,7 +150,12 @@ def database_time(connection: Connection, clock: str) -> Millis:
 
 
 def open_database(
-    url: str, *, create: bool = True, stop: threading.Event | None = None, patience: float = 5.0
+    url: str,
+    *,
+    create: bool = True,
+    stop: threading.Event | None = None,
+    patience: float = 5.0,
+    waiting: Waiting | None = None,
 ) -> Database:
     """Open the database at `url`; with `create` an empty one gets its schema.
 
@@ -115,14 +165,14 @@ def open_database(
     Raises:
         StoreError: not reachable, not a crawl's database, or its schema is older or newer than this program.
     """
-    target = _parsed(url)
+    target, waiting = _parsed(url), waiting or Waiting()
     if target.get_backend_name() == "sqlite":
         engine = _sqlite_engine(target, create, patience)
     else:
-        engine = _mysql_engine(target, patience)
-    database = Database(engine, stop or threading.Event())
+        engine = _mysql_engine(target, patience, waiting.answer)
+    database = Database(engine, stop or threading.Event(), waiting)
     try:
-        if _is_empty(database, create):
+        if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
     except BaseException:
         database.close()
@@ -130,24 +180,23 @@ def open_database(
     return database
 
 
-def _is_empty(database: Database, create: bool) -> bool:
+def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     def check(connection: Connection) -> bool:
         return check_version(connection, database.where, may_be_empty=create)
 
-    if database.dialect == "sqlite":
-        return database.reading(check)  # a file that another program is just making is locked for a moment
-    with database.read() as connection:  # a server that cannot be reached is told at once
-        return check(connection)
+    # A file that another program is just making is locked for a moment; a server that is not there is told at once.
+    patience = waiting.give_up_after if database.dialect == "sqlite" else waiting.to_open
+    return database.reading(check, max(patience, waiting.to_open))
 
 
 def upgrade_database(url: str) -> list[int]:
     """Apply the migrations that the database at `url` lacks; return their numbers."""
-    target = _parsed(url)
+    target, waiting = _parsed(url), Waiting()
     if target.get_backend_name() == "sqlite":
         engine = _sqlite_engine(target, create=False, patience=5.0)
     else:
-        engine = _mysql_engine(target, patience=5.0)
-    database = Database(engine, threading.Event())
+        engine = _mysql_engine(target, 5.0, waiting.answer)
+    database = Database(engine, threading.Event(), waiting)
     try:
         return migrate(database.begin, database.dialect)
     finally:
@@ -204,19 +253,22 @@ def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
     return engine
 
 
-def _mysql_engine(target: URL, patience: float) -> Engine:
+def _mysql_engine(target: URL, patience: float, answer: float) -> Engine:
     session = _MYSQL_SESSION.format(seconds=max(1, int(patience)), lease=LEASE // 1000)
     return create_engine(
         target,
         isolation_level="READ COMMITTED",
         pool_size=4,
         max_overflow=-1,
-        pool_pre_ping=True,  # an idle connection may have been closed by the server
+        # Round trips that nobody needs: a connection that the server closed meanwhile is found out by the first
+        # statement, and `retrying` makes a new one; every transaction ends by itself before its connection goes back.
+        pool_pre_ping=False,
+        pool_reset_on_return=None,
         connect_args={
             "charset": "utf8mb4",
             "init_command": session,
-            "connect_timeout": 10,  # seconds, as the others
-            "read_timeout": 300,
-            "write_timeout": 300,
+            "connect_timeout": min(10.0, answer),  # seconds, as the others
+            "read_timeout": answer,
+            "write_timeout": answer,
         },
     )

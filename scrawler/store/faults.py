@@ -19,7 +19,8 @@ _SQLITE_ADVICE = {
     26: "is not an SQLite database",  # SQLITE_NOTADB
 }
 _MYSQL_BUSY = {1205, 1213}  # lock wait timeout, deadlock
-_MYSQL_AWAY = {1040, 1053, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055}  # too many, shut down, killed, gone, lost
+# Too many connections, shut down, killed, cut, gone, lost, idle for too long.
+_MYSQL_AWAY = {1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
 _MYSQL_ADVICE = {
     1044: "refuses this user",
     1045: "refuses this user and password",

@@ -94,8 +94,10 @@ class Seeds:
             raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
         hashes = [url_hash(one.url) for one in batch]
         keys = {one.site_key for one in batch}
+        most = 0
 
         def work(connection: Connection) -> Added:
+            nonlocal most
             with self._sites_turn:
                 ids, made = ensure_sites(connection, keys, self._database.compiler)
                 while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
@@ -116,7 +118,8 @@ class Seeds:
                 self._seeds_turn.release()
             if new:
                 bump_revision(connection)
-            return Added(new, len(batch) - new)
+            most = max(most, new)  # if an earlier try did commit, this one finds them all there
+            return Added(most, len(batch) - most)
 
         return self._database.retrying(work)
 

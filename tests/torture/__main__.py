@@ -12,11 +12,10 @@ from pathlib import Path
 from random import Random, randrange
 
 from scrawler.synthweb.spec import WebSpec
-from tests.mariadb import missing
+from tests.mariadb import MariaDb, missing, running_mariadb
 from tests.torture.crawl import Pace
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
-from tests.torture.server import MortalMariaDb, mortal_server
 
 _BLOCKS = 6  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
@@ -28,7 +27,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=4, help="crawls on each database")
     chosen = parser.parse_args()
     with ExitStack() as stack:
-        server = None if missing() else stack.enter_context(mortal_server())
+        server = None if missing() else stack.enter_context(running_mariadb())
         for number in range(chosen.seed, chosen.seed + chosen.rounds):
             for database in (None, server) if server else (None,):
                 if not _round(number, database):
@@ -38,7 +37,7 @@ def main() -> int:
     return 0
 
 
-def _round(number: int, server: MortalMariaDb | None) -> bool:
+def _round(number: int, server: MariaDb | None) -> bool:
     """Run one crawl; its folder is kept if anything was lost."""
     folder = Path(tempfile.mkdtemp(prefix="scrawler-torture-"))
     url = server.create(f"crawl_{number}") if server else f"sqlite:///{folder / 'crawl.db'}"
@@ -55,14 +54,14 @@ def _round(number: int, server: MortalMariaDb | None) -> bool:
     return True
 
 
-def _ordeal(number: int, server: MortalMariaDb | None) -> Ordeal:
+def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
     chance = Random(number)
     spec = WebSpec(seed=number, sites=240, mean_pages=40, page_bytes=2000, links=10, latency_ms=10)
     pace = Pace(runs=1, machines=3) if chance.random() < 0.5 else Pace()
     return Ordeal(spec, 3, pace, _faults(chance, server), number)
 
 
-def _faults(chance: Random, server: MortalMariaDb | None) -> Sequence[Fault]:
+def _faults(chance: Random, server: MariaDb | None) -> Sequence[Fault]:
     faults: list[Fault] = []
     for _ in range(_BLOCKS):
         block: list[Fault] = [*[KillMachine()] * 4, FreezeMachine()]

@@ -7,8 +7,8 @@ import signal
 from random import Random
 from typing import Protocol
 
+from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
-from tests.torture.server import MortalMariaDb
 
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most
 
@@ -81,7 +81,7 @@ class KillDatabase:
     Else those that were killed next would lose more than the work since a checkpoint.
     """
 
-    def __init__(self, server: MortalMariaDb) -> None:
+    def __init__(self, server: MariaDb) -> None:
         self._server = server
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:

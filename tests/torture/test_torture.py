@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from scrawler.synthweb.spec import WebSpec
-from tests.mariadb import missing
+from tests.conftest import skip_without_mariadb
+from tests.mariadb import MariaDb, running_mariadb
 from tests.torture.crawl import Pace
 from tests.torture.faults import FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
-from tests.torture.server import MortalMariaDb, mortal_server
 
 WEB = WebSpec(seed=11, sites=120, mean_pages=30, max_pages=120, page_bytes=1000, links=8, latency_ms=10)
 NUMBER = int(os.environ.get("SEED", "1"))
@@ -37,14 +37,13 @@ def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> Non
     assert findings.refused >= findings.fetched_again - pace.places
 
 
-def test_a_killed_database_server_loses_nothing(mortal: MortalMariaDb, tmp_path: Path) -> None:
+def test_a_killed_database_server_loses_nothing(mortal: MariaDb, tmp_path: Path) -> None:
     Ordeal(WEB, 3, Pace(), [KillDatabase(mortal)] * 5, NUMBER).run(tmp_path, mortal.create("crawl_1"))
 
 
 @pytest.fixture
-def mortal() -> Iterator[MortalMariaDb]:
+def mortal() -> Iterator[MariaDb]:
     """A server of its own: other tests use the one of the session."""
-    if lacking := missing():
-        pytest.skip(f"{lacking} not installed (Debian: mariadb-server)")
-    with mortal_server() as server:
+    skip_without_mariadb()
+    with running_mariadb() as server:
         yield server

@@ -76,7 +76,7 @@ def opened(shop: Shop) -> Iterator[Opened]:
     yield open_one
     shop.gate.set()
     for one in made:
-        one.close()
+        one.close(_WAIT)
         one.join(_WAIT)
         assert not one.is_alive()
 
@@ -191,7 +191,7 @@ def test_nothing_is_committed_after_a_failure(shop: Shop, opened: Opened) -> Non
     read: list[int] = []
     checkpointer.submit(delta(2))
     checkpointer.read(lambda: read.append(1))
-    checkpointer.close()
+    checkpointer.close(_WAIT)
     checkpointer.join(_WAIT)
     assert not checkpointer.is_alive()
     assert shop.batches == []
@@ -214,7 +214,7 @@ def test_close_writes_what_is_there(shop: Shop, opened: Opened) -> None:
     checkpointer.submit(delta(1))
     assert shop.entered.acquire(timeout=_WAIT)
     checkpointer.submit(delta(2))
-    checkpointer.close()
+    checkpointer.close(_WAIT)
     shop.gate.set()
     checkpointer.join(_WAIT)
     assert not checkpointer.is_alive()
