@@ -17,7 +17,7 @@ from tests.torture.crawl import Pace
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
 
-_BLOCKS = 6  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
+_BLOCKS = 4  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
 
 def main() -> int:
@@ -56,7 +56,7 @@ def _round(number: int, server: MariaDb | None) -> bool:
 
 def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
     chance = Random(number)
-    spec = WebSpec(seed=number, sites=240, mean_pages=40, page_bytes=2000, links=10, latency_ms=10)
+    spec = WebSpec(seed=number, sites=240, mean_pages=40, max_pages=150, page_bytes=2000, links=10, latency_ms=10)
     pace = Pace(runs=1, machines=3) if chance.random() < 0.5 else Pace()
     return Ordeal(spec, 3, pace, _faults(chance, server), number)
 

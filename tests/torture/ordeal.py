@@ -65,7 +65,8 @@ class Ordeal:
         _say(
             f"{ended:6.1f} s  ended: {findings.rows:,} rows, {findings.requests:,} requests, "
             f"{findings.fetched_again} fetched again (at most {self.most_again(crawl)}), "
-            f"{findings.orphans} orphan records, {findings.refused} rows refused, "
+            f"{findings.uncommitted} records told of as uncommitted, {findings.orphans} of them orphans, "
+            f"{findings.refused} rows refused, "
             f"shortest gap {findings.shortest_gap:.3f} s"
         )
         findings.raise_if_any()

@@ -41,6 +41,7 @@ class Findings:
     fetched_again: int
     orphans: int
     refused: int  # page rows that came too late
+    uncommitted: int  # records that the machines' rows tell of: of pages that were fetched again
     shortest_gap: float  # seconds between two requests to a host
 
     def raise_if_any(self) -> None:
@@ -62,6 +63,7 @@ def verify(crawl: CrawlUnderTest, web: TortureWeb, most_again: int) -> Findings:
         fetched_again=asked - len(web.requests.urls),
         orphans=len(orphan_places(crawl)),
         refused=crawl.sql.one("SELECT SUM(refused) FROM machine"),
+        uncommitted=crawl.sql.one("SELECT SUM(uncommitted) FROM machine"),
         shortest_gap=min(gap for gap, _ in gaps(web)),
     )
 
