@@ -181,7 +181,8 @@ class _Run:
             partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
         )
         files = self._archive.closed_files
-        indexer = Indexer(self._records, files, machine.stopping, machine.failed, _INDEX_EVERY)
+        records = Records(settings.pages_dir, Pages(prompt), Orphans(prompt))
+        indexer = Indexer(records, files, machine.stopping, machine.failed, _INDEX_EVERY)
         outcome = "failed"
         try:
             indexer.start()
