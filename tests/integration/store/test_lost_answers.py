@@ -1,4 +1,4 @@
-"""A connection that breaks after COMMIT was handed on: the work is done, its acknowledgement lost, and not done twice."""
+"""A connection that breaks after COMMIT was handed on: the work is done, nobody is told, and it is not done twice."""
 
 from __future__ import annotations
 
