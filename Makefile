@@ -5,11 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
 PYTEST_ARGS ?=
+TORTURE_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-replay check format bench schema clean
+.PHONY: help demo test test-replay torture check format bench schema clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,6 +29,9 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 
 test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and are skipped loudly without)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
+	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
 
 test-replay: $(VENV)/.developed $(REPLAY)/.installed  ## Let pywb replay pages from WARC and CDXJ files
 	@$(BIN)/python -m pytest tests/integration/archive/test_archive_replay.py $(PYTEST_ARGS)

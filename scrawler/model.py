@@ -247,7 +247,7 @@ class ClaimedSite:
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
     pause_ms: int = 0  # between two requests, as its last owner kept
-    after_death: bool = False  # its last owner died: it may have been asked after the last checkpoint
+    after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.mariadb import MariaDb, folder_in_memory, missing
+from tests.mariadb import MariaDb, missing, running_mariadb
 
 _NUMBERS = itertools.count(1)
 _SKIPPED: list[str] = []
@@ -26,13 +25,8 @@ def skip_without_mariadb() -> None:
 def mariadb_server() -> Iterator[MariaDb]:
     """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
     skip_without_mariadb()
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
-        server = MariaDb(Path(folder))
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
+    with running_mariadb() as server:
+        yield server
 
 
 @pytest.fixture

@@ -6,7 +6,10 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _USER = "scrawler"
@@ -26,6 +29,18 @@ def folder_in_memory() -> str | None:
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
         return str(memory)
     return None
+
+
+@contextmanager
+def running_mariadb() -> Iterator[MariaDb]:
+    """Run a server within a block, in a temporary folder."""
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
+        server = MariaDb(Path(folder))
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
 
 
 class MariaDb:

@@ -56,7 +56,7 @@ def run(settings: Settings, exporting: bool) -> None:
             supervisor = Supervisor(settings, show, line.message, stop)
             _stop_on_signals(stop, line, supervisor.kill)
             summary = supervisor.run()
-    _print_summary(summary)
+    _print_summary(summary, settings.machines)
     if summary.given_up:
         raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
@@ -82,11 +82,11 @@ def _stop_on_signals(stop: threading.Event, line: ProgressLine, kill: Callable[[
     signal.signal(signal.SIGTERM, handle)
 
 
-def _print_summary(summary: RunSummary) -> None:
+def _print_summary(summary: RunSummary, machines: int) -> None:
     print_pairs(
         f"crawl {summary.crawl} {summary.outcome} after {summary.elapsed_s:,.1f} s",
         {
-            **_machines(summary),
+            **_machines(machines, summary.restarts),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
             "bytes": human_bytes(summary.bytes),
             "requests": f"{summary.requests:,}",
@@ -98,8 +98,7 @@ def _print_summary(summary: RunSummary) -> None:
     )
 
 
-def _machines(summary: RunSummary) -> dict[str, str]:
-    started = len(summary.machines)
-    if started == 1 and not summary.restarts:
+def _machines(machines: int, restarts: int) -> dict[str, str]:
+    if machines == 1:
         return {}
-    return {"machines": f"{started:,} started, {summary.restarts:,} of them again"}
+    return {"machines": f"{machines:,}", "restarts": f"{restarts:,}"}

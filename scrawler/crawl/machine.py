@@ -43,7 +43,7 @@ class Machine:
         self.stopping = threading.Event()
         self.rules = rules
         self.lease = lease
-        self._threads = threads
+        self.threads = threads  # collectors to start
         self._expected = machines
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
@@ -64,7 +64,7 @@ class Machine:
         """Note the first failure and stop, without waiting for what is in flight."""
         self.error = self.error or error
         with self.turn:
-            for collector in self.collectors:
+            for collector in (*self.collectors, *self._retired):
                 collector.hurry()
         self.stop()
         if isinstance(error, StoreBusyError):
@@ -150,14 +150,11 @@ class Machine:
     def run(self, heartbeat: Heartbeat, look: Callable[[], None], look_every: float) -> None:
         """Crawl until no seed is left, until asked to stop, or until something failed (then it is raised)."""
         try:
-            self._beat(heartbeat)  # before anything starts: it brings the orders
-        except BaseException as error:
-            self.failed(error)
-        self.checkpointer.start()
-        self.set_threads(self._threads)
-        self.distribution.start()
-        self.selector.start()
-        try:
+            self.checkpointer.start()
+            self.distribution.start()
+            self._beat(heartbeat)  # before collectors start: it brings the orders
+            self.set_threads(self.threads)
+            self.selector.start()
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.failed(error)
@@ -175,9 +172,12 @@ class Machine:
             with suppress(StoreBusyError):
                 look()
             self.stopping.wait(min(look_every, heartbeat.due_in()))
+        if self.error is None:
+            self._beat(heartbeat)  # it is stopping: what its threads hold now goes to the statistics
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""
+        self.threads = number
         with self.turn:
             while len(self.collectors) > number:
                 self._retired.append(self.collectors.pop())

@@ -24,7 +24,7 @@ FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
 
 
 class Open(NamedTuple):
-    """Sites to claim: a condition on `site`, and whether they are those of a machine that died."""
+    """Sites to claim: a condition on `site`, and whether their owner died, or ended without giving them back."""
 
     condition: ColumnElement[bool]
     after_death: bool
@@ -60,21 +60,17 @@ def by_primary_key(query: AnySelect) -> AnySelect:
 
 
 def open_sites(connection: Connection, machine_id: int) -> list[Open]:
-    """Return where there are sites to claim: first those left by a machine that stopped or died, then free ones.
+    """Return where there are sites to claim: first those left by a machine that died or stopped, then free ones.
 
     There are none for `machine_id` itself once others have declared it dead. A look-up in the index for each machine
     that is gone: EXISTS would let MariaDB read all sites that are held.
     """
     left = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1).scalar_subquery()
-    gone = select(machine.c.id, machine.c.state).where(machine.c.state.in_(GONE))
-    owners = connection.execute(
-        gone.where(or_(left.is_not(None), machine.c.id == machine_id)).order_by(machine.c.id)
-    ).all()
-    if any(row.id == machine_id for row in owners):
+    gone = select(machine.c.id).where(machine.c.state.in_(GONE), or_(left.is_not(None), machine.c.id == machine_id))
+    owners = list(connection.scalars(gone.order_by(machine.c.id)))
+    if machine_id in owners:
         return []
-    of = [
-        Open(and_(site.c.state == "active", site.c.owner == row.id), row.state == MachineState.DEAD) for row in owners
-    ]
+    of = [Open(and_(site.c.state == "active", site.c.owner == owner), after_death=True) for owner in owners]
     return [*of, Open(FREE, after_death=False)]
 
 

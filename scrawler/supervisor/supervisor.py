@@ -37,6 +37,7 @@ class _Place:
         self.number = number
         self.process: MachineProcess | None = None
         self.start_at: float | None = 0.0  # monotonic seconds; None: it runs, or is over
+        self.started = False
         self.restarts = Restarts()
 
     @property
@@ -118,6 +119,8 @@ class Supervisor:
 
     def _start(self, place: _Place, order: bytes) -> None:
         place.start_at = None
+        self._restarted += place.started
+        place.started = True
         try:
             place.process = MachineProcess(order, self._wake)
         except OSError as error:  # no room for a process
@@ -147,7 +150,6 @@ class Supervisor:
             self._give_up(f"{name} is given up after {FAILURES} failures in a row; the last time it {why}")
             return
         self._say(f"{name} {why}; it is started again in {pause:g} s")
-        self._restarted += 1
         place.start_at = time.monotonic() + pause
 
     def _give_up(self, text: str) -> None:

@@ -10,7 +10,6 @@ from typing import Protocol
 from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
 
-_COMMITTED = "SELECT SUM(checkpoints) FROM machine"
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most
 
 
@@ -28,6 +27,7 @@ class KillMachine:
     """SIGKILL for a random machine; another is started in its place."""
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
+        wait_for(lambda: bool(crawl.machines()), _NOTICED, "a machine")
         pid = chance.choice(crawl.machines())
         crawl.kill_machine(pid)
         return f"machine {pid} killed"
@@ -37,26 +37,49 @@ class KillMachine:
 
 
 class FreezeMachine:
-    """SIGSTOP for a random machine with sites, past its lease; it thaws when others have all of them."""
+    """SIGSTOP for a random machine at work, past its lease; it thaws when others have taken sites over from it."""
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
-        held = "SELECT DISTINCT machine.id, pid FROM machine JOIN site ON site.owner = machine.id"
-        running = crawl.machines()
-        number, pid = chance.choice([one for one in crawl.sql.rows(held) if one[1] in running])
-        os.kill(pid, signal.SIGSTOP)
+        wait_for(lambda: bool(self._at_work(crawl)), _NOTICED, "a machine that has sites")
+        number, pid = chance.choice(self._at_work(crawl))
+        self._stop_outside_a_transaction(crawl, pid)
         try:
-            left = f"SELECT COUNT(*) FROM site WHERE owner = {number}"
-            wait_for(lambda: crawl.sql.one(left) == 0, _NOTICED, f"others own the sites of the frozen machine {pid}")
+            before = dict(crawl.sql.rows(f"SELECT id, token FROM site WHERE owner = {number}"))
+            now = f"SELECT id, token FROM site WHERE id IN ({', '.join(map(str, before))})"
+
+            def taken_over() -> bool:
+                taken = sum(token != before[site] for site, token in crawl.sql.rows(now))
+                return taken >= min(len(before), crawl.pace.places)
+
+            wait_for(taken_over, _NOTICED, f"others have taken over from the frozen machine {pid}")
         finally:
             os.kill(pid, signal.SIGCONT)
-        return f"machine {pid} frozen and thawed"
+        return f"machine {pid} frozen, and thawed when others had its sites"
+
+    @staticmethod
+    def _at_work(crawl: CrawlUnderTest) -> list[tuple[int, int]]:
+        """Return id and process id of the machines that run and own sites."""
+        held = "SELECT DISTINCT machine.id, pid FROM machine JOIN site ON site.owner = machine.id ORDER BY machine.id"
+        running = crawl.machines()
+        return [(number, pid) for number, pid in crawl.sql.rows(held) if pid in running]
+
+    @staticmethod
+    def _stop_outside_a_transaction(crawl: CrawlUnderTest, pid: int) -> None:
+        """Freeze a machine when it does not hold SQLite's one lock: with that, nobody could do anything."""
+        os.kill(pid, signal.SIGSTOP)
+        while not crawl.sql.writable():
+            os.kill(pid, signal.SIGCONT)
+            os.kill(pid, signal.SIGSTOP)
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 1
 
 
 class KillDatabase:
-    """SIGKILL for the database server, which is then started again; returns when the crawl commits again."""
+    """SIGKILL for the database server, which is then started again; returns when all machines at work have committed.
+
+    Else those that were killed next would lose more than the work since a checkpoint.
+    """
 
     def __init__(self, server: MariaDb) -> None:
         self._server = server
@@ -64,9 +87,19 @@ class KillDatabase:
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
         self._server.kill()
         self._server.start_again()
-        committed = crawl.sql.one(_COMMITTED)
-        wait_for(lambda: crawl.sql.one(_COMMITTED) > committed, _NOTICED, "a checkpoint after the restart")
+        before = self._checkpoints(crawl)
+
+        def committed() -> bool:
+            now = self._checkpoints(crawl)
+            return all(now[machine] > before.get(machine, -1) for machine in now)
+
+        wait_for(committed, _NOTICED, "a checkpoint of each machine after the restart")
         return "database killed and restarted"
+
+    @staticmethod
+    def _checkpoints(crawl: CrawlUnderTest) -> dict[int, int]:
+        owners = "SELECT owner FROM site WHERE state = 'active'"
+        return dict(crawl.sql.rows(f"SELECT id, checkpoints FROM machine WHERE id IN ({owners})"))
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 0  # machines keep what they have until it is committed

@@ -6,6 +6,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,12 +14,13 @@ from random import Random
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.faults import Fault
+from tests.torture.sql import DatabaseAwayError
 from tests.torture.verify import Findings, verify
 from tests.torture.web import TortureWeb, served
 
 _STANDSTILL = 60  # seconds without the progress that is due
 _COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
-_LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
+_LAST_FAULT = 0.8  # share of the URLs asked for by then: there must be something left to lose
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,9 @@ class Ordeal:
             crawl = CrawlUnderTest(folder, database_url, self.pace)
             try:
                 return self._run(crawl, web)
-            except BaseException as error:
+            except Exception as error:
+                with suppress(DatabaseAwayError):
+                    crawl.sql.dump(folder / "tables")
                 error.add_note(f"random seed {self.number}; all is kept in {folder}")
                 raise
             finally:
@@ -48,8 +52,11 @@ class Ordeal:
         chance = Random(self.number)
         crawl.add_seeds(web.seeds)
         crawl.start()
-        for struck, fault in enumerate(self.faults, 1):
-            self._wait_for_share(crawl, web, _LAST_FAULT * struck / len(self.faults))
+        last = int(_LAST_FAULT * len(web.asked_for))
+        for left, fault in zip(range(len(self.faults), 0, -1), self.faults, strict=True):
+            web.requests.look()
+            asked = len(web.requests.urls)
+            self._wait_for_requests(crawl, web, asked + max(0, last - asked) // left)
             said = fault.strike(crawl, chance)
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
         self._wait_for_end(crawl, web)
@@ -58,7 +65,8 @@ class Ordeal:
         _say(
             f"{ended:6.1f} s  ended: {findings.rows:,} rows, {findings.requests:,} requests, "
             f"{findings.fetched_again} fetched again (at most {self.most_again(crawl)}), "
-            f"{findings.orphans} orphan records, shortest gap {findings.shortest_gap:.3f} s"
+            f"{findings.orphans} orphan records, {findings.refused} rows refused, "
+            f"shortest gap {findings.shortest_gap:.3f} s"
         )
         findings.raise_if_any()
         return findings
@@ -78,9 +86,7 @@ class Ordeal:
 
             wait_for(seen, _STANDSTILL, "the end of the crawl, or further requests")
 
-    def _wait_for_share(self, crawl: CrawlUnderTest, web: TortureWeb, share: float) -> None:
-        due = int(len(web.asked_for) * share)
-
+    def _wait_for_requests(self, crawl: CrawlUnderTest, web: TortureWeb, due: int) -> None:
         def seen() -> bool:
             crawl.runs()
             web.requests.look()

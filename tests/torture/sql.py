@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,11 +34,26 @@ class PlainSql:
         """Return the first field of the first row."""
         return self.rows(query)[0][0]
 
-    def has_table(self, name: str) -> bool:
-        """Whether the schema has a table."""
-        source = "sqlite_master" if self._is_sqlite else "information_schema.tables"
-        field = "name" if self._is_sqlite else "table_schema = DATABASE() AND table_name"
-        return bool(self.one(f"SELECT COUNT(*) FROM {source} WHERE {field} = '{name}'"))
+    def dump(self, folder: Path) -> None:
+        """Write the rows of each table of a server to a file, for it may soon be gone; an SQLite file stays."""
+        if self._is_sqlite:
+            return
+        folder.mkdir()
+        for (table,) in self.rows("SHOW TABLES"):
+            lines = (f"{row!r}\n" for row in self.rows(f"SELECT * FROM {table}"))
+            (folder / f"{table}.txt").write_text("".join(lines))
+
+    def writable(self) -> bool:
+        """Whether a writer finds the database unlocked before long; a server's is never locked as a whole."""
+        if not self._is_sqlite:
+            return True
+        with closing(sqlite3.connect(self._url.removeprefix("sqlite:///"), timeout=2)) as connection:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                connection.rollback()
+            except sqlite3.OperationalError:
+                return False
+        return True
 
     @property
     def _is_sqlite(self) -> bool:

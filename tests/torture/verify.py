@@ -40,6 +40,7 @@ class Findings:
     requests: int
     fetched_again: int
     orphans: int
+    refused: int  # page rows that came too late
     shortest_gap: float  # seconds between two requests to a host
 
     def raise_if_any(self) -> None:
@@ -60,6 +61,7 @@ def verify(crawl: CrawlUnderTest, web: TortureWeb, most_again: int) -> Findings:
         requests=asked,
         fetched_again=asked - len(web.requests.urls),
         orphans=len(orphan_places(crawl)),
+        refused=crawl.sql.one("SELECT SUM(refused) FROM machine"),
         shortest_gap=min(gap for gap, _ in gaps(web)),
     )
 
@@ -168,8 +170,6 @@ def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
 
 def orphan_places(crawl: CrawlUnderTest) -> set[Place]:
     """Return the places of records that belong to no page, as the database has them."""
-    if not crawl.sql.has_table("orphan"):
-        return set()
     return {Place(*row) for row in crawl.sql.rows("SELECT warc_file, warc_offset, warc_length FROM orphan")}
 
 

@@ -137,7 +137,7 @@ def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl: Crawl) -
     samples: dict[int, dict[int, int]] = {}
     for row in rows:
         samples.setdefault(row.at, {})[row.thread] = row.seeds_held
-    assert len(samples) >= 3  # at the start, every 2 seconds at first, at the end
+    assert len(samples) >= 2  # every 2 seconds at first, and at the end
     assert all(set(sample) == {0, 1, 2} for sample in samples.values())
     last = samples[max(samples)]
     assert sum(last.values()) == len(seeds)

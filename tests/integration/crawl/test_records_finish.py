@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import shutil
 import signal
@@ -48,7 +49,7 @@ class Fetching:
     pending: dict[str, list[PageRow]] = field(default_factory=lambda: {host: [] for host in HOSTS})
 
     def __post_init__(self) -> None:
-        self.worker = Worker.of(self.database, "one", 1)
+        self.worker = Worker.of(self.database)
         self.sites = {site.key: site for site in self.worker.claim()}
         self.prefix = f"crawl-m{self.worker.id}"
         self.writer = WarcWriter(self.folder, self.prefix, info={}, max_file_bytes=10_000)
@@ -222,6 +223,23 @@ def test_a_file_that_ends_torn_is_mended_by_its_own_machine(
         file.write(b"\x1f\x8b\x08\x00")
     records_of(fetching.database, folder).finish_own(fetching.prefix, fetching.writer.closed_files())
     check_records(database_url, folder)
+
+
+def test_what_a_power_cut_took_is_told_and_not_listed(fetching: Fetching, folder: Path, database_url: str) -> None:
+    fetching.writer = WarcWriter(folder, fetching.prefix, info={})
+    rows = [fetching.fetch("a.org") for _ in range(4)]
+    waiting = place(fetching.fetch("b.org"))
+    rows += [fetching.fetch("a.org") for _ in range(3)]
+    fetching.commit("a.org")
+    fetching.vanish()
+    path = folder / rows[0].warc_file
+    os.truncate(path, rows[5].warc_offset + 50)
+    done = records_of(fetching.database, folder).finish_gone([fetching.prefix])
+    assert done == Mended(files=1, orphans=1, lost=2)
+    assert path.stat().st_size == rows[4].warc_offset + rows[4].warc_length
+    (index,) = names(folder, ".cdxj")
+    assert len((folder / index).read_bytes().splitlines()) == 5
+    assert orphans_of(database_url) == {waiting}
 
 
 def test_files_of_a_process_that_lives_are_left_to_it(fetching: Fetching, folder: Path, database_url: str) -> None:

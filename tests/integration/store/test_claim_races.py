@@ -90,7 +90,7 @@ def test_where_sites_abound_there_are_no_shares(database: Database) -> None:
     assert len(worker.claim(10, machines=3)) == 1  # 21 are left for three with room for 10 each
 
 
-def test_what_a_dead_machine_leaves_is_shared_and_known_as_such(database: Database) -> None:
+def test_what_a_machine_leaves_is_shared_and_known_as_such(database: Database) -> None:
     _add_sites(database, 12)
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
     for worker in workers:
@@ -98,8 +98,8 @@ def test_what_a_dead_machine_leaves_is_shared_and_known_as_such(database: Databa
     Machines(database).declare_dead(workers[0].id)
     for worker in workers[1:]:
         assert [(one.after_death, one.token) for one in worker.claim(100, machines=2)] == [(True, 2)] * 2
-    Machines(database).stop(workers[1].id)
-    assert [(one.after_death, one.token > 1) for one in workers[2].claim(100)] == [(False, True)] * 6
+    Machines(database).stop(workers[1].id)  # without having given its sites back
+    assert [(one.after_death, one.token > 1) for one in workers[2].claim(100)] == [(True, True)] * 6
 
 
 def test_a_machine_without_a_site_always_gets_one(database: Database) -> None:

@@ -1,0 +1,76 @@
+"""`make torture`: many crawls under all faults at once, each from a random seed of its own; SEED=... repeats one."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random, randrange
+
+from scrawler.synthweb.spec import WebSpec
+from tests.mariadb import MariaDb, missing, running_mariadb
+from tests.torture.crawl import Pace
+from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
+from tests.torture.ordeal import Ordeal
+
+_BLOCKS = 6  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
+
+
+def main() -> int:
+    """Run rounds until one fails; returns an exit code."""
+    parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
+    parser.add_argument("--seed", type=int, default=randrange(1_000_000), help="random seed of the first round")
+    parser.add_argument("--rounds", type=int, default=4, help="crawls on each database")
+    chosen = parser.parse_args()
+    with ExitStack() as stack:
+        server = None if missing() else stack.enter_context(running_mariadb())
+        for number in range(chosen.seed, chosen.seed + chosen.rounds):
+            for database in (None, server) if server else (None,):
+                if not _round(number, database):
+                    return 1
+    if server is None:
+        print(f"not tortured on MariaDB: {missing()} not installed", file=sys.stderr)
+    return 0
+
+
+def _round(number: int, server: MariaDb | None) -> bool:
+    """Run one crawl; its folder is kept if anything was lost."""
+    folder = Path(tempfile.mkdtemp(prefix="scrawler-torture-"))
+    url = server.create(f"crawl_{number}") if server else f"sqlite:///{folder / 'crawl.db'}"
+    ordeal = _ordeal(number, server)
+    print(f"SEED={number} on {'MariaDB' if server else 'SQLite'}: {ordeal.pace}", file=sys.stderr)
+    try:
+        ordeal.run(folder, url)
+    except AssertionError as error:
+        print(f"SEED={number} FAILED, all is kept in {folder}\n{error}", file=sys.stderr)
+        return False
+    shutil.rmtree(folder)
+    if server:
+        server.drop(f"crawl_{number}")
+    return True
+
+
+def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
+    chance = Random(number)
+    spec = WebSpec(seed=number, sites=240, mean_pages=40, page_bytes=2000, links=10, latency_ms=10)
+    pace = Pace(runs=1, machines=3) if chance.random() < 0.5 else Pace()
+    return Ordeal(spec, 3, pace, _faults(chance, server), number)
+
+
+def _faults(chance: Random, server: MariaDb | None) -> Sequence[Fault]:
+    faults: list[Fault] = []
+    for _ in range(_BLOCKS):
+        block: list[Fault] = [*[KillMachine()] * 4, FreezeMachine()]
+        if server:
+            block.append(KillDatabase(server))
+        chance.shuffle(block)
+        faults += [*block, KillRun()]  # a supervisor gives up a machine that has died five times in a row
+    return faults
+
+
+if __name__ == "__main__":
+    sys.exit(main())
