@@ -180,7 +180,9 @@ class _Run:
             partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
         )
         files = self._archive.closed_files
-        indexer = Indexer(self._records, self._finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
+        records = Records(settings.pages_dir, Pages(prompt), Orphans(prompt))
+        finish_gone = partial(self._finish_gone, self._beats, records)
+        indexer = Indexer(records, finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
         outcome = "failed"
         try:
             indexer.start()
@@ -199,17 +201,17 @@ class _Run:
             self._archive.close()
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
-        self._finish_gone()  # some may have died meanwhile
+        self._finish_gone(self._machines, self._records)  # some may have died meanwhile
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 
-    def _finish_gone(self) -> None:
+    def _finish_gone(self, machines: Machines, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
-        gone = {warc_prefix(self._crawl, number): number for number in self._machines.gone()}
-        for prefix in self._records.unfinished(gone):
-            done = self._records.finish_gone([prefix])
+        gone = {warc_prefix(self._crawl, number): number for number in machines.gone()}
+        for prefix in records.unfinished(gone):
+            done = records.finish_gone([prefix])
             if done.cut or done.orphans:
-                self._machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
+                machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
 
     def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
         mine = machines.stop(self._machine_id, refused=machine.checkpointer.refused)

@@ -117,8 +117,8 @@ class Proxy:
         self._refusing = True
 
     def _cut_all(self) -> None:
-        for end in list(self._ways):
-            self._end(end)
+        while self._ways:
+            self._end(next(iter(self._ways)))
 
     def _close(self) -> None:
         self._cut_all()

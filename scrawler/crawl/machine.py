@@ -67,6 +67,8 @@ class Machine:
             for collector in (*self.collectors, *self._retired):
                 collector.hurry()
         self.stop()
+        if isinstance(error, StoreBusyError):
+            self._ends_at = time.monotonic()  # the database has been waited for long enough
 
     def crawl_ended(self) -> None:
         """Note that no seed is left."""

@@ -56,9 +56,9 @@ class Waiting:
 class Database:
     """A crawl's database. Any thread may use it; each transaction has a connection of its own from the pool."""
 
-    def __init__(self, engine: Engine, stop: threading.Event, waiting: Waiting) -> None:
-        """Take over `engine`; pauses between two tries are cut short when `stop` is set."""
-        self._engine = engine
+    def __init__(self, engine: Engine, reader: Engine, stop: threading.Event, waiting: Waiting) -> None:
+        """Take over `engine`, and `reader` for reading; pauses between two tries are cut short when `stop` is set."""
+        self._engine, self._reader = engine, reader
         self._writer = engine.execution_options(scrawler_writing=True)
         self._stop, self._waiting = stop, waiting
         self._stopped_at, self._said_at = inf, -inf
@@ -87,7 +87,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """Give a connection for reading; raises as `begin` does."""
-        with mapped(self.where), self._engine.connect() as connection:
+        with mapped(self.where), self._reader.connect() as connection:
             yield connection
 
     def retrying(self, work: Callable[[Connection], T]) -> T:
@@ -142,6 +142,7 @@ class Database:
     def close(self) -> None:
         """Close all connections; the object is not used again."""
         self._engine.dispose()
+        self._reader.dispose()
 
 
 def database_time(connection: Connection, clock: str) -> Millis:
@@ -166,11 +167,7 @@ def open_database(
         StoreError: not reachable, not a crawl's database, or its schema is older or newer than this program.
     """
     target, waiting = _parsed(url), waiting or Waiting()
-    if target.get_backend_name() == "sqlite":
-        engine = _sqlite_engine(target, create, patience)
-    else:
-        engine = _mysql_engine(target, patience, waiting.answer)
-    database = Database(engine, stop or threading.Event(), waiting)
+    database = Database(*_engines(target, create, patience, waiting), stop or threading.Event(), waiting)
     try:
         if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
@@ -192,11 +189,7 @@ def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
 def upgrade_database(url: str) -> list[int]:
     """Apply the migrations that the database at `url` lacks; return their numbers."""
     target, waiting = _parsed(url), Waiting()
-    if target.get_backend_name() == "sqlite":
-        engine = _sqlite_engine(target, create=False, patience=5.0)
-    else:
-        engine = _mysql_engine(target, 5.0, waiting.answer)
-    database = Database(engine, threading.Event(), waiting)
+    database = Database(*_engines(target, False, 5.0, waiting), threading.Event(), waiting)
     try:
         return migrate(database.begin, database.dialect)
     finally:
@@ -253,11 +246,22 @@ def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
     return engine
 
 
-def _mysql_engine(target: URL, patience: float, answer: float) -> Engine:
+def _engines(target: URL, create: bool, patience: float, waiting: Waiting) -> tuple[Engine, Engine]:
+    """Make the engines for writing and for reading; a reader on MySQL ends no transaction, and saves a round trip."""
+    if target.get_backend_name() == "sqlite":
+        engine = _sqlite_engine(target, create, patience)
+        return engine, engine
+    writer = _mysql_engine(target, patience, waiting.answer, isolation_level="READ COMMITTED")
+    reader = _mysql_engine(
+        target, patience, waiting.answer, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True
+    )
+    return writer, reader
+
+
+def _mysql_engine(target: URL, patience: float, answer: float, **options: Any) -> Engine:
     session = _MYSQL_SESSION.format(seconds=max(1, int(patience)), lease=LEASE // 1000)
     return create_engine(
         target,
-        isolation_level="READ COMMITTED",
         pool_size=4,
         max_overflow=-1,
         # Round trips that nobody needs: a connection that the server closed meanwhile is found out by the first
@@ -271,4 +275,5 @@ def _mysql_engine(target: URL, patience: float, answer: float) -> Engine:
             "read_timeout": answer,
             "write_timeout": answer,
         },
+        **options,
     )

@@ -59,6 +59,8 @@ class Frontier:
         after: ColumnElement[bool] | None = None
         while rows := self._all(query if after is None else query.where(after)):
             yield from (row.data for row in rows)
+            if len(rows) < _CHUNKS_READ:
+                return
             last = rows[-1]
             after = or_(chunk.c.seed_id > last.seed_id, and_(chunk.c.seed_id == last.seed_id, chunk.c.seq > last.seq))
 
@@ -76,6 +78,8 @@ class Frontier:
         while rows := self._all(query.where(seed.c.id > after)):
             for identity, home_url in rows:
                 found.setdefault(hash_of(home_url), identity)
+            if len(rows) < _SEEDS_READ:
+                break
             after = rows[-1][0]
         return found
 

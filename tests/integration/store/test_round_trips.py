@@ -1,0 +1,90 @@
+"""Round trips to a database that may be far: few, and no more with many sites in work than with few."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from sqlalchemy import make_url
+
+from scrawler.model import ClaimedSite, LaneState, SiteDelta
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.engine import Database, open_database
+from scrawler.store.frontier import Frontier
+from scrawler.store.machines import Machines, MachineSample
+from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
+from tests.mariadb import MariaDb
+from tests.proxy import Proxy
+
+FEW, MANY = 10, 200  # sites
+
+
+@pytest.fixture
+def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
+    with Proxy(mariadb_server.port) as one:
+        yield one
+
+
+@pytest.fixture
+def database(proxy: Proxy, mariadb_url: str) -> Iterator[Database]:
+    url = make_url(mariadb_url).set(port=proxy.port).render_as_string(hide_password=False)
+    one = open_database(url)
+    one.now()  # with both of its connections made
+    add(one, *(f"http://{n}.org/" for n in range(2 * FEW + 2 * MANY)))
+    yield one
+    one.close()
+
+
+def trips(proxy: Proxy, work: Callable[[], object]) -> int:
+    before = proxy.round_trips
+    work()
+    return proxy.round_trips - before
+
+
+def delta(claimed: ClaimedSite, number: int) -> SiteDelta:
+    one = claimed.seeds[0].id
+    url = f"{claimed.seeds[0].url}{number}"
+    lanes = (LaneState(one, 0, one, 1, 2),)
+    found = (candidate(one, f"http://elsewhere.org/{one}"),)
+    return site_delta(claimed, seed_delta(one, pages=(page(one, url),), lanes=lanes, candidates=found))
+
+
+def test_of_claims_and_checkpoints(database: Database, proxy: Proxy) -> None:
+    worker = Worker.of(database)
+    claims, checkpoints = Claims(database, worker.id), Checkpoints(database, worker.id)
+    costs = []
+    for sites in (FEW, MANY):
+        held: list[ClaimedSite] = []
+        claim = trips(proxy, lambda held=held, sites=sites: held.extend(claims.claim(sites, 10)))
+        assert len(held) == sites
+        checkpoints.commit([delta(one, 0) for one in held])
+        checkpoint = trips(proxy, lambda held=held: checkpoints.commit([delta(one, 1) for one in held]))
+        costs.append((claim, checkpoint))
+    print("round trips of claim and checkpoint:", costs)
+    few, many = costs
+    assert few[0] <= 14
+    assert few[1] <= 9
+    assert many[0] <= few[0] + 2, "statements name up to 200 sites"
+    assert many[1] <= few[1]
+
+
+def test_of_heartbeats(database: Database, proxy: Proxy) -> None:
+    worker = Worker.of(database)
+    machines = Machines(database)
+    machines.beat(worker.id, MachineSample(0, 0, 0, 0, 0), [0] * 20)
+    cost = trips(proxy, lambda: machines.beat(worker.id))
+    with_sample = trips(proxy, lambda: machines.beat(worker.id, MachineSample(1, 1, 1, 1, 1), [5] * 20))
+    print("round trips of a heartbeat:", cost, with_sample)
+    assert cost <= 3
+    assert with_sample <= 5
+
+
+def test_of_what_is_read_while_crawling(database: Database, proxy: Proxy) -> None:
+    """A read is one round trip: no ping before it, no end of a transaction after it."""
+    frontier = Frontier(database)
+    frontier.fetched(b"0" * 16)
+    assert trips(proxy, lambda: frontier.fetched(b"1" * 16)) == 1
+    assert trips(proxy, lambda: frontier.chunk(1, 0, 0)) == 1
+    assert trips(proxy, lambda: list(frontier.listed(1))) == 1
+    assert trips(proxy, Claims(database, 1).work_left) == 1
