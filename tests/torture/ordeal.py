@@ -20,7 +20,7 @@ from tests.torture.web import TortureWeb, served
 
 _STANDSTILL = 60  # seconds without the progress that is due
 _COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
-_LAST_FAULT = 0.8  # share of the URLs asked for by then: there must be something left to lose
+_LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Ordeal:
         for left, fault in zip(range(len(self.faults), 0, -1), self.faults, strict=True):
             web.requests.look()
             asked = len(web.requests.urls)
-            self._wait_for_requests(crawl, web, asked + max(0, last - asked) // left)
+            self._wait_for_requests(crawl, web, asked + max(0, last - asked) // (left + 1))
             said = fault.strike(crawl, chance)
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
         self._wait_for_end(crawl, web)
