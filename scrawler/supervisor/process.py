@@ -65,6 +65,11 @@ class MachineProcess:
         return time.monotonic() - self._started
 
     @property
+    def fetched(self) -> bool:
+        """Whether it has reported a page."""
+        return self.progress is not None and self.progress.pages > 0
+
+    @property
     def begun(self) -> bool:
         """Whether it was told what to do."""
         return self._ordered
