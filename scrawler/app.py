@@ -43,6 +43,7 @@ from scrawler.urls.scope import site_key
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
+_PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
 _LEASE_LOST = "lease-lost"  # outcome
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
@@ -85,7 +86,8 @@ def run_crawl(
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
         launch = launch or Launch(database.now(), 1)
-        prompt_waiting = Waiting(answer=_ANSWER, to_open=settings.database_patience, say=say)
+        patience = settings.database_patience
+        prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
