@@ -300,7 +300,7 @@ class UrlCollector(threading.Thread):
         site.parties = [party for party in site.parties if not party.ended]
         for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
             self._fill(other)
-        if site.count == 0 and site.inactive:
+        if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room
             if site.more_seeds:
                 self._ports.more_seeds(site)
             else:
