@@ -193,14 +193,13 @@ class Machine:
         """Prolong the lease, and do what the database says."""
         with self.turn:
             held = [collector.held for collector in self.collectors]
-            blocked = self.paused or not self.lease.good
         orders = heartbeat.beat(self._state(), held)
         if orders is None:
             return
         before, self._orders = self._orders, orders
         with self.turn:
             self.paused = orders.command is Command.PAUSE
-            if blocked and self.may_start():
+            if self.may_start():  # whenever it was that some were told no: the heartbeat itself may have taken long
                 for collector in self.collectors:
                     collector.unblocked()
         if orders.settings != before.settings:
