@@ -44,6 +44,7 @@ from scrawler.urls.scope import site_key
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
+_PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
 _LEASE_LOST = "lease-lost"  # outcome
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
@@ -89,7 +90,8 @@ def run_crawl(
         if launch is None:
             launch = Launch(database.now(), 1)
             _tell_orders(Control(database).orders(), say)
-        prompt_waiting = Waiting(answer=_ANSWER, to_open=settings.database_patience, say=say)
+        patience = settings.database_patience
+        prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):

@@ -175,8 +175,8 @@ class Proxy:
             self.round_trips += 1
         if source is self._marked:
             self._marked = None
+            self._cut.set()  # before anybody can see it
             self._end(source)
-            self._cut.set()
         else:
             way.pieces.append((time.monotonic() + self._delay, data))
 

@@ -143,9 +143,10 @@ class Checkpointer(threading.Thread):
             try:
                 return work()
             except StoreBusyError:
-                if time.monotonic() >= min(give_up_at, self._give_up_at):
+                left = min(give_up_at, self._give_up_at) - time.monotonic()
+                if left <= 0:
                     raise
-            self._hurry.wait(backoff.pause())
+            self._hurry.wait(min(left, backoff.pause()))
             self._hurry.clear()
 
     def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:

@@ -73,6 +73,11 @@ class MachineProcess:
         return self.progress.pages_per_second if self.progress is not None and fresh else 0.0
 
     @property
+    def fetched(self) -> bool:
+        """Whether it has reported a page."""
+        return self.progress is not None and self.progress.pages > 0
+
+    @property
     def begun(self) -> bool:
         """Whether it was told what to do."""
         return self._ordered

@@ -127,7 +127,7 @@ class Supervisor:
         try:
             place.process = MachineProcess(order, self._pass_on, self._wake)
         except OSError as error:  # no room for a process
-            self._take_failure(place, f"cannot be started: {error.strerror or error}", 0.0)
+            self._take_failure(place, f"cannot be started: {error.strerror or error}")
 
     def _take_end(self, place: _Place, process: MachineProcess) -> None:
         process.join()
@@ -140,15 +140,15 @@ class Supervisor:
         elif self._stopping and not process.begun:
             self._outcomes.add("stopped")
         else:
-            self._take_failure(place, process.why(), process.ran)
+            self._take_failure(place, process.why(), process.ran, process.fetched)
 
-    def _take_failure(self, place: _Place, why: str, ran: float) -> None:
+    def _take_failure(self, place: _Place, why: str, ran: float = 0.0, fetched: bool = False) -> None:
         """Start the machine of a place again after a while, or give it up."""
         name = f"machine {place.number} of {len(self._places)}"
         if self._stopping:
             self._give_up(f"{name} {why} while it was stopping")
             return
-        pause = place.restarts.pause(ran)
+        pause = place.restarts.pause(ran, fetched)
         if pause is None:
             self._give_up(f"{name} is given up after {FAILURES} failures in a row; the last time it {why}")
             return

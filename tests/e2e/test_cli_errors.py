@@ -169,3 +169,11 @@ def test_the_schema_can_be_loaded_by_hand(scrawler: Scrawler, tmp_path: Path) ->
         in scrawler("db", "init", "--name", "mine", "--scope", "domain").stdout
     )
     assert "ENGINE=InnoDB" in scrawler("db", "schema", "--dialect", "mysql").stdout
+
+
+def test_a_server_that_is_not_there_is_waited_for_by_a_run_until_its_patience_is_over(scrawler: Scrawler) -> None:
+    done = scrawler("run", "--db", "mysql://u:secret@127.0.0.1:1/x", "--database-patience", "6", code=6)
+    assert "waiting for it" in done.stderr
+    assert "cannot be reached" in done.stderr.splitlines()[-1]
+    assert "given up after 6s" in done.stderr.splitlines()[-1]
+    assert "secret" not in done.stderr
