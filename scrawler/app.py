@@ -25,10 +25,11 @@ from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
 from scrawler.seeds.promoter import promote
-from scrawler.settings import Settings
+from scrawler.settings import Settings, setting_text
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
+from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.frontier import Frontier
@@ -61,6 +62,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     with _opened(settings, stop, say) as database:
         launch = Launch(database.now(), settings.machines)
         _open_crawl(database, settings)
+        _tell_orders(Control(database).orders(), say)
         return launch
 
 
@@ -74,7 +76,7 @@ def run_crawl(
     """Crawl with one machine until no seed is left or `stop` is set.
 
     A machine whose lease ran out, because it was frozen or cut off from the database, begins anew as another one.
-    `say` is told, in a line, that the database is waited for.
+    `say` is told, in a line each, that the database is waited for, and (without `launch`) what was ordered before.
 
     Raises:
         StoreAwayError: the database was locked or away for too long; all that was checkpointed is kept.
@@ -85,14 +87,16 @@ def run_crawl(
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
         raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
-        launch = launch or Launch(database.now(), 1)
+        if launch is None:
+            launch = Launch(database.now(), 1)
+            _tell_orders(Control(database).orders(), say)
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
-                ended.append(_Run(settings, database, prompt, crawl.name, stop, launch).crawl(on_progress))
+                ended.append(_Run(settings, database, prompt, crawl, stop, launch).crawl(on_progress))
         return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
 
 
@@ -124,6 +128,15 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
     return replace(crawl, scope=settings.scope), settings
 
 
+def _tell_orders(orders: CrawlOrders, say: Callable[[str], None]) -> None:
+    """Say what was ordered some time ago, and would surprise the user now."""
+    if orders.paused:
+        say("the crawl is paused; `scrawler resume` lets it go on")
+    if orders.settings:
+        values = ", ".join(f"{key}={setting_text(key, value)}" for key, value in orders.settings.items())
+        say(f"set for all machines, over files, variables and flags: {values}; `scrawler set KEY=` takes it back")
+
+
 @dataclass(frozen=True, slots=True)
 class _Ended:
     """One machine's part in a run."""
@@ -143,7 +156,7 @@ class _Run:
         settings: Settings,
         database: Database,
         prompt: Database,
-        crawl: str,
+        crawl: Crawl,
         stop: threading.Event,
         launch: Launch,
     ) -> None:
@@ -252,14 +265,17 @@ class _Run:
         on_progress(
             Progress(
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
-                totals.errors, resolver.lookups, left.done, left.active, left.ready,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready, machine.paused,
             )
         )  # fmt: skip
 
 
-def warc_prefix(crawl: str, machine_id: int) -> str:
-    """Return what the names of a machine's WARC files begin with."""
-    return f"{crawl}-m{machine_id}"
+def warc_prefix(crawl: Crawl, machine_id: int) -> str:
+    """Return what the names of a machine's WARC files begin with.
+
+    Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
+    """
+    return f"{crawl.name}-{crawl.created_at:x}-m{machine_id}"
 
 
 def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> dict[str, int]:

@@ -58,12 +58,13 @@ def _live_line() -> tqdm[NoReturn]:
     return tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr)
 
 
-def crawl_text(progress: Progress) -> str:
-    """Say how a crawl goes, in one line."""
-    machines = f"{len(progress.machines):,} machines, " if len(progress.machines) > 1 else ""
+def crawl_text(progress: Progress, machines: int) -> str:
+    """Say how a crawl goes on `machines` machines, in one line."""
+    there = f"{len(progress.machines):,} of {machines:,} machines, " if machines > 1 else ""
+    paused = "; paused: `scrawler resume` lets it go on" if progress.paused else ""
     return (
-        f"{machines}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
-        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} failed requests"
+        f"{there}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
+        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} failed requests{paused}"
     )
 
 

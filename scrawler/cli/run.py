@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 
 import click
@@ -22,6 +22,7 @@ from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
 _SECOND_SIGNAL_CODE = 130
+_FILES_SHOWN = 5  # a long crawl has thousands
 _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_dir")]
 
 
@@ -47,7 +48,7 @@ def run(settings: Settings, exporting: bool) -> None:
     with ProgressLine() as line:
 
         def show(progress: Progress) -> None:
-            line.show(crawl_text(progress))
+            line.show(crawl_text(progress, settings.machines))
 
         if settings.machines == 1:
             _stop_on_signals(stop, line)
@@ -57,6 +58,8 @@ def run(settings: Settings, exporting: bool) -> None:
             _stop_on_signals(stop, line, supervisor.kill)
             summary = supervisor.run()
     _print_summary(summary, settings.machines)
+    if not summary.seeds:
+        click.echo("scrawler: warning: this crawl has no seeds yet; `scrawler import FILE` brings some", err=True)
     if summary.given_up:
         raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
@@ -93,9 +96,15 @@ def _print_summary(summary: RunSummary, machines: int) -> None:
             "errors": f"{summary.errors:,}",
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
-            "WARC files": ", ".join(summary.warc_files) or "none",
+            "WARC files": _files(summary.warc_files),
         },
     )
+
+
+def _files(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_FILES_SHOWN]) or "none"
+    more = len(names) - _FILES_SHOWN
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def _machines(machines: int, restarts: int) -> dict[str, str]:

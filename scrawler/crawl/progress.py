@@ -31,6 +31,7 @@ class Progress:
     done: int
     active: int
     waiting: int
+    paused: bool = False  # until `scrawler resume`
 
 
 @dataclass(frozen=True, slots=True)

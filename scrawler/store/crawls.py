@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from scrawler.errors import StoreError
-from scrawler.model import Scope, SeedState
+from scrawler.model import Millis, Scope, SeedState
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import inserted_id
@@ -28,6 +28,7 @@ class Crawl:
     id: int
     name: str
     scope: Scope
+    created_at: Millis  # tells apart crawls of one name
 
 
 class Crawls:
@@ -53,7 +54,8 @@ class Crawls:
                 )
                 connection.execute(ignoring, row)  # another program may be opening it as well
                 found = _stored(connection)
-            return found or Crawl(_THE_CRAWL, name, scope)
+            assert found is not None
+            return found
 
         return self._database.reading(_stored) or self._database.retrying(work)
 
@@ -119,8 +121,8 @@ class Crawls:
 
 
 def _stored(connection: Connection) -> Crawl | None:
-    row = connection.execute(select(crawl.c.id, crawl.c.name, crawl.c.scope)).first()
-    return Crawl(row.id, row.name, Scope(row.scope)) if row else None
+    row = connection.execute(select(crawl.c.id, crawl.c.name, crawl.c.scope, crawl.c.created_at)).first()
+    return Crawl(row.id, row.name, Scope(row.scope), row.created_at) if row else None
 
 
 def bump_revision(connection: Connection) -> None:

@@ -211,6 +211,8 @@ def _parsed(url: str) -> URL:
     except (ArgumentError, ValueError) as error:
         raise StoreError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
     if target.drivername in _MYSQL_DRIVERS:
+        if not target.database:
+            raise StoreError("the database URL names no database; use mysql+pymysql://user:password@host/name")
         # One dialect for both: what this package writes is understood by MySQL and by MariaDB.
         return target.set(drivername="mysql+pymysql")
     if target.get_backend_name() != "sqlite":

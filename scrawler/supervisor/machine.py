@@ -12,7 +12,7 @@ from typing import BinaryIO
 from scrawler.app import Launch, run_crawl
 from scrawler.errors import ScrawlerError
 from scrawler.settings import Settings
-from scrawler.supervisor.messages import Failure, Report, read_order, report_line
+from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
 
 def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:
     try:
-        return run_crawl(settings, reporter.show, stop, launch)
+        return run_crawl(settings, reporter.show, stop, launch, reporter.say)
     except ScrawlerError as error:
         return Failure(str(error), error.exit_code)
     except BaseException as error:
@@ -41,19 +41,26 @@ def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: thread
 
 
 class _Reporter(threading.Thread):
-    """Writes reports, the newest progress only: a supervisor that does not read holds no machine up."""
+    """Writes reports, the newest of each kind only: a supervisor that does not read holds no machine up."""
 
     def __init__(self, out: BinaryIO) -> None:
         super().__init__(name="reporter")
         self._out = out
         self._changed = threading.Condition()
         self._progress: Report | None = None
+        self._remark: Report | None = None
         self._last: Report | None = None
 
     def show(self, progress: Report) -> None:
         """Take a look at the machine; returns at once."""
         with self._changed:
             self._progress = progress
+            self._changed.notify()
+
+    def say(self, text: str) -> None:
+        """Take a line for the user; returns at once."""
+        with self._changed:
+            self._remark = Remark(text)
             self._changed.notify()
 
     def close(self, last: Report) -> None:
@@ -68,10 +75,11 @@ class _Reporter(threading.Thread):
         try:
             while self._last is None:
                 with self._changed:
-                    self._changed.wait_for(lambda: self._progress or self._last)
-                    progress, self._progress = self._progress, None
-                if progress is not None:
-                    self._write(progress)
+                    self._changed.wait_for(lambda: self._remark or self._progress or self._last)
+                    news = [report for report in (self._remark, self._progress) if report is not None]
+                    self._remark = self._progress = None
+                for report in news:
+                    self._write(report)
             self._write(self._last)
         except BrokenPipeError:
             return  # the supervisor is gone; the end of standard input tells the machine

@@ -20,9 +20,16 @@ class Failure:
     exit_code: int
 
 
-Report: TypeAlias = Progress | RunSummary | Failure
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A line for the user, such as that the database is waited for."""
 
-_REPORTS = {kind.__name__: kind for kind in (Progress, RunSummary, Failure)}
+    text: str
+
+
+Report: TypeAlias = Progress | RunSummary | Failure | Remark
+
+_REPORTS = {kind.__name__: kind for kind in (Progress, RunSummary, Failure, Remark)}
 
 
 def order_line(settings: Settings, launch: Launch) -> bytes:

@@ -11,20 +11,22 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from scrawler.crawl.progress import Progress
-from scrawler.supervisor.messages import Failure, Report, read_report
+from scrawler.supervisor.messages import Failure, Remark, Report, read_report
 
 # -P: modules of the folder in which the user crawls are not ours.
 _COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
+
+_FRESH = 3.0  # seconds for which a rate is believed
 
 
 class MachineProcess:
     """Runs one machine process: gives it its order, keeps its newest report, and notes its end.
 
-    A thread of its own talks with it; `on_end` is called there once the process is gone. Raises OSError when the
-    system has no room for a process.
+    A thread of its own talks with it; `on_remark` is called there with what it has to say, and `on_end` once the
+    process is gone. Raises OSError when the system has no room for a process.
     """
 
-    def __init__(self, order: bytes, on_end: Callable[[], None]) -> None:
+    def __init__(self, order: bytes, on_remark: Callable[[str], None], on_end: Callable[[], None]) -> None:
         with _interrupts_later():
             self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._process.pid
@@ -32,10 +34,10 @@ class MachineProcess:
         self.progress: Progress | None = None
         self.last: Report | None = None  # a summary or a failure, if it got so far
         self.ended = False
-        self._started = time.monotonic()
+        self._started = self._told_at = time.monotonic()
         self._lock = threading.Lock()  # guards the end of standard input
         self._ordered = self._stopping = False
-        self._order, self._on_end = order, on_end
+        self._order, self._on_remark, self._on_end = order, on_remark, on_end
         self._thread = threading.Thread(target=self._talk, name=f"machine process {self.pid}")
         self._thread.start()
 
@@ -63,6 +65,12 @@ class MachineProcess:
     def ran(self) -> float:
         """Seconds since it was started."""
         return time.monotonic() - self._started
+
+    @property
+    def rate(self) -> float:
+        """Pages/s as it last told; 0 when that was long ago, because it is frozen or waits for the database."""
+        fresh = time.monotonic() - self._told_at < _FRESH
+        return self.progress.pages_per_second if self.progress is not None and fresh else 0.0
 
     @property
     def fetched(self) -> bool:
@@ -105,13 +113,16 @@ class MachineProcess:
             self._on_end()
 
     def _take(self, report: Report) -> None:
+        if isinstance(report, Remark):
+            self._on_remark(report.text)
+            return
         if isinstance(report, Failure):
             self.last = report
             self.kill()  # that was its last word, and not every thread of it may come to an end
             return
         self.machines += [number for number in report.machines if number not in self.machines]
         if isinstance(report, Progress):
-            self.progress = report
+            self.progress, self._told_at = report, time.monotonic()
         else:
             self.last = report
 

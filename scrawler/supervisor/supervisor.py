@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 
 from scrawler.app import prepare_crawl
 from scrawler.crawl.progress import Progress, RunSummary
@@ -18,6 +19,7 @@ from scrawler.supervisor.tally import Tally
 
 _LOOK_EVERY = 0.5  # seconds between two sums of the progress
 _CLEAN_END = 300.0  # seconds beyond `stop_timeout`, for what is written last; then a machine is killed
+_REMARK_EVERY = 30.0  # seconds
 _FILES = 2  # open for each machine process: both ways
 _OWN_FAILURE = 1  # exit code of what may concern one machine only; any other one every machine would meet
 
@@ -68,6 +70,7 @@ class Supervisor:
         self._given_up: list[str] = []
         self._restarted = 0
         self._failure: Failure | None = None
+        self._passed_on_at = -inf
         self._look_at = 0.0  # monotonic seconds, as all of these
         self._kill_at: float | None = None  # once the machines were asked to stop
 
@@ -79,7 +82,7 @@ class Supervisor:
                 were stopped cleanly.
         """
         raise_file_limit(_FILES * len(self._places) + 256)
-        launch = prepare_crawl(self._settings, self._stop)
+        launch = prepare_crawl(self._settings, self._stop, self._say)
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
         watcher.start()
@@ -122,7 +125,7 @@ class Supervisor:
         self._restarted += place.started
         place.started = True
         try:
-            place.process = MachineProcess(order, self._wake)
+            place.process = MachineProcess(order, self._pass_on, self._wake)
         except OSError as error:  # no room for a process
             self._take_failure(place, f"cannot be started: {error.strerror or error}")
 
@@ -190,6 +193,15 @@ class Supervisor:
         with self._changed:
             self._news = True
             self._changed.notify()
+
+    def _pass_on(self, remark: str) -> None:
+        """Show what a machine says; what others say then is mostly the same."""
+        with self._changed:
+            due = time.monotonic() - self._passed_on_at >= _REMARK_EVERY
+            if due:
+                self._passed_on_at = time.monotonic()
+        if due:
+            self._say(remark)
 
     def _watch_stop(self) -> None:
         self._stop.wait()

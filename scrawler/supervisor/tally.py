@@ -9,7 +9,7 @@ from pathlib import Path
 from scrawler.app import seed_counts, warc_prefix
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
+from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.supervisor.process import MachineProcess
@@ -50,7 +50,8 @@ class Tally:
             machines=tuple(number for one in living for number in one.machines),
             elapsed_s=time.monotonic() - self._started,
             pages=self._pages + sum(one.pages for one in living),
-            pages_per_second=sum(one.pages_per_second for one in living),
+            pages_per_second=sum(one.rate for one in running),
+            paused=bool(living) and all(one.paused for one in living),
             requests=self._requests + sum(one.requests for one in living),
             bytes=self._bytes + sum(one.bytes for one in living),
             errors=self._errors + sum(one.errors for one in living),
@@ -83,12 +84,12 @@ class Tally:
             pages_per_second=pages / elapsed,
             lookups=self._lookups,
             seeds=seed_counts(whole.seeds),
-            warc_files=tuple(self._warc_files(settings.pages_dir, crawl.name)),
+            warc_files=tuple(self._warc_files(settings.pages_dir, crawl)),
             restarts=restarts,
             given_up=tuple(given_up),
         )
 
-    def _warc_files(self, folder: Path, crawl: str) -> Iterator[str]:
+    def _warc_files(self, folder: Path, crawl: Crawl) -> Iterator[str]:
         for machine_id in self._machines:  # a killed one could not say which it had written
             pattern = f"{warc_prefix(crawl, machine_id)}-*.warc.gz"
             yield from sorted(path.name for path in folder.glob(pattern))

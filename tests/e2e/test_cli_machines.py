@@ -172,9 +172,11 @@ def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler, truth: s
     (line,) = done.stderr.splitlines()
     assert line.startswith("scrawler: error: ")
     assert "pages" in line
-    away = scrawler(*TWO, "--db", "mysql://u:secret@127.0.0.1:1/x", code=4)
-    (line,) = away.stderr.splitlines()
+    away = scrawler(*TWO, "--db", "mysql://u:secret@127.0.0.1:1/x", "--database-patience", "3", code=6)
+    *before, line = away.stderr.splitlines()
+    assert line.startswith("scrawler: error: ")
     assert "cannot be reached" in line
+    assert [said.endswith("; waiting for it") for said in before] == [True]
 
 
 def test_ctrl_c_stops_all_machines_cleanly(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
@@ -239,7 +241,7 @@ def test_one_progress_line_stands_for_all_machines(scrawler: Scrawler, truth: se
     os.close(shown)
     assert running.returncode == 0
     lines = re.findall(
-        r"2 machines, ([\d,]+) pages, [^\r]* seeds: (\d+) done (\d+) active (\d+) waiting", text.decode()
+        r"[12] of 2 machines, ([\d,]+) pages, [^\r]* seeds: (\d+) done (\d+) active (\d+) waiting", text.decode()
     )
     assert lines
     pages = [int(line[0].replace(",", "")) for line in lines]

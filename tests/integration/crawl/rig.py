@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrawler.app import warc_prefix
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly import Stores, build_machine
 from scrawler.crawl.distributor import UrlDistributor
@@ -25,6 +26,7 @@ from scrawler.model import ChunkRow, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
@@ -73,9 +75,9 @@ def watch(
     """
     stop = stop or threading.Event()
     database = open_database(settings.db, stop=stop)
-    machines = Machines(database)
+    crawl, machines = Crawls(database).open(settings.name, settings.scope), Machines(database)
     number = machines.register("watched", os.getpid(), database.now()).id
-    archive = WarcWriter(settings.pages_dir, f"crawl-m{number}", info={})
+    archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     stores = Stores(Claims(database, number), Checkpoints(database, number), frontier, Seeds(database))
     machine, resolver = build_machine(settings, stores, archive, stop, lambda: 0)

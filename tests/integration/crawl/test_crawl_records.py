@@ -72,6 +72,30 @@ def test_a_torn_file_of_a_killed_machine_is_mended_by_the_next(crawl: Crawl, tor
     crawl.check()
 
 
+def test_the_files_of_another_crawl_in_the_same_folder_are_left_alone(crawl: Crawl) -> None:
+    """Both crawls have the same name, and machines of the same number: only the database tells them apart."""
+    other = type(crawl)(crawl.folder, f"sqlite:///{crawl.folder / 'other.db'}")
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        other.add(server.web.seeds())
+        stop = threading.Event()
+
+        def look(machine: Machine) -> None:
+            if machine.totals().pages > 20:
+                stop.set()
+
+        watch(crawl.settings(delay=0.01), look, stop)  # as a killed one: writes no index
+        (left,) = (crawl.folder / "pages").glob("*.warc.gz")
+        before = left.read_bytes()
+        other.run()
+        other.run()  # looks after what the first machine left
+        assert left.read_bytes() == before
+        crawl.run()
+    assert left.with_name(left.name.removesuffix(".warc.gz") + ".cdxj").exists()
+    assert left.read_bytes() == before
+    crawl.check()
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_records_of_sites_that_were_taken_over_become_orphans(crawl_on_both: Crawl, killed: bool) -> None:
     """A real process loses sites to another machine, and then its life, in the middle of its work."""

@@ -6,7 +6,7 @@ import pytest
 
 from scrawler.errors import StoreError
 from scrawler.model import Scope
-from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds
 from tests.integration.store.crawling import Worker, add
@@ -18,8 +18,9 @@ def _domain(url: str) -> str:
 
 def test_the_crawl_is_made_once_and_keeps_its_name_and_scope(database: Database) -> None:
     crawls = Crawls(database)
-    assert crawls.open("first", Scope.HOST) == Crawl(1, "first", Scope.HOST)
-    assert crawls.open("second", Scope.DOMAIN) == Crawl(1, "first", Scope.HOST)
+    crawl = crawls.open("first", Scope.HOST)
+    assert (crawl.id, crawl.name, crawl.scope) == (1, "first", Scope.HOST)
+    assert crawls.open("second", Scope.DOMAIN) == crawl
 
 
 def test_another_scope_moves_all_seeds_to_their_sites(database: Database) -> None:

@@ -7,7 +7,7 @@ import pytest
 from scrawler.app import Launch
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.settings import Settings
-from scrawler.supervisor.messages import Failure, Report, order_line, read_order, read_report, report_line
+from scrawler.supervisor.messages import Failure, Remark, Report, order_line, read_order, read_report, report_line
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,9 @@ def test_a_machine_gets_the_settings_of_its_supervisor(given: dict[str, object])
 @pytest.mark.parametrize(
     "report",
     [
-        Progress((7,), 1.5, 10, 2.5, 12, 1000, 1, 3, 4, 5, 6),
+        Progress((7,), 1.5, 10, 2.5, 12, 1000, 1, 3, 4, 5, 6, True),
         RunSummary((7, 9), "crawl", "ended", 2.0, 10, 12, 1000, 1, 5.0, 3, {"completed": 4}, ("a.warc.gz",)),
+        Remark("the database is away"),
         Failure('disk full: "pages"\nsay more', 5),
     ],
 )
