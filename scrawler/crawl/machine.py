@@ -20,8 +20,8 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
-from scrawler.errors import ScrawlerError, StoreBusyError
-from scrawler.model import ChunkRow, Command, MachineState, Orders
+from scrawler.errors import LeaseLostError, StoreBusyError
+from scrawler.model import ENDING, ChunkRow, Command, MachineState, Orders
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 
@@ -63,9 +63,7 @@ class Machine:
     def failed(self, error: BaseException) -> None:
         """Note the first failure and stop, without waiting for what is in flight."""
         self.error = self.error or error
-        with self.turn:
-            for collector in (*self.collectors, *self._retired):
-                collector.hurry()
+        self._hurry()
         self.stop()
 
     def crawl_ended(self) -> None:
@@ -79,10 +77,16 @@ class Machine:
             self._ends_at = time.monotonic() + self.rules.stop_timeout
         self.stopping.set()
         with self.turn:
-            for collector in self.collectors:
+            for collector in (*self.collectors, *self._retired):
                 collector.wake()
             self.distribution.seeds_changed()
             self.selector.look_again()
+
+    def _hurry(self) -> None:
+        """Let nobody wait for what is in flight."""
+        with self.turn:
+            for collector in (*self.collectors, *self._retired):
+                collector.hurry()
 
     def may_start(self) -> bool:
         """Whether requests may be started now; who is told no is called again. Called under the turn."""
@@ -211,7 +215,7 @@ class Machine:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:
             self.rules.stop_timeout = 0.0
-        if orders.command in (Command.STOP, Command.DRAIN, Command.REMOVE):
+        if orders.command in ENDING:
             self.stop()
 
     def _state(self) -> MachineState:
@@ -250,5 +254,16 @@ class Machine:
         while thread.is_alive():
             thread.join(heartbeat.due_in())
             if heartbeat.due_in() <= 0 and self.error is None:
-                with suppress(ScrawlerError):
-                    heartbeat.beat(self._state(), [])
+                self._keep_lease(heartbeat)
+
+    def _keep_lease(self, heartbeat: Heartbeat) -> None:
+        """Prolong the lease; whether it can still commit what it has is for the checkpointer to find out."""
+        try:
+            orders = heartbeat.beat(self._state(), [])
+        except LeaseLostError:
+            self._hurry()
+        except StoreBusyError:
+            return
+        else:
+            if orders is not None and orders.command is Command.REMOVE:
+                self._hurry()
