@@ -23,7 +23,7 @@ from scrawler.store.tables import machine, seed, site
 
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _LISTED = 1_000  # seeds held in memory at a time
-_LONG = 1_000  # seeds of a batch that takes so long that others must have a chance after it
+_LONG = 10_000  # seeds of a batch that takes so long that others must have a chance after it
 _KEEP_ALIVE = 5.0  # seconds; servers end a transaction that stays idle
 
 
