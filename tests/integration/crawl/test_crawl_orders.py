@@ -19,7 +19,7 @@ from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
 from tests.integration.crawl.rig import watch
-from tests.integration.fetch.servers import RawServer, Visit
+from tests.integration.fetch.servers import RawServer, Visit, answer
 
 if TYPE_CHECKING:
     from scrawler.crawl.machine import Machine
@@ -262,3 +262,33 @@ def test_a_machine_that_is_being_drained_can_be_removed(crawl: Crawl, serve: Cal
         began = time.monotonic()
         run.join()
         assert time.monotonic() - began < TWO_BEATS
+
+
+def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paused(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    """Its sites have each asked for a page already, and wait for their turn."""
+    asked_at: list[float] = []
+
+    def script(visit: Visit) -> None:
+        while visit.request():
+            asked_at.append(time.monotonic())
+            visit.hang(1.0)
+            visit.send(answer(b'<a href="x/">', "200 OK", "Content-Type: text/html"))
+
+    seeds = [serve(script).url() for _ in range(9)]
+    with running(crawl, seeds, profile="classic", threads=1, robots=False) as run:
+        run.wait(lambda progress: progress.active == 9 and len(asked_at) > 0)
+        run.control.pause()
+        run.see(MachineState.PAUSED)
+        seen = run.wait(lambda progress: True).elapsed_s
+        run.wait(lambda progress: progress.elapsed_s > seen + 1.5)
+        before = len(asked_at)
+        run.wait(lambda progress: progress.elapsed_s > seen + 4)
+        assert len(asked_at) == before < 9
+        run.control.resume()
+        run.wait(lambda progress: len(asked_at) > 9)
+        began = time.monotonic()
+        run.stop.set()
+        run.join()
+        assert time.monotonic() - began < 3, "what had not begun was waited for"
