@@ -56,6 +56,7 @@ class Machine:
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
+        self._held: list[int] = []  # seeds that each collector held when it came
         self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
@@ -73,10 +74,11 @@ class Machine:
 
     def stop(self) -> None:
         """Let every thread come to its end; returns at once."""
-        if not self.stopping.is_set():
-            self._ends_at = time.monotonic() + self.rules.stop_timeout
-        self.stopping.set()
         with self.turn:
+            if not self.stopping.is_set():
+                self._ends_at = time.monotonic() + self.rules.stop_timeout
+                self._held = self._held_now()
+            self.stopping.set()
             for collector in (*self.collectors, *self._retired):
                 collector.wake()
             self.distribution.seeds_changed()
@@ -175,7 +177,7 @@ class Machine:
                 look()
             self.stopping.wait(min(look_every, heartbeat.due_in()))
         if self.error is None:
-            self._beat(heartbeat)  # it is stopping: what its threads hold now goes to the statistics
+            self._beat(heartbeat)  # it is stopping: what its threads held goes to the statistics
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""
@@ -194,7 +196,7 @@ class Machine:
     def _beat(self, heartbeat: Heartbeat) -> None:
         """Prolong the lease, and do what the database says."""
         with self.turn:
-            held = [collector.held for collector in self.collectors]
+            held = self._held if self.stopping.is_set() else self._held_now()
         orders = heartbeat.beat(self._state(), held)
         if orders is None:
             return
@@ -217,6 +219,9 @@ class Machine:
             self.rules.stop_timeout = 0.0
         if orders.command in ENDING:
             self.stop()
+
+    def _held_now(self) -> list[int]:
+        return [collector.held for collector in self.collectors]
 
     def _state(self) -> MachineState:
         if self.stopping.is_set():
