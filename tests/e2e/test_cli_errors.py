@@ -41,6 +41,8 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
+        (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
+        (("set", "delay=1", "threads=2", "delay=2"), 2, "delay is given twice"),
     ],
 )
 def test_errors_are_one_line_and_a_code(
