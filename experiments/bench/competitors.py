@@ -39,11 +39,13 @@ class Competitor:
     service_pids: Callable[[], list[int]] = list
 
 
-def scrawler(name: str, threads: int, seeds_per_thread: int, server: DatabaseServer | None = None) -> Competitor:
-    """SCrawler in one process, on SQLite or on a server's fresh databases; the seeds are imported before."""
+def scrawler(
+    name: str, machines: int, threads: int, seeds_per_thread: int, server: DatabaseServer | None = None
+) -> Competitor:
+    """SCrawler with so many machines, on SQLite or on a server's fresh databases; the seeds are imported before."""
 
     def command(seeds: Path) -> list[str]:
-        return run_command(threads=threads, seeds_per_thread=seeds_per_thread)
+        return run_command(machines=machines, threads=threads, seeds_per_thread=seeds_per_thread)
 
     def set_up(folder: Path, seeds: Path) -> Mapping[str, str]:
         environment = {"SCRAWLER_DB": server.fresh()} if server else {}

@@ -25,7 +25,10 @@ _SPIDERS = {"scrapy": "scrapy_crawl_spider.py", "scrapy-tuned": "scrapy_tuned_sp
 @click.option("--rounds", default=3, show_default=True, help="Turns of each competitor; medians are reported.")
 @click.option("--quick", is_flag=True, help="One round on the three small sites.")
 @click.option("--only", multiple=True, type=click.Choice(NAMES), help="Leave the others out; may be repeated.")
-@click.option("--threads", default=7, show_default=True, help="Threads of SCrawler.")
+@click.option(
+    "--machines", multiple=True, type=int, default=(1,), show_default=True, help="Of SCrawler; may be repeated."
+)
+@click.option("--threads", default=7, show_default=True, help="Threads of a machine of SCrawler.")
 @click.option("--seeds-per-thread", default=1, show_default=True, help="Seeds a thread of SCrawler holds.")
 @click.option("--scrapy-per-site", default=8, show_default=True, help="Scrapy's requests at a time on a site.")
 @click.option("--timeout", default=300.0, show_default=True, help="Seconds after which a run is killed.")
@@ -33,6 +36,7 @@ def main(
     rounds: int,
     quick: bool,
     only: Sequence[str],
+    machines: Sequence[int],
     threads: int,
     seeds_per_thread: int,
     scrapy_per_site: int,
@@ -42,7 +46,7 @@ def main(
     interrupt_on_sigterm()
     sites = SMALL_SITES if quick else SITES
     with ExitStack() as stack:
-        contenders = list(_contenders(stack, only or NAMES, threads, seeds_per_thread, scrapy_per_site))
+        contenders = list(_contenders(stack, only or NAMES, machines, threads, seeds_per_thread, scrapy_per_site))
         server = stack.enter_context(serving(PORT, sites))
         rows = [
             _measure(number, contender, server, timeout)
@@ -51,8 +55,9 @@ def main(
         ]
     notes = [
         f"{len(sites)} sites by nginx on this machine, no delay; pages: URLs answered 200 text/html in its log",
-        f"scrawler: one process, --threads {threads} --seeds-per-thread {seeds_per_thread}, one request at a time on a "
-        "site, robots.txt obeyed, WARC and database written; the import of the seeds is not measured",
+        f"scrawler: --threads {threads} --seeds-per-thread {seeds_per_thread}, one request at a time on a site, "
+        "robots.txt obeyed, WARC and database written; the import of the seeds is not measured; xN: --machines N, "
+        "of one process each",
         f"scrapy: a CrawlSpider with a LinkExtractor, as its documentation writes it; scrapy-tuned: a spider with lxml "
         f"alone, uvloop, without middlewares; both {scrapy_per_site} requests at a time on a site, robots.txt "
         "obeyed, nothing written",
@@ -63,12 +68,19 @@ def main(
 
 
 def _contenders(
-    stack: ExitStack, names: Sequence[str], threads: int, seeds_per_thread: int, per_site: int
+    stack: ExitStack,
+    names: Sequence[str],
+    machines: Sequence[int],
+    threads: int,
+    seeds_per_thread: int,
+    per_site: int,
 ) -> Iterator[Competitor]:
-    if "scrawler-sqlite" in names:
-        yield competitors.scrawler("scrawler-sqlite", threads, seeds_per_thread)
-    if "scrawler-mariadb" in names:
-        yield competitors.scrawler("scrawler-mariadb", threads, seeds_per_thread, stack.enter_context(mariadb()))
+    for name in ("scrawler-sqlite", "scrawler-mariadb"):
+        if name in names:
+            server = stack.enter_context(mariadb()) if name == "scrawler-mariadb" else None
+            for number in machines:
+                full = name if number == 1 else f"{name} x{number}"
+                yield competitors.scrawler(full, number, threads, seeds_per_thread, server)
     for name, spider in _SPIDERS.items():
         if name in names:
             competitors.prepare_scrapy()

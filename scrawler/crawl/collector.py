@@ -23,7 +23,7 @@ from scrawler.crawl.progress import Totals
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
-from scrawler.fetch.downloader import Downloader, Response
+from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import next_due
 from scrawler.model import EndReason, Result, SiteDelta
 
@@ -196,8 +196,15 @@ class UrlCollector(threading.Thread):
         return True
 
     def _landed(self, response: Response, now: float) -> None:
-        """Note that a request is over: its site may be asked again after the delay."""
-        flight = response.request.tag
+        """Take note of an answer; its site is asked for more at once where there is no delay."""
+        site, due = self._over(response.request, now)
+        if due <= now and not self._ending and not self._ports.wants_site(self):
+            site.wake_at = -1.0
+            self._visit(site, now)
+
+    def _over(self, request: Request, now: float) -> tuple[SiteContext, float]:
+        """Note that a request is over, or given up: return its site and when that may be asked again."""
+        flight = request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         site, origin = flight.site, flight.origin
         self._visits.in_flight -= 1
@@ -205,9 +212,7 @@ class UrlCollector(threading.Thread):
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
         site.pause = due - now
-        if due <= now and not self._ending and not self._ports.wants_site(self):
-            site.wake_at = -1.0
-            self._visit(site, now)
+        return site, due
 
     def _read(self, response: Response) -> Reading | None:
         flight = response.request.tag
@@ -295,7 +300,7 @@ class UrlCollector(threading.Thread):
         site.parties = [party for party in site.parties if not party.ended]
         for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
             self._fill(other)
-        if site.count == 0 and site.inactive:
+        if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room
             if site.more_seeds:
                 self._ports.more_seeds(site)
             else:
@@ -338,6 +343,7 @@ class UrlCollector(threading.Thread):
 
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
-        self._downloader.cancel()
+        for request in self._downloader.cancel():
+            self._over(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)

@@ -60,6 +60,12 @@ class SeedIdQueue:
         self.on_taken()
         return site
 
+    def take_last(self) -> SiteContext:
+        """Remove the last site."""
+        site = self._sites.pop()
+        self.on_taken()
+        return site
+
     @property
     def seeds(self) -> int:
         """Seeds in the queue."""

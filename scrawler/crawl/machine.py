@@ -90,6 +90,13 @@ class Machine:
         """Whether requests may be started now; who is told no is called again. Called under the turn."""
         return not self.paused and self.lease.good and self.checkpointer.has_room()
 
+    def give_back(self, site: SiteContext) -> None:
+        """Let go of a site that no collector holds. Called under the turn."""
+        delta = site.take_delta(time.monotonic(), released=True)
+        if delta is not None:
+            self.checkpointer.submit(delta)
+        site.seen.close()
+
     def look_again(self, site: SiteContext) -> None:
         """Visit a site for which something has come. Called under the turn."""
         if site.collector is not None:
@@ -193,14 +200,13 @@ class Machine:
         """Prolong the lease, and do what the database says."""
         with self.turn:
             held = [collector.held for collector in self.collectors]
-            blocked = self.paused or not self.lease.good
         orders = heartbeat.beat(self._state(), held)
         if orders is None:
             return
         before, self._orders = self._orders, orders
         with self.turn:
             self.paused = orders.command is Command.PAUSE
-            if blocked and self.may_start():
+            if self.may_start():  # whenever it was that some were told no: the heartbeat itself may have taken long
                 for collector in self.collectors:
                     collector.unblocked()
         if orders.settings != before.settings:
@@ -209,7 +215,7 @@ class Machine:
             self.selector.seeds_came()
         if orders.machines >= self._expected:
             self._expected = 0  # all that were started together are there; from now on those that live share
-        self.selector.machines = max(orders.machines, self._expected)
+        self.selector.share_among(max(orders.machines, self._expected))
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:
@@ -241,10 +247,7 @@ class Machine:
             self._join(collector, heartbeat)
         with self.turn:
             while len(self.queue):
-                now = time.monotonic()
-                delta = self.queue.take().take_delta(now, released=True)
-                if delta is not None:
-                    self.checkpointer.submit(delta)
+                self.give_back(self.queue.take())
         self.checkpointer.close(max(_LAST_TRY, self._ends_at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
 

@@ -57,6 +57,10 @@ class Claims:
         self._unsure = []
         return claimed
 
+    def beyond_share(self, waiting: int, *, machines: int) -> int:
+        """Return how many of `waiting` sites, claimed but not in work, are for the others of now `machines`."""
+        return self._database.reading(lambda connection: self._share.beyond(connection, waiting, machines))
+
     def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
         """Make up to `limit` more ready seeds of an owned site active; none if the site is no longer owned."""
 

@@ -25,6 +25,7 @@ from scrawler.store.migrations import check_version, migrate
 T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
+_SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
@@ -134,6 +135,14 @@ class Database:
         if now - began >= _SAY_AFTER and now - self._said_at >= _SAY_EVERY:
             self._said_at = now
             self._waiting.say(f"{error}; waiting for it")
+
+    def let_others_write(self) -> None:
+        """Rest between two long transactions: who takes SQLite's write lock again at once keeps it from all others.
+
+        They look now and then whether it is free, and heartbeats are among them.
+        """
+        if self.dialect == "sqlite":
+            self._pause(2 * _SQLITE_LOOKS)
 
     def now(self) -> Millis:
         """Return the time by the database's clock."""

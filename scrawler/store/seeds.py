@@ -15,12 +15,14 @@ from scrawler.model import EndReason, Millis, Seed, SeedState, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
+from scrawler.store.machine_views import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, AnySelect, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
-from scrawler.store.tables import seed, site
+from scrawler.store.tables import machine, seed, site
 
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _LISTED = 1_000  # seeds held in memory at a time
+_LONG = 1_000  # seeds of a batch that takes so long that others must have a chance after it
 _KEEP_ALIVE = 5.0  # seconds; servers end a transaction that stays idle
 
 
@@ -121,7 +123,10 @@ class Seeds:
             most = max(most, new)  # if an earlier try did commit, this one finds them all there
             return Added(most, len(batch) - most)
 
-        return self._database.retrying(work)
+        added = self._database.retrying(work)
+        if len(batch) >= _LONG and self._database.reading(_machine_lives):
+            self._database.let_others_write()
+        return added
 
     def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:
         """Return which of the sites have a seed that waits for a machine."""
@@ -167,6 +172,10 @@ class Seeds:
             return [*connection.execute(query)]
 
         return self._database.reading(work)
+
+
+def _machine_lives(connection: Connection) -> bool:
+    return connection.scalar(select(machine.c.id).where(machine.c.state.in_(LIVING)).limit(1)) is not None
 
 
 def _known(connection: Connection, hashes: Iterable[bytes]) -> set[bytes]:

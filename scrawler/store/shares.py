@@ -31,17 +31,30 @@ class FairShare:
     def allowed(self, connection: Connection, wanted: int, machines: int) -> int:
         """Return how many of `wanted` sites to claim at once: all, as long as each of `machines` finds so many free.
 
-        Looks at no more free sites than it takes to see that. Sites are counted in one statement: one that is
-        claimed meanwhile is counted once.
+        Looks at no more free sites than it takes to see that.
         """
-        if machines <= 1 or _count_free(connection, wanted * machines + 1) > wanted * machines:
+        spare = self._spare(connection, wanted, machines)
+        if spare is None:
             self._open_since.clear()
             return wanted
+        return max(0, min(wanted, spare))
+
+    def beyond(self, connection: Connection, waiting: int, machines: int) -> int:
+        """Return how many of `waiting` sites to give back: what is owned beyond the share, unless enough are free."""
+        spare = self._spare(connection, waiting, machines)
+        return 0 if spare is None else max(0, min(waiting, -spare))
+
+    def _spare(self, connection: Connection, wanted: int, machines: int) -> int | None:
+        """Return how far what is owned is from the share; None: each machine finds so many free.
+
+        Sites are counted in one statement: one that is claimed meanwhile is counted once.
+        """
+        if machines <= 1 or _count_free(connection, wanted * machines + 1) > wanted * machines:
+            return None
         owned = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
         free = select(null(), sql.count()).where(FREE)
         by_owner: dict[int | None, int] = {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
-        share = -(-sum(by_owner.values()) // machines)
-        return max(0, min(wanted, share - by_owner.get(self._machine_id, 0)))
+        return -(-sum(by_owner.values()) // machines) - by_owner.get(self._machine_id, 0)
 
     def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:
         """Return what of `sources` to claim beyond the share: sites that nobody took since long."""

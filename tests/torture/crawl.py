@@ -18,6 +18,7 @@ from tests.torture.sql import PlainSql
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 _LOOK_EVERY = 0.02  # seconds
 _END = 30  # seconds until a killed process is gone, and those that live no longer than it
+_APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
 class StandsStillError(AssertionError):
@@ -44,6 +45,7 @@ class Pace:
     seeds_per_thread: int = 4
     delay: float = 0.2  # seconds, as the next
     checkpoint_interval: float = 0.5
+    apart: bool = False  # each run in a pid namespace of its own, as on another host: its lease alone tells (as root)
 
     @property
     def places(self) -> int:
@@ -92,7 +94,7 @@ class CrawlUnderTest:
 
     def _start_run(self) -> None:
         self._started += 1
-        command = [SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
+        command = [*(_APART if self.pace.apart else ()), SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
         with (self.folder / f"run-{self._started:03d}.txt").open("wb") as output:
             run = subprocess.Popen(
                 command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
@@ -122,13 +124,17 @@ class CrawlUnderTest:
 
     def kill_run(self, pid: int) -> None:
         """Kill a run with SIGKILL; its machines end with it, and another run takes its place."""
+        self.lose_run(pid)
+        self._start_run()
+
+    def lose_run(self, pid: int) -> None:
+        """Kill a run with SIGKILL, for good; its machines end with it."""
         machines = children(pid)
         run = next(one for one in self._runs if one.pid == pid)
         run.kill()
         run.wait()
         self._runs.remove(run)
         wait_for(lambda: not any(map(runs, machines)), _END, f"machines of the killed run {pid} are gone")
-        self._start_run()
 
     def stop(self) -> None:
         """Kill what still runs."""

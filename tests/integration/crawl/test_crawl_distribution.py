@@ -12,6 +12,7 @@ from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
+    from scrawler.crawl.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 
@@ -71,4 +72,19 @@ def test_500_seeds_of_one_host_leave_the_others_their_share(crawl: Crawl) -> Non
     assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
     assert {row.url for row in crawl.pages()} >= set(seeds)
     assert max(asked.values()) == 1
+    crawl.check()
+
+
+def test_a_site_whose_place_was_taken_claims_no_more_seeds_until_there_is_room(crawl: Crawl) -> None:
+    """While further seeds of a site are brought, the place of the last one goes to another site."""
+    waiting: list[int] = []
+
+    def look(machine: Machine) -> None:
+        waiting.append(max((len(site.set_aside) for site in machine.held_sites()), default=0))
+
+    with SynthServer(WebSpec(seed=5, sites=2, equal=True, mean_pages=60, page_bytes=500)) as server:
+        crawl.add(server.web.seeds(per_site=50))
+        watched = watch(crawl.settings(threads=1, seeds_per_thread=1, delay=0.005), look)
+    assert watched.ended
+    assert max(waiting) <= 2, "all seeds of a site were claimed at once"
     crawl.check()

@@ -27,6 +27,10 @@ SPEC = WebSpec(seed=11, sites=5, equal=True, mean_pages=30, page_bytes=300)
 CLOCK = 0.02  # seconds
 
 
+def asked(server: SynthServer) -> int:
+    return len(server.log())
+
+
 def fetched(crawl: Crawl) -> set[str]:
     """The HTML pages; the web has PDF files too, which lead nowhere."""
     return {url for url in crawl.fetched() if not url.endswith(".pdf")}
@@ -104,4 +108,30 @@ def test_a_site_taken_over_from_a_dead_machine_rests_a_whole_pause(crawl: Crawl)
         database.close()
         first = min(line.at for line in server.log())
         assert first - began >= 1.5 - CLOCK
+        assert fetched(crawl) == truth(server)
+
+
+def test_collectors_go_on_when_the_lease_ran_out_during_a_heartbeat_that_came_through(crawl: Crawl) -> None:
+    """Two slow heartbeats: at the end of the second the lease is over for a moment, and good again with its answer."""
+    lease = Lease(3.0, 0.2)
+    slow: list[bool] = []
+
+    def answer_late() -> None:
+        if asked(server) and not slow:
+            slow.append(threading.Event().wait(0.8))
+        elif len(slow) == 1:
+            while lease.good:
+                threading.Event().wait(0.01)
+            slow.append(threading.Event().wait(0.4))  # the collectors find that they may not start
+
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        stop = threading.Event()
+        overdue = threading.Timer(25, stop.set)
+        overdue.start()
+        try:
+            assert watch(crawl.settings(delay=0.2), stop=stop, before_beat=answer_late, lease=lease).ended
+        finally:
+            overdue.cancel()
+        assert len(slow) == 2
         assert fetched(crawl) == truth(server)
