@@ -42,6 +42,7 @@ from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
 
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
+_COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
 _PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
@@ -260,7 +261,8 @@ class _Run:
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
             self._left = self._work.work_left()
-            self._count_at = now + max(2.0, 50 * (time.monotonic() - now))  # counting a million seeds takes a while
+            took = time.monotonic() - now  # a million seeds take a while; a database that was away says nothing of it
+            self._count_at = now + min(max(_COUNT_EVERY, 50 * took), _COUNT_AT_LATEST)
         left = self._left
         on_progress(
             Progress(

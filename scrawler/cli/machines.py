@@ -34,6 +34,7 @@ def machines(context: click.Context, settings: Settings, with_gone: bool, writte
 
     States: running; paused: starts no request, keeps its sites; stopping: finishes what is in hand; dead: its process
     is gone or it sent no heartbeat for 15 s, the others take its sites over; stopped: ended by itself (--all).
+    Pages/s are those of the last minute.
     """
     if not is_called_itself(context):
         return

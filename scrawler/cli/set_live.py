@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -27,7 +28,7 @@ def set_live(settings: Settings, assignments: tuple[str, ...], as_json: bool) ->
     delay=2 max_pages=500 threads=30 hold over the settings files, variables and flags of every machine, those that
     come later among them, until they are taken back: KEY= takes one back.
     """
-    values = dict(map(_parsed, assignments))
+    values = _parsed(assignments)
     with crawl_control(settings) as control:
         stored = control.set(values) if values else control.orders().settings
     if as_json:
@@ -41,9 +42,14 @@ def set_live(settings: Settings, assignments: tuple[str, ...], as_json: bool) ->
         click.echo("nothing is set: every machine has its own settings")
 
 
-def _parsed(assignment: str) -> tuple[str, Any]:
-    key, equals, text = assignment.partition("=")
-    key = key.strip().replace("-", "_")
-    if not equals:
-        raise SettingsError(f"{assignment!r} is no KEY=VALUE, such as delay=2")
-    return key, parse_setting(key, text)
+def _parsed(assignments: Iterable[str]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        key, equals, text = assignment.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals:
+            raise SettingsError(f"{assignment!r} is no KEY=VALUE, such as delay=2")
+        if key in values:
+            raise SettingsError(f"{key} is given twice")
+        values[key] = parse_setting(key, text)
+    return values

@@ -69,10 +69,11 @@ def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> N
         "pages": f"{summary.pages:,}",
         "bytes": human_bytes(summary.bytes),
         "errors": f"{summary.errors:,}",
-        "rate": f"{summary.pages_per_second:,.1f} pages/s in the last minute",
     }
     lines |= _orders_text(orders)
     states = Counter(machine.state.value for machine in summary.machines)
+    if any(machine.state.value in LIVING for machine in summary.machines):
+        lines["rate"] = f"{summary.pages_per_second:,.1f} pages/s in the last minute"
     lines["machines"] = ", ".join(f"{count} {state}" for state, count in states.items()) or "none yet"
     for machine in summary.machines:
         if machine.state.value in LIVING:

@@ -1,6 +1,8 @@
 """The crawl itself: seeds come in from the store's claims, deltas go out to the store's checkpoints.
 
-selector -> Seed ID Queue -> distributor -> collectors -> checkpointer, built and run by one `Machine`.
+selector -> Seed ID Queue -> distributor -> collectors -> checkpointer, run by one `Machine`. Its heartbeat prolongs the
+lease, without which no request starts, and brings orders; `takeup` goes on where a party was left, by this machine or a
+dead one; `records` and `indexer` keep WARC files and page rows in step.
 All that is in memory is guarded by one lock, the machine's *turn*: a thread holds it while it works and
 lets go of it while it waits, so that twenty collectors cost little more than one.
 """

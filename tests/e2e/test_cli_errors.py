@@ -41,6 +41,8 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
+        (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
+        (("set", "delay=1", "threads=2", "delay=2"), 2, "delay is given twice"),
     ],
 )
 def test_errors_are_one_line_and_a_code(
@@ -100,7 +102,7 @@ def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Row
 
 def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:
     assert "has no contact" in scrawler("run", "--no-export", "--user-agent", "Bot/1.0").stderr
-    assert "warning" not in scrawler(*CRAWL, "--no-export").stderr
+    assert "has no contact" not in scrawler(*CRAWL, "--no-export").stderr
 
 
 def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:

@@ -165,6 +165,28 @@ def test_a_machine_that_fails_again_and_again_is_given_up(scrawler: Scrawler, tm
     assert "exported" not in done.stderr
 
 
+@pytest.mark.parametrize("machines", ["1", "2"])
+def test_a_run_says_what_was_ordered_before(machines: str, scrawler: Scrawler, truth: set[str], tmp_path: Path) -> None:
+    scrawler("import", "seeds.txt")
+    scrawler("pause")
+    scrawler("set", "max_pages=1", "threads=3")
+    with _started(tmp_path, *CRAWL, "--machines", machines) as running:
+        assert running.stderr is not None
+        assert running.stderr.readline() == "the crawl is paused; `scrawler resume` lets it go on\n"
+        assert running.stderr.readline() == (
+            "set for all machines, over files, variables and flags: max_pages=1, threads=3;"
+            " `scrawler set KEY=` takes it back\n"
+        )
+        scrawler("resume")
+        out, said = running.communicate(timeout=TIMEOUT)
+    assert running.returncode == 0, said
+    assert "seeds max-pages" in out
+
+
+def test_a_crawl_without_seeds_says_how_to_get_some(scrawler: Scrawler) -> None:
+    assert "has no seeds yet; `scrawler import FILE` brings some" in scrawler(*CRAWL).stderr
+
+
 def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler, truth: set[str], tmp_path: Path) -> None:
     (tmp_path / "pages").write_text("not a folder")
     scrawler("import", "seeds.txt")
