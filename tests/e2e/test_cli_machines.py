@@ -198,7 +198,8 @@ def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler, truth: s
     *before, line = away.stderr.splitlines()
     assert line.startswith("scrawler: error: ")
     assert "cannot be reached" in line
-    assert [said.endswith("; waiting for it") for said in before] == [True]
+    assert len(before) <= 1, "said once, if a try fell into the last second"
+    assert all(said.endswith("; waiting for it") for said in before)
 
 
 def test_ctrl_c_stops_all_machines_cleanly(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
