@@ -11,14 +11,13 @@ import pytest
 from tests.mariadb import MariaDb, missing, running_mariadb
 
 _NUMBERS = itertools.count(1)
-_SKIPPED: list[str] = []
+_ADVICE = "not installed (Debian: mariadb-server)"
 
 
 def skip_without_mariadb() -> None:
     """Skip the test where MariaDB is not installed; the summary says so."""
     if lacking := missing():
-        _SKIPPED.append(lacking)
-        pytest.skip(f"{lacking} not installed (Debian: mariadb-server)")
+        pytest.skip(f"{lacking} {_ADVICE}")
 
 
 @pytest.fixture(scope="session")
@@ -51,6 +50,7 @@ def database_url(request: pytest.FixtureRequest) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _SKIPPED:
+    reasons = {report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])}
+    if lacking := sorted(reason for reason in reasons if reason.endswith(_ADVICE)):
         terminalreporter.section("NOT TESTED ON MARIADB", sep="!", red=True, bold=True)
-        terminalreporter.line(f"not installed: {', '.join(sorted(set(_SKIPPED)))} (Debian: mariadb-server)")
+        terminalreporter.line("; ".join(lacking))
