@@ -46,7 +46,7 @@ _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
 _PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
-_LEASE_LOST = "lease-lost"  # outcome
+_LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
 
@@ -205,7 +205,7 @@ class _Run:
             machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         except LeaseLostError as error:
-            outcome = "removed" if error.removed else _LEASE_LOST
+            outcome = "stopped" if error.was_to_end else _LEASE_LOST
         except BaseException:
             with suppress(StoreError):  # what came first is what is told
                 self._sign_off(self._beats, Crawls(prompt), run_id, outcome, machine)

@@ -43,9 +43,9 @@ class StoreAwayError(StoreError):
 class LeaseLostError(ScrawlerError):
     """Other machines declared this one dead; what it had not committed is refused. A run begins anew by itself."""
 
-    def __init__(self, text: str, *, removed: bool) -> None:
+    def __init__(self, text: str, *, was_to_end: bool) -> None:
         super().__init__(text)
-        self.removed = removed  # by the user: then it is not to begin anew
+        self.was_to_end = was_to_end  # as the user wanted: then it does not begin anew
 
 
 class ArchiveError(ScrawlerError):

@@ -78,6 +78,9 @@ class Command(StrEnum):
     REMOVE = "remove"  # end at once; its lease is not prolonged any more, so that it is dead soon even if it hangs
 
 
+ENDING = (Command.STOP, Command.DRAIN, Command.REMOVE)
+
+
 class Result(StrEnum):
     """What came of a download attempt, and, once final, of a URL."""
 

@@ -23,7 +23,7 @@ from scrawler.errors import ArchiveError
 from scrawler.model import Millis
 
 UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
-_ROWS_IN_MEMORY = 100_000  # some 50 MB; more are sorted in pieces on disk and merged
+_ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and merged
 
 
 class CdxRow(NamedTuple):

@@ -75,6 +75,7 @@ class UrlCollector(threading.Thread):
         self._ticket = count()
         self._visits = Visits(downloader, origins, parties, answers, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
+        self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
         self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
         self._grace_ends = inf
@@ -138,7 +139,7 @@ class UrlCollector(threading.Thread):
         try:
             going = True
             while going:
-                self._downloader.wait(self._patience())
+                self._downloader.wait(self._patience(), begin=self._may_begin)
                 with self._turn:
                     going, large = self._take_turn()
                 if large:
@@ -192,7 +193,9 @@ class UrlCollector(threading.Thread):
             self._checkpoint(now)
         if self._ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
-            return self._visits.in_flight > 0 and now < self._grace_ends
+            return self._downloader.in_flight > 0 and now < self._grace_ends
+        self._may_begin = self._ports.may_start()
+        self._blocked = self._blocked or not self._may_begin
         return True
 
     def _landed(self, response: Response, now: float) -> None:
@@ -207,7 +210,6 @@ class UrlCollector(threading.Thread):
         flight = request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         site, origin = flight.site, flight.origin
-        self._visits.in_flight -= 1
         site.in_flight -= 1
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000

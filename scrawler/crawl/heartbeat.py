@@ -10,7 +10,7 @@ from pathlib import Path
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.lease import Lease, lease_clock
 from scrawler.errors import LeaseLostError, StoreBusyError
-from scrawler.model import Command, MachineState, Orders
+from scrawler.model import ENDING, Command, MachineState, Orders
 
 Beat = Callable[[MachineState, Sequence[int]], Orders]  # (state, seeds that each thread holds)
 
@@ -58,7 +58,7 @@ class Heartbeat:
             self._next = time.monotonic() + self._every
         self._good_at = time.monotonic()
         if not orders.alive:
-            raise LeaseLostError("other machines took this one for dead", removed=orders.command is Command.REMOVE)
+            raise LeaseLostError("other machines took this one for dead", was_to_end=orders.command in ENDING)
         if orders.command is not Command.REMOVE:  # then it is not prolonged in the database either
             self._lease.renewed(asked_at)
         self._clock.compare(asked_wall, orders.now)

@@ -20,8 +20,8 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
-from scrawler.errors import ScrawlerError, StoreBusyError
-from scrawler.model import ChunkRow, Command, MachineState, Orders
+from scrawler.errors import LeaseLostError, StoreBusyError
+from scrawler.model import ENDING, ChunkRow, Command, MachineState, Orders
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 
@@ -56,6 +56,7 @@ class Machine:
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
+        self._held: list[int] = []  # seeds that each collector held when it came
         self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
@@ -63,9 +64,7 @@ class Machine:
     def failed(self, error: BaseException) -> None:
         """Note the first failure and stop, without waiting for what is in flight."""
         self.error = self.error or error
-        with self.turn:
-            for collector in (*self.collectors, *self._retired):
-                collector.hurry()
+        self._hurry()
         self.stop()
         if isinstance(error, StoreBusyError):
             self._ends_at = time.monotonic()  # the database has been waited for long enough
@@ -77,14 +76,21 @@ class Machine:
 
     def stop(self) -> None:
         """Let every thread come to its end; returns at once."""
-        if not self.stopping.is_set():
-            self._ends_at = time.monotonic() + self.rules.stop_timeout
-        self.stopping.set()
         with self.turn:
-            for collector in self.collectors:
+            if not self.stopping.is_set():
+                self._ends_at = time.monotonic() + self.rules.stop_timeout
+                self._held = self._held_now()
+            self.stopping.set()
+            for collector in (*self.collectors, *self._retired):
                 collector.wake()
             self.distribution.seeds_changed()
             self.selector.look_again()
+
+    def _hurry(self) -> None:
+        """Let nobody wait for what is in flight."""
+        with self.turn:
+            for collector in (*self.collectors, *self._retired):
+                collector.hurry()
 
     def may_start(self) -> bool:
         """Whether requests may be started now; who is told no is called again. Called under the turn."""
@@ -180,7 +186,7 @@ class Machine:
                 look()
             self.stopping.wait(min(look_every, heartbeat.due_in()))
         if self.error is None:
-            self._beat(heartbeat)  # it is stopping: what its threads hold now goes to the statistics
+            self._beat(heartbeat)  # it is stopping: what its threads held goes to the statistics
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""
@@ -199,7 +205,7 @@ class Machine:
     def _beat(self, heartbeat: Heartbeat) -> None:
         """Prolong the lease, and do what the database says."""
         with self.turn:
-            held = [collector.held for collector in self.collectors]
+            held = self._held if self.stopping.is_set() else self._held_now()
         orders = heartbeat.beat(self._state(), held)
         if orders is None:
             return
@@ -220,8 +226,11 @@ class Machine:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:
             self.rules.stop_timeout = 0.0
-        if orders.command in (Command.STOP, Command.DRAIN, Command.REMOVE):
+        if orders.command in ENDING:
             self.stop()
+
+    def _held_now(self) -> list[int]:
+        return [collector.held for collector in self.collectors]
 
     def _state(self) -> MachineState:
         if self.stopping.is_set():
@@ -256,5 +265,16 @@ class Machine:
         while thread.is_alive():
             thread.join(heartbeat.due_in())
             if heartbeat.due_in() <= 0 and self.error is None:
-                with suppress(ScrawlerError):
-                    heartbeat.beat(self._state(), [])
+                self._keep_lease(heartbeat)
+
+    def _keep_lease(self, heartbeat: Heartbeat) -> None:
+        """Prolong the lease; whether it can still commit what it has is for the checkpointer to find out."""
+        try:
+            orders = heartbeat.beat(self._state(), [])
+        except LeaseLostError:
+            self._hurry()
+        except StoreBusyError:
+            return
+        else:
+            if orders is not None and orders.command is Command.REMOVE:
+                self._hurry()

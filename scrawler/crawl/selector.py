@@ -156,11 +156,11 @@ class UrlSelector(threading.Thread):
     def _look_at_held(self) -> None:
         """Ask for the seeds that were added to held sites."""
         with self._turn:
-            ids = [site.id for site in self._held_sites() if not site.waiting]
+            ids = [site.id for site in self._held_sites()]
         found = self._patiently(lambda: self._sites_with_ready(ids))
         with self._turn:
             for site in self._held_sites():
-                if site.id in found and not site.waiting:
+                if site.id in found:
                     self.ask_more(site)
 
     def _make_room_for_others(self) -> None:
@@ -189,6 +189,8 @@ class UrlSelector(threading.Thread):
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         for site in claimed:
+            if self._halt.is_set():  # to take up a large party takes a while; what is left is claimed first by the next
+                return len(claimed)
             self._enqueue(self._patiently(partial(self._taker.take_up, site, self._seeds_per_site)))
         if claimed:
             with self._changed:
@@ -218,5 +220,9 @@ class UrlSelector(threading.Thread):
         with self._turn:
             if self._holding() or self._news:
                 return False
+        # Once more, for another machine may have promoted between our look and our try, which then found nothing.
+        return self._nothing_left() and self._promote() == 0 and self._nothing_left()
+
+    def _nothing_left(self) -> bool:
         left = self._claims.work_left()
-        return left.ready == 0 and left.active == 0 and self._promote() == 0
+        return left.ready == 0 and left.active == 0

@@ -19,12 +19,11 @@ _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
 class Visits:
-    """Starts requests for the sites of one collector; `in_flight` counts those that are not yet over."""
+    """Starts requests for the sites of one collector."""
 
     def __init__(
         self, downloader: Downloader, origins: Origins, parties: Parties, answers: AnswerHandler, rules: CrawlRules
     ) -> None:
-        self.in_flight = 0
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
         self._rules = rules
 
@@ -80,5 +79,4 @@ class Visits:
 
     def _start(self, site: SiteContext, request: Request) -> None:
         site.in_flight += 1
-        self.in_flight += 1
         self._downloader.start(request)

@@ -219,7 +219,12 @@ class CurlDownloader:
         self._timer_at = None
         self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
 
-    def wait(self, seconds: float) -> None:
+    @property
+    def in_flight(self) -> int:
+        """Requests that are not over: all go out with `start`."""
+        return len(self._active) + len(self._done)
+
+    def wait(self, seconds: float, begin: bool = True) -> None:
         """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
         if self._done or self._running < len(self._active):
             return

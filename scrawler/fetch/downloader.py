@@ -67,10 +67,15 @@ class Downloader(Protocol):
     def start(self, request: Request) -> None:
         """Take a request; never blocks, never raises for what the web does."""
 
-    def wait(self, seconds: float) -> None:
+    @property
+    def in_flight(self) -> int:
+        """How many requests have gone out and are not over."""
+
+    def wait(self, seconds: float, begin: bool = True) -> None:
         """Block until something may have completed, `wake` was called, or the time is over.
 
-        The only call made outside the machine's turn; it does no Python work that matters.
+        Without `begin`, requests that did not go out with `start` do not go out here. The only call made outside the
+        machine's turn; it does no Python work that matters.
         """
 
     def ready(self) -> bool:

@@ -190,11 +190,16 @@ class RequestsDownloader:
         """Queue a request."""
         self._queue.append(request)
 
-    def wait(self, seconds: float) -> None:
-        """Perform one download, if one is queued; else wait for `wake`."""
+    @property
+    def in_flight(self) -> int:
+        """Downloads that have ended but were not taken; nothing goes on outside `wait`."""
+        return len(self._done)
+
+    def wait(self, seconds: float, begin: bool = True) -> None:
+        """Perform one download, if one is queued and may begin; else wait for `wake`."""
         if self._done:
             return
-        if self._queue and not self._woken.is_set():
+        if begin and self._queue and not self._woken.is_set():
             self._done.append(self._download(self._queue.popleft()))
             return
         self._woken.wait(seconds)

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select, update
 
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.model import (
+    ENDING,
     CandidateRow,
     Command,
     LaneState,
@@ -154,7 +155,7 @@ class Checkpoints:
                 select(machine.c.state, machine.c.wanted).where(machine.c.id == self._machine_id)
             ).one()
             if row.state == MachineState.DEAD:
-                raise LeaseLostError("other machines took this one for dead", removed=row.wanted == Command.REMOVE)
+                raise LeaseLostError("other machines took this one for dead", was_to_end=Command(row.wanted) in ENDING)
             if not self._tried:
                 raise StoreError(f"another program commits for machine {self._machine_id}")
             raise _CommittedAlready

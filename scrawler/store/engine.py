@@ -136,13 +136,13 @@ class Database:
             self._said_at = now
             self._waiting.say(f"{error}; waiting for it")
 
-    def let_others_write(self) -> None:
-        """Rest between two long transactions: who takes SQLite's write lock again at once keeps it from all others.
+    def let_others_write(self, held: float) -> None:
+        """Rest after a long transaction, of `held` seconds, for as long: who takes SQLite's lock again at once gets it.
 
-        They look now and then whether it is free, and heartbeats are among them.
+        The others look but every 0.1 s whether it is free, and heartbeats are among them.
         """
         if self.dialect == "sqlite":
-            self._pause(2 * _SQLITE_LOOKS)
+            self._pause(max(2 * _SQLITE_LOOKS, held))
 
     def now(self) -> Millis:
         """Return the time by the database's clock."""

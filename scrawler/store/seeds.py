@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -22,7 +23,7 @@ from scrawler.store.tables import machine, seed, site
 
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _LISTED = 1_000  # seeds held in memory at a time
-_LONG = 1_000  # seeds of a batch that takes so long that others must have a chance after it
+_LONG = 10_000  # seeds of a batch that takes so long that others must have a chance after it
 _KEEP_ALIVE = 5.0  # seconds; servers end a transaction that stays idle
 
 
@@ -97,9 +98,11 @@ class Seeds:
         hashes = [url_hash(one.url) for one in batch]
         keys = {one.site_key for one in batch}
         most = 0
+        began = 0.0
 
         def work(connection: Connection) -> Added:
-            nonlocal most
+            nonlocal most, began
+            began = time.monotonic()
             with self._sites_turn:
                 ids, made = ensure_sites(connection, keys, self._database.compiler)
                 while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
@@ -125,7 +128,7 @@ class Seeds:
 
         added = self._database.retrying(work)
         if len(batch) >= _LONG and self._database.reading(_machine_lives):
-            self._database.let_others_write()
+            self._database.let_others_write(time.monotonic() - began)
         return added
 
     def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:

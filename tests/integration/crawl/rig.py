@@ -22,7 +22,7 @@ from scrawler.crawl.distributor import UrlDistributor
 from scrawler.crawl.heartbeat import Heartbeat
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
-from scrawler.model import ChunkRow, MachineState, Orders
+from scrawler.model import ChunkRow, LaneState, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
@@ -43,6 +43,12 @@ class CountingFrontier(Frontier):
     """A frontier that knows how many chunks were read."""
 
     chunks_read = 0
+    on_take_up: Callable[[], None]
+
+    def lanes(self, site_id: int) -> list[LaneState]:
+        """Tell, and read."""
+        self.on_take_up()
+        return super().lanes(site_id)
 
     def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
         """Count, and read."""
@@ -68,10 +74,13 @@ def watch(
     stop: threading.Event | None = None,
     before_beat: Callable[[], None] = lambda: None,
     lease: Lease | None = None,
+    promote: Callable[[], int] = lambda: 0,
+    on_take_up: Callable[[], None] = lambda: None,
 ) -> Watched:
     """Run one machine to its end and look at it every few milliseconds, under its turn.
 
-    `before_beat` may refuse a heartbeat; `lease` takes the place of the machine's own.
+    `before_beat` may refuse a heartbeat; `lease` takes the place of the machine's own; `on_take_up` is called when a
+    party that was begun is taken up.
     """
     stop = stop or threading.Event()
     database = open_database(settings.db, stop=stop)
@@ -79,8 +88,9 @@ def watch(
     number = machines.register("watched", os.getpid(), database.now()).id
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
+    frontier.on_take_up = on_take_up
     stores = Stores(Claims(database, number), Checkpoints(database, number), frontier, Seeds(database))
-    machine, resolver = build_machine(settings, stores, archive, stop, lambda: 0)
+    machine, resolver = build_machine(settings, stores, archive, stop, promote)
     machine.lease = lease or machine.lease
     watched = Watched()
 

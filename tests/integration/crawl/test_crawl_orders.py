@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,11 @@ from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer, Visit, answer
 
 if TYPE_CHECKING:
+    from scrawler.crawl.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 SPEC = WebSpec(seed=7, sites=6, equal=True, mean_pages=25, page_bytes=300)
@@ -59,6 +63,13 @@ class Running:
         machines = Machines(self.database)
         self.wait(lambda progress: any(one.state is state for one in machines.machines()))
 
+    def see_it_stop(self) -> None:
+        """Wait until the machine says that it is stopping; then it reports no progress any more."""
+        machines, deadline = Machines(self.database), time.monotonic() + LONG
+        while all(one.state is not MachineState.STOPPING for one in machines.machines()):
+            assert not self.stop.wait(0.05)
+            assert time.monotonic() < deadline
+
     def join(self) -> RunSummary:
         self._thread.join(LONG)
         assert not self._thread.is_alive()
@@ -72,7 +83,9 @@ class Running:
 
 
 @contextmanager
-def running(crawl: Crawl, **changes: object) -> Iterator[Running]:
+def running(crawl: Crawl, seeds: Sequence[str] = (), **changes: object) -> Iterator[Running]:
+    if seeds:
+        crawl.add(seeds)
     one = Running(crawl, changes)
     try:
         yield one
@@ -200,3 +213,82 @@ def test_seeds_that_are_imported_meanwhile_are_taken_up_at_once(crawl_on_both: C
             assert taken.elapsed_s - begun < TWO_BEATS
             run.stop.set()
             run.join()
+
+
+def test_seeds_are_taken_up_also_where_the_site_just_waits_for_something(crawl: Crawl) -> None:
+    """A site waits, for an address or a part of its list, while seeds of it are imported."""
+    with SynthServer(SPEC) as server:
+        first = server.web.seeds()[0]
+        also = next(url for url in sorted(party(server.web, first).pages) if url != first)
+        crawl.add([first])
+        stop = threading.Event()
+        imported_at: list[float] = []
+        active: list[int] = []
+
+        def look(machine: Machine) -> None:
+            for site in machine.held_sites():
+                if not imported_at:
+                    crawl.add([also])
+                    imported_at.append(time.monotonic())
+                    site.waiting += 1
+            if imported_at and time.monotonic() > imported_at[0] + 2:
+                active.append(sum(seed.state is SeedState.ACTIVE for seed in crawl.seeds()))
+                stop.set()
+
+        watch(crawl.settings(delay=60), look, stop)
+        assert active[0] == 2
+
+
+def test_a_machine_that_was_told_to_stop_does_not_begin_anew_when_it_loses_its_lease(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    with running(crawl, seeds=[serve(Visit.hang).url()], stop_timeout=4) as run:
+        run.wait(lambda progress: progress.active == 1)
+        machines = Machines(run.database)
+        run.control.stop([machines.machines()[0].name])
+        run.see_it_stop()
+        machines.declare_dead(machines.machines()[0].id)
+        assert run.join().outcome == "stopped"
+        assert len(machines.machines()) == 1
+
+
+def test_a_machine_that_is_being_drained_can_be_removed(crawl: Crawl, serve: Callable[..., RawServer]) -> None:
+    with running(crawl, seeds=[serve(Visit.hang).url()], timeout=60) as run:
+        run.wait(lambda progress: progress.active == 1)
+        name = Machines(run.database).machines()[0].name
+        run.control.drain(name)
+        run.see_it_stop()
+        assert not run.control.remove(name)
+        began = time.monotonic()
+        run.join()
+        assert time.monotonic() - began < TWO_BEATS
+
+
+def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paused(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    """Its sites have each asked for a page already, and wait for their turn."""
+    asked_at: list[float] = []
+
+    def script(visit: Visit) -> None:
+        while visit.request():
+            asked_at.append(time.monotonic())
+            visit.hang(1.0)
+            visit.send(answer(b'<a href="x/">', "200 OK", "Content-Type: text/html"))
+
+    seeds = [serve(script).url() for _ in range(9)]
+    with running(crawl, seeds, profile="classic", threads=1, robots=False) as run:
+        run.wait(lambda progress: progress.active == 9 and len(asked_at) > 0)
+        run.control.pause()
+        run.see(MachineState.PAUSED)
+        seen = run.wait(lambda progress: True).elapsed_s
+        run.wait(lambda progress: progress.elapsed_s > seen + 1.5)
+        before = len(asked_at)
+        run.wait(lambda progress: progress.elapsed_s > seen + 4)
+        assert len(asked_at) == before < 9
+        run.control.resume()
+        run.wait(lambda progress: len(asked_at) > 9)
+        began = time.monotonic()
+        run.stop.set()
+        run.join()
+        assert time.monotonic() - began < 3, "what had not begun was waited for"

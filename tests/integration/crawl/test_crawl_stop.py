@@ -20,6 +20,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.tables import thread_statistics
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,3 +143,22 @@ def test_the_seeds_that_each_thread_holds_are_recorded_over_time(crawl: Crawl) -
     last = samples[max(samples)]
     assert sum(last.values()) == len(seeds)
     assert max(last.values()) - min(last.values()) <= 1
+
+
+def test_a_stop_does_not_wait_until_all_that_was_claimed_is_taken_up(crawl: Crawl) -> None:
+    """Lists of parties with very many URLs take seconds each to read."""
+    taken: list[bool] = []
+    stop = threading.Event()
+
+    def take_up() -> None:
+        taken.append(True)
+        stop.set()
+
+    with SynthServer(SPEC) as server:
+        crawl.add(server.web.seeds())
+        stop_after(1.0, threading.Event(), crawl, delay=0.2)
+        assert not watch(crawl.settings(delay=0.2), stop=stop, on_take_up=take_up).ended
+        assert len(taken) < 5, "all sites were taken up after the stop"
+        assert crawl.run().outcome == "ended"
+    assert {seed.state for seed in crawl.seeds()} == {SeedState.DONE}
+    crawl.check()

@@ -13,6 +13,7 @@ from scrawler.model import EndReason, Scope, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -150,6 +151,20 @@ def test_hops_turn_candidates_into_seeds(crawl: Crawl, served: SynthServer) -> N
     assert set(crawled) >= external
     assert {crawled[url].hops for url in external} == {1}
     assert max(seed.hops for seed in crawled.values()) == 1
+
+
+def test_a_crawl_is_not_over_while_another_machine_promotes(crawl: Crawl, served: SynthServer) -> None:
+    """It does so between our look at the seeds, none of which is left, and our own try, which finds nothing to do."""
+    first, promoted = served.web.seeds()[:2]
+    crawl.add([first])
+
+    def promote() -> int:
+        crawl.add([promoted])
+        return 0
+
+    assert watch(crawl.settings(), promote=promote).ended
+    assert {seed.state for seed in crawl.seeds()} == {SeedState.DONE}
+    assert html(crawl.fetched()) == truth(served, [first, promoted])[0]
 
 
 def test_domain_scope_keeps_hosts_apart_by_robots_and_clock(crawl: Crawl, served: SynthServer) -> None:

@@ -4,6 +4,7 @@ import itertools
 import os
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,6 +16,7 @@ from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import SAMPLE_EVERY, Machines, MachineSample
+from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import machine, machine_statistics, thread_statistics
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 
@@ -263,3 +265,28 @@ def test_a_frozen_machine_that_holds_a_lock_does_not_hold_up_the_others(mariadb_
     Machines(database).beat(other)
     assert _declared(database) == ["running", "dead"]
     database.close()
+
+
+def test_heartbeats_come_through_between_the_batches_of_a_long_import(database: Database) -> None:
+    """SQLite's lock goes to whoever asks at the right moment: to the importer, if it asks again at once."""
+    number = _register(database)
+    over = threading.Event()
+    beaten: list[float] = []
+    added: list[float] = []
+
+    def beat() -> None:
+        while not over.is_set():
+            Machines(database).beat(number)
+            beaten.append(time.monotonic())
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        for batch in range(4):
+            urls = (f"http://h{batch}-{one}.org/" for one in range(10_000))
+            Seeds(database).add([NewSeed(url, url[7:-1]) for url in urls])
+            added.append(time.monotonic())
+    finally:
+        over.set()
+        thread.join()
+    assert all(any(start < at < end for at in beaten) for start, end in itertools.pairwise(added))
