@@ -123,6 +123,25 @@ class Machine:
         """Return the sites that the collectors hold. Called under the turn."""
         return [site for collector in self.collectors for site in collector.sites.values()]
 
+    def give_back(self, number: int) -> None:
+        """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
+        with self.turn:
+            held = self.held_sites()
+            number -= sum(site.going for site in held)
+            while number > 0 and len(self.queue):
+                self._return(self.queue.take())
+                number -= 1
+            for site in [site for site in held if not site.going][: max(0, number)]:
+                site.going = True
+                self.look_again(site)
+
+    def _return(self, site: SiteContext) -> None:
+        """Give a site of the queue back to the database."""
+        delta = site.take_delta(time.monotonic(), released=True)
+        if delta is not None:
+            self.checkpointer.submit(delta)
+        site.seen.close()
+
     def load_chunk(
         self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]
     ) -> None:
@@ -247,10 +266,7 @@ class Machine:
             self._join(collector, heartbeat)
         with self.turn:
             while len(self.queue):
-                now = time.monotonic()
-                delta = self.queue.take().take_delta(now, released=True)
-                if delta is not None:
-                    self.checkpointer.submit(delta)
+                self._return(self.queue.take())
         self.checkpointer.close(max(_LAST_TRY, self._ends_at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
 

@@ -7,7 +7,9 @@ also brings further seeds of sites that are held already, and notices that the c
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -36,6 +38,9 @@ class Claims(Protocol):
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
 
+    def surplus(self, machines: int) -> int:
+        """Return how many sites to give back because one of so many machines has none."""
+
     def work_left(self) -> WorkLeft:
         """Count seeds by state."""
 
@@ -45,8 +50,8 @@ class UrlSelector(threading.Thread):
 
     `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable, `held_sites()`
     what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which of them
-    have ready seeds; `promote` turns candidates into seeds and returns how many; `ended` is called once no seed is
-    left. `machines` is how many machines share the crawl.
+    have ready seeds; `give_back(number)` lets go of so many sites; `promote` turns candidates into seeds and returns
+    how many; `ended` is called once no seed is left. `machines` is how many machines share the crawl.
     """
 
     def __init__(
@@ -64,6 +69,7 @@ class UrlSelector(threading.Thread):
         holding: Callable[[], bool],
         held_sites: Callable[[], list[SiteContext]],
         may_claim: Callable[[], bool],
+        give_back: Callable[[int], None],
         sites_with_ready: Callable[[Sequence[int]], Collection[int]],
         promote: Callable[[], int],
         queued: Callable[[], None],
@@ -77,7 +83,8 @@ class UrlSelector(threading.Thread):
         self.machines = machines
         self._holding, self._promote, self._queued = holding, promote, queued
         self._held_sites, self._may_claim, self._sites_with_ready = held_sites, may_claim, sites_with_ready
-        self._ended, self._failed = ended, failed
+        self._give_back, self._ended, self._failed = give_back, ended, failed
+        self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)
         self._turn = turn
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
@@ -111,12 +118,15 @@ class UrlSelector(threading.Thread):
                     self._news = False
                     hungry, self._hungry = self._hungry, []
                     seeds_came, self._seeds_came = self._seeds_came, False
-                    room = self._queue.room if self._queue.low and self._may_claim() else 0
+                    may_claim = self._may_claim()
+                    room = self._queue.room if self._queue.low and may_claim else 0
                 if self._halt.is_set():
                     return
                 if seeds_came:
                     self._look_at_held()
                 self._feed(hungry)
+                if may_claim:
+                    self._share()
                 if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
                     self._ended()
                     return
@@ -156,6 +166,14 @@ class UrlSelector(threading.Thread):
                 site.waiting -= 1
                 if site.collector is not None:
                     site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
+
+    def _share(self) -> None:
+        """Give sites back for a machine that has come when all were taken."""
+        if self.machines > 1 and time.monotonic() >= self._share_at:
+            self._share_at = time.monotonic() + _LOOK_AGAIN
+            with suppress(StoreBusyError):
+                if surplus := self._claims.surplus(self.machines):
+                    self._give_back(surplus)
 
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
