@@ -133,7 +133,7 @@ def build_machine(
     machine.selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
         machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
-        sites_with_ready=stores.seeds.sites_with_ready, give_back=machine.give_back, promote=promote,
+        give_back=machine.give_back, sites_with_ready=stores.seeds.sites_with_ready, promote=promote,
         queued=machine.seeds_queued, ended=machine.crawl_ended, failed=machine.failed,
     )  # fmt: skip
     return machine, resolver

@@ -282,6 +282,10 @@ class UrlCollector(threading.Thread):
         if not self._ports.may_start():
             self._blocked = True
             return
+        if site.going and site.inactive and not site.queued:
+            self._release(site, now)
+            self._ports.seeds_changed()
+            return
         if site.inactive:
             self._ports.site_inactive(self)
             if site.collector is not self:

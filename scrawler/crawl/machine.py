@@ -96,13 +96,6 @@ class Machine:
         """Whether requests may be started now; who is told no is called again. Called under the turn."""
         return not self.paused and self.lease.good and self.checkpointer.has_room()
 
-    def give_back(self, site: SiteContext) -> None:
-        """Let go of a site that no collector holds. Called under the turn."""
-        delta = site.take_delta(time.monotonic(), released=True)
-        if delta is not None:
-            self.checkpointer.submit(delta)
-        site.seen.close()
-
     def look_again(self, site: SiteContext) -> None:
         """Visit a site for which something has come. Called under the turn."""
         if site.collector is not None:
@@ -131,6 +124,25 @@ class Machine:
     def held_sites(self) -> list[SiteContext]:
         """Return the sites that the collectors hold. Called under the turn."""
         return [site for collector in self.collectors for site in collector.sites.values()]
+
+    def give_back(self, number: int) -> None:
+        """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
+        with self.turn:
+            held = self.held_sites()
+            number -= sum(site.going for site in held)
+            while number > 0 and len(self.queue):
+                self._return(self.queue.take_last())
+                number -= 1
+            for site in [site for site in held if not site.going][: max(0, number)]:
+                site.going = True
+                self.look_again(site)
+
+    def _return(self, site: SiteContext) -> None:
+        """Give a site of the queue back to the database."""
+        delta = site.take_delta(time.monotonic(), released=True)
+        if delta is not None:
+            self.checkpointer.submit(delta)
+        site.seen.close()
 
     def load_chunk(
         self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]
@@ -221,7 +233,7 @@ class Machine:
             self.selector.seeds_came()
         if orders.machines >= self._expected:
             self._expected = 0  # all that were started together are there; from now on those that live share
-        self.selector.share_among(max(orders.machines, self._expected))
+        self.selector.machines = max(orders.machines, self._expected)
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:
@@ -256,7 +268,7 @@ class Machine:
             self._join(collector, heartbeat)
         with self.turn:
             while len(self.queue):
-                self.give_back(self.queue.take())
+                self._return(self.queue.take())
         self.checkpointer.close(max(_LAST_TRY, self._ends_at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
 

@@ -7,7 +7,9 @@ also brings further seeds of sites that are held already, and notices that the c
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -33,11 +35,11 @@ class Claims(Protocol):
     def claim(self, sites: int, seeds_per_site: int, *, machines: int) -> list[ClaimedSite]:
         """Claim up to so many sites, no more than a fair share among so many machines."""
 
-    def beyond_share(self, waiting: int, *, machines: int) -> int:
-        """Count how many of `waiting` claimed sites are beyond a fair share among so many machines."""
-
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
+
+    def surplus(self, machines: int) -> int:
+        """Return how many sites to give back because one of so many machines has none."""
 
     def work_left(self) -> WorkLeft:
         """Count seeds by state."""
@@ -47,9 +49,9 @@ class UrlSelector(threading.Thread):
     """Keeps the Seed ID Queue filled.
 
     `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable, `held_sites()`
-    what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which of them have
-    ready seeds; `give_back(site)` lets go of one that was queued; `promote` turns candidates into seeds and returns how
-    many; `ended` is called once no seed is left. `machines` is how many machines share the crawl at first.
+    what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which of them
+    have ready seeds; `give_back(number)` lets go of so many sites; `promote` turns candidates into seeds and returns
+    how many; `ended` is called once no seed is left. `machines` is how many machines share the crawl.
     """
 
     def __init__(
@@ -67,8 +69,8 @@ class UrlSelector(threading.Thread):
         holding: Callable[[], bool],
         held_sites: Callable[[], list[SiteContext]],
         may_claim: Callable[[], bool],
+        give_back: Callable[[int], None],
         sites_with_ready: Callable[[Sequence[int]], Collection[int]],
-        give_back: Callable[[SiteContext], None],
         promote: Callable[[], int],
         queued: Callable[[], None],
         ended: Callable[[], None],
@@ -78,16 +80,16 @@ class UrlSelector(threading.Thread):
         self._claims, self._taker, self._queue = claims, taker, queue
         self._resolver, self._origins = resolver, origins
         self._halt, self._seeds_per_site = stop, seeds_per_site
-        self._machines = machines
-        self._holding, self._give_back, self._promote, self._queued = holding, give_back, promote, queued
+        self.machines = machines
+        self._holding, self._promote, self._queued = holding, promote, queued
         self._held_sites, self._may_claim, self._sites_with_ready = held_sites, may_claim, sites_with_ready
-        self._ended, self._failed = ended, failed
+        self._give_back, self._ended, self._failed = give_back, ended, failed
+        self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)
         self._turn = turn
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
         self._news = True  # something happened since the database was last asked
         self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
-        self._machines_came = False  # what waits in the queue may be their share
         queue.on_taken = self.look_again
 
     def look_again(self) -> None:
@@ -107,13 +109,6 @@ class UrlSelector(threading.Thread):
             self._seeds_came = True
             self.look_again()
 
-    def share_among(self, machines: int) -> None:
-        """Note how many machines share the crawl now."""
-        with self._turn:
-            self._machines_came = self._machines_came or machines > self._machines
-            self._machines = machines
-            self._changed.notify()
-
     def run(self) -> None:
         """Claim until stopped or until nothing is left."""
         try:
@@ -123,15 +118,15 @@ class UrlSelector(threading.Thread):
                     self._news = False
                     hungry, self._hungry = self._hungry, []
                     seeds_came, self._seeds_came = self._seeds_came, False
-                    machines_came, self._machines_came = self._machines_came, False
-                    room = self._queue.room if self._queue.low and self._may_claim() else 0
+                    may_claim = self._may_claim()
+                    room = self._queue.room if self._queue.low and may_claim else 0
                 if self._halt.is_set():
                     return
                 if seeds_came:
                     self._look_at_held()
-                if machines_came:
-                    self._make_room_for_others()
                 self._feed(hungry)
+                if may_claim:
+                    self._share()
                 if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
                     self._ended()
                     return
@@ -150,8 +145,7 @@ class UrlSelector(threading.Thread):
                     raise
 
     def _has_work(self) -> bool:
-        told = self._halt.is_set() or self._seeds_came or self._machines_came
-        return told or bool(self._hungry) or (self._news and self._queue.low)
+        return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._queue.low)
 
     def _look_at_held(self) -> None:
         """Ask for the seeds that were added to held sites."""
@@ -163,15 +157,6 @@ class UrlSelector(threading.Thread):
                 if site.id in found:
                     self.ask_more(site)
 
-    def _make_room_for_others(self) -> None:
-        """Give back what waits in the queue beyond this machine's share: others may have nothing to do."""
-        with self._turn:
-            waiting = len(self._queue)
-        beyond = self._patiently(lambda: self._claims.beyond_share(waiting, machines=self._machines))
-        with self._turn:
-            for _ in range(min(beyond, len(self._queue))):
-                self._give_back(self._queue.take_last())
-
     def _feed(self, hungry: list[SiteContext]) -> None:
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
         for site in hungry:
@@ -182,10 +167,18 @@ class UrlSelector(threading.Thread):
                 if site.collector is not None:
                     site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
 
+    def _share(self) -> None:
+        """Give sites back for a machine that has come when all were taken."""
+        if self.machines > 1 and time.monotonic() >= self._share_at:
+            self._share_at = time.monotonic() + _LOOK_AGAIN
+            with suppress(StoreBusyError):
+                if surplus := self._claims.surplus(self.machines):
+                    self._give_back(surplus)
+
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
         try:
-            claimed = self._claims.claim(room, self._seeds_per_site, machines=self._machines)
+            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         for site in claimed:

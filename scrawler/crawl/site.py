@@ -102,6 +102,7 @@ class SiteContext:
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
     judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
     wake_at: float = -1.0  # the one valid entry in its collector's heap
+    going: bool = False  # it is given back to the database as soon as it is inactive
     lost: bool = False  # the lease is gone: nothing of it may be written
     next_party: int = 0  # whose turn it is, round robin
 

@@ -36,7 +36,7 @@ class Visits:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
-        while site.in_flight < self._rules.per_site and not site.lost:
+        while site.in_flight < self._rules.per_site and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):

@@ -57,10 +57,6 @@ class Claims:
         self._unsure = []
         return claimed
 
-    def beyond_share(self, waiting: int, *, machines: int) -> int:
-        """Return how many of `waiting` sites, claimed but not in work, are for the others of now `machines`."""
-        return self._database.reading(lambda connection: self._share.beyond(connection, waiting, machines))
-
     def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
         """Make up to `limit` more ready seeds of an owned site active; none if the site is no longer owned."""
 
@@ -76,6 +72,10 @@ class Claims:
         seeds = self._database.retrying(work)
         self._unsure_seeds.pop((site_id, token), None)
         return seeds
+
+    def surplus(self, machines: int) -> int:
+        """Return how many sites to give back because one of `machines` that share the crawl has none."""
+        return self._database.reading(lambda connection: self._share.surplus(connection, machines))
 
     def release(self, held: Mapping[int, int]) -> None:
         """Let go of sites, given as id -> token; seeds still active are taken up first by the next owner."""

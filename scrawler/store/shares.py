@@ -2,20 +2,21 @@
 
 A machine owns no more than the N-th part, rounded up, of all sites that the N machines own or could claim. The parts
 together hold every site, and a machine without a site may always take one; so the rule alone keeps nobody idle. But
-a machine may hang, or have no room for its part: what has stood open for `PATIENCE` is anybody's.
+a machine may hang, or have no room for its part: what has stood open for `PATIENCE` is anybody's. And a machine may
+come when the others have taken all there is: what they have beyond their shares then goes to it.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sqlalchemy import Connection, null, select
 from sqlalchemy import func as sql
 
 from scrawler.store.rows import sliced
 from scrawler.store.sites import FREE, Open, candidates
-from scrawler.store.tables import site
+from scrawler.store.tables import machine, site
 
 PATIENCE = 6.0  # seconds; machines with room look every two
 
@@ -31,30 +32,23 @@ class FairShare:
     def allowed(self, connection: Connection, wanted: int, machines: int) -> int:
         """Return how many of `wanted` sites to claim at once: all, as long as each of `machines` finds so many free.
 
-        Looks at no more free sites than it takes to see that.
-        """
-        spare = self._spare(connection, wanted, machines)
-        if spare is None:
-            self._open_since.clear()
-            return wanted
-        return max(0, min(wanted, spare))
-
-    def beyond(self, connection: Connection, waiting: int, machines: int) -> int:
-        """Return how many of `waiting` sites to give back: what is owned beyond the share, unless enough are free."""
-        spare = self._spare(connection, waiting, machines)
-        return 0 if spare is None else max(0, min(waiting, -spare))
-
-    def _spare(self, connection: Connection, wanted: int, machines: int) -> int | None:
-        """Return how far what is owned is from the share; None: each machine finds so many free.
-
-        Sites are counted in one statement: one that is claimed meanwhile is counted once.
+        Looks at no more free sites than it takes to see that. Sites are counted in one statement: one that is
+        claimed meanwhile is counted once.
         """
         if machines <= 1 or _count_free(connection, wanted * machines + 1) > wanted * machines:
-            return None
-        owned = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
-        free = select(null(), sql.count()).where(FREE)
-        by_owner: dict[int | None, int] = {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
-        return -(-sum(by_owner.values()) // machines) - by_owner.get(self._machine_id, 0)
+            self._open_since.clear()
+            return wanted
+        by_owner = _count_by_owner(connection)
+        return max(0, min(wanted, _share(by_owner, machines) - by_owner.get(self._machine_id, 0)))
+
+    def surplus(self, connection: Connection, machines: int) -> int:
+        """Return how many sites the machine owns beyond its share while one that runs has none, nor finds any."""
+        first = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1)
+        idle = select(machine.c.id).where(machine.c.state == "running", first.scalar_subquery().is_(None)).limit(1)
+        if connection.scalar(idle) is None or _count_free(connection, 1):
+            return 0
+        by_owner = _count_by_owner(connection)
+        return max(0, by_owner.get(self._machine_id, 0) - _share(by_owner, machines))
 
     def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:
         """Return what of `sources` to claim beyond the share: sites that nobody took since long."""
@@ -67,6 +61,17 @@ class FairShare:
             for source, ids in late
             for part in sliced(ids)
         ]
+
+
+def _count_by_owner(connection: Connection) -> dict[int | None, int]:
+    """Count the sites that each machine owns, and the free ones (None)."""
+    owned = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
+    free = select(null(), sql.count()).where(FREE)
+    return {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
+
+
+def _share(by_owner: Mapping[int | None, int], machines: int) -> int:
+    return -(-sum(by_owner.values()) // machines)
 
 
 def _count_free(connection: Connection, limit: int) -> int:

@@ -292,3 +292,29 @@ def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paus
         run.stop.set()
         run.join()
         assert time.monotonic() - began < 3, "what had not begun was waited for"
+
+
+def test_a_machine_that_comes_when_all_sites_are_taken_gets_its_share(
+    crawl_on_both: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    """Without a delay a site is hardly ever seen with nothing in flight."""
+    crawl, pages = crawl_on_both, 250
+    asked: list[bytes] = []
+    links = b"".join(b'<a href="/%d">' % number for number in range(pages))
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            asked.append(head)
+            visit.hang(0.03)
+            visit.send(answer(links, "200 OK", "Content-Type: text/html"))
+
+    seeds = [serve(script).url() for _ in range(6)]
+    with running(crawl, seeds, robots=False) as first:
+        first.wait(lambda progress: progress.active == 6 and progress.pages > 6)
+        with running(crawl, robots=False) as second:
+            machines = Machines(first.database)
+            second.wait(lambda progress: [one.sites for one in machines.machines()] == [3, 3])
+            assert second.join().pages > 0
+        assert first.join().outcome == "ended"
+    assert len(asked) == len(set(asked)) == len(crawl.pages()) == 6 * (pages + 1)
+    crawl.check()

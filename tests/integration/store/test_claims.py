@@ -163,16 +163,3 @@ def test_a_claim_whose_acknowledgement_was_lost_is_not_made_twice(
         claimed = worker.claim(2)
     assert [one.token for one in claimed] == [1, 1]
     assert Claims(database, worker.id).work_left().active == 2
-
-
-def test_a_machine_gives_back_what_waits_beyond_its_share_when_others_come(database: Database) -> None:
-    add(database, *(f"http://s{number}.org/" for number in range(60)))
-    first, second = Worker.of(database, "one"), Worker.of(database, "two")
-    first.claim(48)
-    claims = Claims(database, first.id)
-    assert claims.beyond_share(40, machines=1) == 0
-    assert claims.beyond_share(40, machines=2) == 18  # of 60 sites, 30 are its share
-    assert claims.beyond_share(10, machines=3) == 10
-    assert Claims(database, second.id).beyond_share(0, machines=2) == 0
-    add(database, *(f"http://t{number}.org/" for number in range(100)))
-    assert claims.beyond_share(40, machines=2) == 0  # there are as many free for each
