@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from tests.mariadb import MariaDb, missing, running_mariadb
+from tests.proxy import Proxy
 
 _NUMBERS = itertools.count(1)
 _ADVICE = "not installed (Debian: mariadb-server)"
 
 
-def skip_without_mariadb() -> None:
+def _skip_without_mariadb() -> None:
     """Skip the test where MariaDB is not installed; the summary says so."""
     if lacking := missing():
         pytest.skip(f"{lacking} {_ADVICE}")
@@ -23,7 +24,7 @@ def skip_without_mariadb() -> None:
 @pytest.fixture(scope="session")
 def mariadb_server() -> Iterator[MariaDb]:
     """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
-    skip_without_mariadb()
+    _skip_without_mariadb()
     with running_mariadb() as server:
         yield server
 
@@ -40,6 +41,27 @@ def mariadb_url(mariadb_server: MariaDb) -> Iterator[str]:
     name = f"crawl_{next(_NUMBERS)}"
     yield mariadb_server.create(name)
     mariadb_server.drop(name)
+
+
+@pytest.fixture
+def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
+    """What stands between a test and the session's MariaDB."""
+    with Proxy(mariadb_server.port) as one:
+        yield one
+
+
+@pytest.fixture
+def proxied_url(mariadb_url: str, proxy: Proxy) -> str:
+    """URL of an empty MariaDB database behind the proxy."""
+    return proxy.in_front_of(mariadb_url)
+
+
+@pytest.fixture(scope="module")
+def mortal() -> Iterator[MariaDb]:
+    """A MariaDB server that may be killed: the one of the session is for all."""
+    _skip_without_mariadb()
+    with running_mariadb() as server:
+        yield server
 
 
 @pytest.fixture(params=["sqlite", "mariadb"])

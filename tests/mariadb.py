@@ -23,7 +23,7 @@ def missing() -> str:
     return ", ".join(name for name in ("mariadbd", "mariadb-install-db") if shutil.which(name, path=_path()) is None)
 
 
-def folder_in_memory() -> str | None:
+def _folder_in_memory() -> str | None:
     """Return a folder in memory where there is one with room: making tables is ten times as fast there."""
     memory = Path("/dev/shm")
     if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM:
@@ -32,9 +32,9 @@ def folder_in_memory() -> str | None:
 
 
 @contextmanager
-def running_mariadb() -> Iterator[MariaDb]:
-    """Run a server within a block, in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
+def running_mariadb(*, on_disk: bool = False) -> Iterator[MariaDb]:
+    """Run a server within a block, in a temporary folder: in memory, or on disk, as for a benchmark."""
+    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=None if on_disk else _folder_in_memory()) as folder:
         server = MariaDb(Path(folder))
         server.start()
         try:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
+from sqlalchemy import make_url
+
 _PIECE = 1 << 16  # bytes
 
 
@@ -49,6 +51,10 @@ class Proxy:
         self.round_trips = 0  # pieces from the server that follow one to it
         self._asking: set[socket.socket] = set()
         self._thread = threading.Thread(target=self._run, name="proxy")
+
+    def in_front_of(self, url: str) -> str:
+        """Return the URL by which a database of the server is reached through this proxy."""
+        return make_url(url).set(port=self.port).render_as_string(hide_password=False)
 
     def __enter__(self) -> Self:
         self._selector.register(self._listening, selectors.EVENT_READ)

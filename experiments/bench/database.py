@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from pathlib import Path
 
 import click
 
-from tests.mariadb import MariaDb, missing
+from tests.mariadb import MariaDb, missing, running_mariadb
 
 
 class DatabaseServer:
     """A running server; `fresh` may be called any number of times."""
 
-    def __init__(self, server: MariaDb, folder: Path) -> None:
-        self._server, self._folder = server, folder
+    def __init__(self, server: MariaDb) -> None:
+        self._server = server
         self._numbers = count(1)
 
     def fresh(self) -> str:
@@ -26,7 +24,7 @@ class DatabaseServer:
 
     def pids(self) -> list[int]:
         """Return the server's process id, for its CPU time."""
-        return [int((self._folder / "mariadbd.pid").read_text())]
+        return [self._server.pid]
 
 
 @contextmanager
@@ -34,11 +32,5 @@ def mariadb() -> Iterator[DatabaseServer]:
     """Run a server within a block, in a temporary folder."""
     if programs := missing():
         raise click.ClickException(f"not installed: {programs} (Debian: mariadb-server)")
-    with tempfile.TemporaryDirectory(prefix="bench-mariadb-") as name:
-        folder = Path(name)
-        server = MariaDb(folder)
-        server.start()
-        try:
-            yield DatabaseServer(server, folder)
-        finally:
-            server.stop()
+    with running_mariadb(on_disk=True) as server:
+        yield DatabaseServer(server)

@@ -43,7 +43,7 @@ def _measure(number: int, delay: int, web: SyntheticWeb, databases: DatabaseServ
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{url}\n" for site in range(web.spec.sites) for url in web.seeds_of(site)))
         import_seeds(folder, seeds, {"SCRAWLER_DB": direct})
-        far = make_url(direct).set(port=proxy.port).render_as_string(hide_password=False)
+        far = proxy.in_front_of(direct)
         figures = run_measured([*run_command(), "--no-export"], folder, timeout, {"SCRAWLER_DB": far})
         if figures.exit_code:
             raise click.ClickException(f"scrawler ended with {figures.exit_code}, see {folder / OUTPUT}")

@@ -15,6 +15,7 @@ from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
+from scrapy_settings import fair_settings
 
 
 class SiteSpider(CrawlSpider):
@@ -37,11 +38,7 @@ def main() -> None:
     seeds, per_site = Path(sys.argv[1]).read_text().split(), int(sys.argv[2])
     process = CrawlerProcess(
         {
-            "USER_AGENT": "Scrapy-experiment",
-            "ROBOTSTXT_OBEY": True,
-            "CONCURRENT_REQUESTS": 100,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": per_site,
-            "DOWNLOAD_DELAY": 0,
+            **fair_settings(per_site),
             "LOG_LEVEL": "ERROR",
         },
     )

@@ -19,6 +19,7 @@ from lxml import html
 from scrapy.crawler import CrawlerProcess
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import IGNORED_EXTENSIONS
+from scrapy_settings import fair_settings
 
 _LINKS = "//a/@href | //area/@href | //link[@rel='next' or @rel='prev']/@href | //iframe/@src | //frame/@src"
 _REFUSED = frozenset(IGNORED_EXTENSIONS)
@@ -63,11 +64,7 @@ def main() -> None:
     seeds, per_site = Path(sys.argv[1]), int(sys.argv[2])
     process = CrawlerProcess(
         {
-            "USER_AGENT": "Scrapy-experiment",
-            "ROBOTSTXT_OBEY": True,
-            "CONCURRENT_REQUESTS": 100,
-            "CONCURRENT_REQUESTS_PER_DOMAIN": per_site,
-            "DOWNLOAD_DELAY": 0,
+            **fair_settings(per_site),
             "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             "ASYNCIO_EVENT_LOOP": "uvloop.Loop",

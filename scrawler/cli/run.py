@@ -36,7 +36,7 @@ def run(settings: Settings, exporting: bool) -> None:
     A second one ends at once; the next run goes on from the last checkpoint.
 
     With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
-    after five failures in a row. Runs on other hosts with the same --db take part in the crawl.
+    after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
     """
     if not has_contact(settings.user_agent):
         click.echo(

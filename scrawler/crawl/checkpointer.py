@@ -63,7 +63,6 @@ class Checkpointer(threading.Thread):
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
         self.commits = 0
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
-        self.lost = 0  # sites that others own by now
 
     def submit(self, delta: SiteDelta) -> None:
         """Take a delta; never blocks (collectors ask `has_room` before they start requests)."""
@@ -123,7 +122,6 @@ class Checkpointer(threading.Thread):
             self._flush()
             whole = merged(deltas)
             lost = self._patiently(lambda: self._commit(whole))
-            self.lost += len(lost)
             self.refused += _pages(delta for delta in whole if delta.site_id in lost)
         elif self._broken:
             self.refused += _pages(deltas)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import time
 from math import inf
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)
+
 
 class Lease:
     """Times in seconds of `lease_clock`."""
@@ -30,6 +32,3 @@ class Lease:
 def lease_clock() -> float:
     """Return a clock that goes on while the process, or the whole computer, sleeps."""
     return time.clock_gettime(_CLOCK) if _CLOCK is not None else time.monotonic()
-
-
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", None)

@@ -25,7 +25,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
 from tests.integration.store.racing import claim_all
-from tests.mariadb import MariaDb, missing
+from tests.mariadb import missing, running_mariadb
 from tests.together import together
 
 _SEEDS = 60_000
@@ -124,14 +124,10 @@ def main() -> None:
         if missing():
             print(f"not measured on MariaDB: {missing()} not installed")
             return
-        server = MariaDb(Path(folder))
-        server.start()
-        try:
+        with running_mariadb(on_disk=True) as server:
             _bench(server.create("crawl_bench"), lambda: _cpu_of(server.pid))
             for processes in (1, 8):
                 _bench_claims(server.create(f"crawl_claims_{processes}"), processes)
-        finally:
-            server.stop()
 
 
 if __name__ == "__main__":

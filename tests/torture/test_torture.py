@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 from scrawler.synthweb.spec import WebSpec
-from tests.conftest import skip_without_mariadb
-from tests.mariadb import MariaDb, running_mariadb
+from tests.mariadb import MariaDb
 from tests.torture.crawl import Pace
 from tests.torture.faults import FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
@@ -43,11 +39,3 @@ def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> Non
 
 def test_a_killed_database_server_loses_nothing(mortal: MariaDb, tmp_path: Path) -> None:
     Ordeal(WEB, 3, Pace(), [KillDatabase(mortal)] * 5, NUMBER).run(tmp_path, mortal.create("crawl_1"))
-
-
-@pytest.fixture
-def mortal() -> Iterator[MariaDb]:
-    """A server of its own: other tests use the one of the session."""
-    skip_without_mariadb()
-    with running_mariadb() as server:
-        yield server

@@ -64,6 +64,10 @@ class Crawl:
     def fetched(self) -> set[str]:
         return {row.url for row in self.pages() if row.result == Result.FETCHED}
 
+    def html(self) -> set[str]:
+        """The HTML pages fetched; the synthetic web has PDF files too, which lead nowhere."""
+        return {url for url in self.fetched() if not url.endswith(".pdf")}
+
     def seeds(self) -> list[Seed]:
         database = open_database(self.url)
         rows = [view.seed for view in Seeds(database).list()]

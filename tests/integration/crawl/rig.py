@@ -31,6 +31,8 @@ from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.truth import party
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -54,6 +56,11 @@ class CountingFrontier(Frontier):
         """Count, and read."""
         self.chunks_read += 1
         return super().chunk(seed_id, kind, position)
+
+
+def truth(server: SynthServer) -> set[str]:
+    """Return all HTML pages that the seeds of a synthetic web lead to."""
+    return set().union(*(party(server.web, seed).pages for seed in server.web.seeds()))
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +17,10 @@ from scrawler.errors import StoreAwayError
 from scrawler.model import SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from tests.conftest import skip_without_mariadb
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import check_whole
-from tests.mariadb import MariaDb, folder_in_memory
+from tests.integration.crawl.rig import truth
+from tests.mariadb import MariaDb
 from tests.proxy import Proxy
 
 SPEC = WebSpec(seed=11, sites=6, equal=True, mean_pages=25, page_bytes=300)
@@ -39,16 +37,9 @@ def web() -> Iterator[SynthServer]:
 
 
 @pytest.fixture
-def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
-    with Proxy(mariadb_server.port) as one:
-        yield one
-
-
-@pytest.fixture
-def crawl(tmp_path: Path, mariadb_url: str, proxy: Proxy, web: SynthServer) -> Crawl:
+def crawl(tmp_path: Path, proxied_url: str, web: SynthServer) -> Crawl:
     """A crawl whose database is behind the proxy."""
-    url = make_url(mariadb_url).set(port=proxy.port).render_as_string(hide_password=False)
-    one = Crawl(tmp_path, url)
+    one = Crawl(tmp_path, proxied_url)
     one.add(web.web.seeds())
     return one
 
@@ -56,8 +47,7 @@ def crawl(tmp_path: Path, mariadb_url: str, proxy: Proxy, web: SynthServer) -> C
 def check(crawl: Crawl, web: SynthServer) -> None:
     """The set of pages is the truth, and rows, counters, archive and index tell the same."""
     check_whole(crawl)
-    truth = set().union(*(party(web.web, seed).pages for seed in web.web.seeds()))
-    assert {url for url in crawl.fetched() if not url.endswith(".pdf")} == truth
+    assert crawl.html() == truth(web)
 
 
 def once_under_way(strike: Callable[[], None]) -> Watch:
@@ -136,8 +126,7 @@ def test_a_database_away_for_too_long_ends_the_run_and_the_next_goes_on(
     assert {seed.state for seed in crawl.seeds()} == {SeedState.ACTIVE}
     assert crawl.run().outcome == "ended"
     crawl.check()
-    truth = set().union(*(party(web.web, seed).pages for seed in web.web.seeds()))
-    assert {url for url in crawl.fetched() if not url.endswith(".pdf")} == truth
+    assert crawl.html() == truth(web)
 
 
 @pytest.mark.parametrize("leave", ["refuse", "swallow"])
@@ -160,19 +149,6 @@ def test_a_stop_while_the_database_is_away_ends_within_its_deadline(
     assert time.monotonic() - stopped_at[0] < deadline + 5
     proxy.accept()
     crawl.check()
-
-
-@pytest.fixture(scope="module")
-def mortal() -> Iterator[MariaDb]:
-    """A server that may be killed."""
-    skip_without_mariadb()
-    with tempfile.TemporaryDirectory(prefix="scrawler-", dir=folder_in_memory()) as folder:
-        server = MariaDb(Path(folder))
-        server.start()
-        try:
-            yield server
-        finally:
-            server.stop()
 
 
 def test_a_killed_server_that_comes_back(tmp_path: Path, web: SynthServer, mortal: MariaDb) -> None:

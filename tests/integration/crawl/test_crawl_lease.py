@@ -17,8 +17,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from tests.integration.crawl.rig import watch
+from tests.integration.crawl.rig import truth, watch
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -29,15 +28,6 @@ CLOCK = 0.02  # seconds
 
 def asked(server: SynthServer) -> int:
     return len(server.log())
-
-
-def fetched(crawl: Crawl) -> set[str]:
-    """The HTML pages; the web has PDF files too, which lead nowhere."""
-    return {url for url in crawl.fetched() if not url.endswith(".pdf")}
-
-
-def truth(server: SynthServer) -> set[str]:
-    return set().union(*(party(server.web, seed).pages for seed in server.web.seeds()))
 
 
 def test_no_request_starts_once_the_lease_may_have_run_out(crawl: Crawl) -> None:
@@ -64,7 +54,7 @@ def test_no_request_starts_once_the_lease_may_have_run_out(crawl: Crawl) -> None
 
         assert watch(crawl.settings(delay=0.05, threads=2), look, before_beat=refuse, lease=Lease(1.0, 0.2)).ended
         assert back.is_set()
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
     crawl.check()
 
 
@@ -84,7 +74,7 @@ def test_a_machine_taken_for_dead_begins_anew_and_nothing_is_lost_or_counted_twi
         summary = crawl.run(look, delay=0.05, checkpoint_interval=0.3)
         first, second = machines.machines()
         asked = server.requests()
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
     database.close()
     crawl.check()
     assert summary.outcome == "ended"
@@ -108,7 +98,7 @@ def test_a_site_taken_over_from_a_dead_machine_rests_a_whole_pause(crawl: Crawl)
         database.close()
         first = min(line.at for line in server.log())
         assert first - began >= 1.5 - CLOCK
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
 
 
 def test_collectors_go_on_when_the_lease_ran_out_during_a_heartbeat_that_came_through(crawl: Crawl) -> None:
@@ -134,4 +124,4 @@ def test_collectors_go_on_when_the_lease_ran_out_during_a_heartbeat_that_came_th
         finally:
             overdue.cancel()
         assert len(slow) == 2
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)

@@ -18,7 +18,7 @@ from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
-from tests.integration.crawl.rig import watch
+from tests.integration.crawl.rig import truth, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 if TYPE_CHECKING:
@@ -93,15 +93,6 @@ def running(crawl: Crawl, seeds: Sequence[str] = (), **changes: object) -> Itera
         one.close()
 
 
-def fetched(crawl: Crawl) -> set[str]:
-    """The HTML pages; the web has PDF files too, which lead nowhere."""
-    return {url for url in crawl.fetched() if not url.endswith(".pdf")}
-
-
-def truth(server: SynthServer) -> set[str]:
-    return set().union(*(party(server.web, seed).pages for seed in server.web.seeds()))
-
-
 def asked(server: SynthServer) -> int:
     return len(server.log())
 
@@ -120,7 +111,7 @@ def test_a_paused_crawl_asks_nobody_and_goes_on_when_resumed(crawl_on_both: Craw
             assert asked(server) == before
             run.control.resume()
             assert run.join().outcome == "ended"
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
     crawl.check()
 
 
@@ -150,7 +141,7 @@ def test_a_stop_comes_through_the_database_and_a_later_run_goes_on(crawl: Crawl,
             assert run.join().outcome == "stopped"
         assert 5 < len(crawl.pages()) < len(truth(server))
         assert crawl.run().outcome == "ended"
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
         assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
     crawl.check()
 
@@ -164,7 +155,7 @@ def test_a_drained_machine_waits_for_what_is_in_flight(crawl: Crawl) -> None:
             assert run.join().outcome == "stopped"
         assert crawl.run().outcome == "ended"
         assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
 
 
 def test_settings_change_while_it_runs(crawl: Crawl) -> None:
@@ -193,7 +184,7 @@ def test_threads_that_come_take_their_share_and_threads_that_go_leave_it(crawl: 
             run.wait(lambda progress: any(len(threads) == 3 and min(threads) >= 1 for threads in held()))
             run.control.set({"threads": 2, "delay": 0.01})
             assert run.join().outcome == "ended"
-        assert fetched(crawl) == truth(server)
+        assert crawl.html() == truth(server)
         assert [url for url, times in server.requests().items() if times > 1 and "robots" not in url] == []
     crawl.check()
 

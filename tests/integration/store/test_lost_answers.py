@@ -19,23 +19,15 @@ from scrawler.store.tables import candidate as candidates
 from scrawler.store.tables import machine, run, seed
 from scrawler.store.tables import page as pages
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
-from tests.mariadb import MariaDb
 from tests.proxy import Proxy
 
 COMMIT = b"\x03COMMIT"
 
 
 @pytest.fixture
-def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
-    with Proxy(mariadb_server.port) as one:
-        yield one
-
-
-@pytest.fixture
-def database(proxy: Proxy, mariadb_url: str) -> Iterator[Database]:
+def database(proxied_url: str) -> Iterator[Database]:
     """A database behind the proxy that is tried once: what its threads see when it stays away."""
-    url = make_url(mariadb_url).set(port=proxy.port).render_as_string(hide_password=False)
-    one = open_database(url, waiting=Waiting(give_up_after=0))
+    one = open_database(proxied_url, waiting=Waiting(give_up_after=0))
     yield one
     one.close()
 

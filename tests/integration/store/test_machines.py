@@ -290,3 +290,17 @@ def test_heartbeats_come_through_between_the_batches_of_a_long_import(database: 
         over.set()
         thread.join()
     assert all(any(start < at < end for at in beaten) for start, end in itertools.pairwise(added))
+
+
+def test_a_last_commit_still_on_its_way_is_waited_for(mariadb_url: str) -> None:
+    """A killed machine is not told of as gone before the server has worked off the commit that it sent."""
+    database = open_database(mariadb_url)
+    worker = Worker.of(database)
+    machines = Machines(database)
+    machines.stop(worker.id)
+    assert machines.gone() == [worker.id]
+    with database.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE machine SET pages = pages + 1 WHERE id = {worker.id}")
+        assert machines.gone() == []
+    assert machines.gone() == [worker.id]
+    database.close()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import make_url
 
 from scrawler.model import ClaimedSite, LaneState, SiteDelta
 from scrawler.store.checkpoints import Checkpoints
@@ -14,22 +13,14 @@ from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines, MachineSample
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
-from tests.mariadb import MariaDb
 from tests.proxy import Proxy
 
 FEW, MANY = 10, 200  # sites
 
 
 @pytest.fixture
-def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
-    with Proxy(mariadb_server.port) as one:
-        yield one
-
-
-@pytest.fixture
-def database(proxy: Proxy, mariadb_url: str) -> Iterator[Database]:
-    url = make_url(mariadb_url).set(port=proxy.port).render_as_string(hide_password=False)
-    one = open_database(url)
+def database(proxied_url: str) -> Iterator[Database]:
+    one = open_database(proxied_url)
     one.now()  # with both of its connections made
     add(one, *(f"http://{n}.org/" for n in range(2 * FEW + 2 * MANY)))
     yield one

@@ -1,0 +1,129 @@
+"""Files are finished, whatever was committed of them: rows + orphans = records."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from scrawler.archive.warc import WarcWriter
+from scrawler.crawl.records import Mended
+from tests.consistency import check_records, orphans_of
+from tests.integration.crawl.records.fetching import Fetching, fetch_in_turn, names, place, records_of
+
+
+def test_what_waited_for_its_commit_becomes_an_orphan_or_goes(
+    fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    orphans, behind = fetch_in_turn(fetching)
+    tail = [fetching.fetch("a.org", "b.org") for _ in range(2)]
+    torn = folder / tail[-1].warc_file
+    with torn.open("ab") as file:
+        file.write(b"\x1f\x8b\x08\x00half a gzip member")
+    fetching.vanish()
+    files = len(names(folder))
+    done = records_of(fetching.database, folder).finish_gone(["crawl-m77", fetching.prefix])
+    check_records(database_url, folder)
+    assert orphans_of(database_url) == orphans
+    assert done == Mended(files=files, cut=behind + 4, orphans=len(orphans))
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert records_of(fetching.database, folder).finish_gone([fetching.prefix]) == Mended()
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_files_of_which_nothing_was_committed_go(fetching: Fetching, folder: Path, database_url: str) -> None:
+    fetching.fetch("b.org")
+    fetching.commit("b.org")
+    count = 0
+    while len(names(folder)) < 4:
+        fetching.fetch("a.org")
+        count += 1
+    fetching.vanish()
+    first = names(folder)[0]
+    done = records_of(fetching.database, folder).finish_gone([fetching.prefix])
+    assert done == Mended(files=4, cut=count)
+    assert names(folder) == [first]
+    check_records(database_url, folder)
+
+
+def test_a_machine_that_ends_in_order_reads_its_files_only_if_something_was_refused(
+    fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    """The first file is whole, but damaged where nothing needs to be read; of the later ones, records were refused."""
+    first = fetching.fetch("a.org")
+    fetching.fetch("b.org")
+    fetching.commit("a.org", "b.org")
+    fetching.writer.roll()
+    path = folder / first.warc_file
+    data = path.read_bytes()
+    path.write_bytes(b"\0" * first.warc_offset + data[first.warc_offset :])
+    orphans, behind = fetch_in_turn(fetching)
+    fetching.writer.close()
+    done = records_of(fetching.database, folder).finish_own(fetching.prefix, fetching.writer.closed_files())
+    assert done == Mended(files=len(names(folder)), cut=behind, orphans=len(orphans))
+    path.write_bytes(data)
+    check_records(database_url, folder)
+    assert orphans_of(database_url) == orphans
+
+
+def test_a_full_file_is_indexed_once_all_of_it_is_committed(
+    fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    fetching.fetch("a.org", "b.org")
+    fetching.writer.roll()
+    fetching.fetch("b.org")
+    (full,) = fetching.writer.closed_files()
+    records = records_of(fetching.database, folder)
+    fetching.commit("b.org")
+    assert not records.index_whole(full)
+    assert not names(folder, ".cdxj")
+    fetching.commit("a.org")
+    assert records.index_whole(full)
+    assert len(names(folder, ".cdxj")) == 1
+    fetching.writer.close()
+    assert records.finish_own(fetching.prefix, fetching.writer.closed_files()) == Mended(files=1)
+    check_records(database_url, folder)
+
+
+def test_a_file_that_ends_torn_is_mended_by_its_own_machine(
+    fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    """As after a full disk, when what was written in part could not be taken back either."""
+    last = fetching.fetch("a.org", "b.org")
+    fetching.commit("a.org", "b.org")
+    fetching.writer.close()
+    with (folder / last.warc_file).open("ab") as file:
+        file.write(b"\x1f\x8b\x08\x00")
+    records_of(fetching.database, folder).finish_own(fetching.prefix, fetching.writer.closed_files())
+    check_records(database_url, folder)
+
+
+def test_what_a_power_cut_took_is_told_and_not_listed(fetching: Fetching, folder: Path, database_url: str) -> None:
+    fetching.writer = WarcWriter(folder, fetching.prefix, info={})
+    rows = [fetching.fetch("a.org") for _ in range(4)]
+    waiting = place(fetching.fetch("b.org"))
+    rows += [fetching.fetch("a.org") for _ in range(3)]
+    fetching.commit("a.org")
+    fetching.vanish()
+    path = folder / rows[0].warc_file
+    os.truncate(path, rows[5].warc_offset + 50)
+    done = records_of(fetching.database, folder).finish_gone([fetching.prefix])
+    assert done == Mended(files=1, orphans=1, lost=2)
+    assert path.stat().st_size == rows[4].warc_offset + rows[4].warc_length
+    (index,) = names(folder, ".cdxj")
+    assert len((folder / index).read_bytes().splitlines()) == 5
+    assert orphans_of(database_url) == {waiting}
+
+
+def test_files_of_a_process_that_lives_are_left_to_it(fetching: Fetching, folder: Path, database_url: str) -> None:
+    """Among them one that is full, about which rows may still come."""
+    fetch_in_turn(fetching)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    records = records_of(fetching.database, folder)
+    assert records.finish_gone([fetching.prefix]) == Mended(in_use=(fetching.prefix,))
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    fetching.fetch("a.org")
+    fetching.commit("a.org")
+    fetching.writer.close()
+    assert records.finish_own(fetching.prefix, fetching.writer.closed_files()) == Mended(files=len(names(folder)))
+    check_records(database_url, folder)
+    assert not orphans_of(database_url)
