@@ -93,7 +93,7 @@ def build_machine(
         static=_resolve_table(settings.resolve),
         allow_private=settings.allow_private,
     )
-    token = settings.user_agent.partition("/")[0]
+    token = settings.product_token or settings.user_agent.partition("/")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
@@ -161,6 +161,27 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         checkpoint_interval=settings.checkpoint_interval,
         checkpoint_rows=settings.checkpoint_pages,
         stop_timeout=settings.stop_timeout,
+        per_ip=settings.per_ip,
+        delay_per_ip=settings.delay_per_ip,
+        delay_factor=settings.delay_factor,
+        delay_cap=settings.delay_cap,
+        max_crawl_delay=settings.max_crawl_delay,
+        max_retry_after=settings.max_retry_after,
+        max_pushbacks=settings.max_pushbacks,
+        max_failures=settings.max_failures,
+        patience=settings.patience,
+        slow_timeout=settings.slow_timeout,
+        slow_delay=settings.slow_delay,
+        slow_per_site=settings.slow_per_site,
+        slow_pass=settings.slow_pass,
+        obey_meta=settings.obey_meta,
+        assets=settings.assets,
+        cookies=settings.cookies,
+        sitemaps=settings.sitemaps,
+        traps=settings.traps,
+        trap_pages=settings.trap_pages,
+        trap_yield=settings.trap_yield,
+        near_duplicates=settings.near_duplicates,
     )
 
 
@@ -171,7 +192,7 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         settings.timeout,
         settings.max_body,
         connections=settings.seeds_per_thread + 2,
-        tls_verify=settings.tls_verify,
+        tls_verify=not settings.insecure,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import IntFlag, StrEnum
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -50,10 +50,12 @@ class EndReason(StrEnum):
     MAX_TIME = "max-time"
     NO_ADDRESS = "no-address"  # the name has no address
     PRIVATE_ADDRESS = "private-address"  # loopback, private or reserved, and not allowed
-    DEAD = "dead"  # the seed URL could not be fetched: no connection, timeout, cut
+    DEAD = "dead"  # no connection, timeout, cut: the seed URL, or too many URLs in a row
+    PUSHED_BACK = "pushed-back"  # too many answers of 429 or 503 in a row
     HTTP_ERROR = "http-error"  # the seed URL answered with 4xx or 5xx
     ROBOTS_DENIED = "robots-denied"  # robots.txt forbids the seed URL
     ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx or not at all (RFC 9309, 2.3.1.4)
+    CRAWL_DELAY = "crawl-delay"  # robots.txt asks for a longer pause than is kept
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
 
@@ -97,6 +99,8 @@ class Result(StrEnum):
     PRIVATE_ADDRESS = "private-address"
     ROBOTS_DENIED = "robots-denied"
     ROBOTS_UNAVAILABLE = "robots-unavailable"
+    UNWANTED_TYPE = "unwanted-type"  # its Content-Type is not accepted; the body was not downloaded
+    TRAP = "trap"  # not asked for: its pattern has brought nothing new for long
 
     @property
     def answered(self) -> bool:
@@ -104,9 +108,24 @@ class Result(StrEnum):
         return self in (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
 
 
+class PageFlag(IntFlag):
+    """What else is to be said of a page."""
+
+    NOINDEX = 1  # its robots meta or X-Robots-Tag forbids to index it
+    NOFOLLOW = 2  # ... to follow its links
+    INSECURE = 4  # fetched over TLS whose certificate was not checked
+    SLOW = 8  # fetched in the slow lane
+    ASSET = 16  # listed as an image, script or style of a page
+    SITEMAP = 32  # a sitemap, whose URLs were listed
+    NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
+
+
 @dataclass(slots=True)
 class SeedCounts:
-    """Counts of one seed ("fetched for this seed"); pages + redirects + errors + failures + denied = page rows."""
+    """Counts of one seed ("fetched for this seed").
+
+    pages + redirects + http_errors + failures + denied + unwanted + trapped = page rows.
+    """
 
     requests: int = 0  # attempts, good or bad, robots.txt not among them
     pages: int = 0  # final result fetched
@@ -114,11 +133,22 @@ class SeedCounts:
     http_errors: int = 0
     failures: int = 0  # too-large, cut, timeout, connect-failed, ...
     denied: int = 0  # robots-denied, robots-unavailable
+    unwanted: int = 0  # unwanted-type
+    trapped: int = 0  # trap
     retries: int = 0
     bytes: int = 0  # body bytes over the wire, all attempts
     listed: int = 0  # URLs appended to the party's list
     revisits: int = 0  # pages whose payload was archived before
     candidates: int = 0  # external links handed back
+    near_duplicates: int = 0  # pages flagged so
+    noindex: int = 0  # pages flagged so
+    nofollow: int = 0  # pages flagged so
+    assets: int = 0  # URLs listed as images, scripts or styles
+    sitemap_urls: int = 0  # URLs listed from sitemaps
+    pushed_back: int = 0  # answers of 429 or 503
+    slowed: int = 0  # URLs put off to the slow lane
+    slow_pages: int = 0  # pages fetched there
+    wait_ms: int = 0  # time in which something could have been fetched, but for politeness
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +217,8 @@ class PageRow(NamedTuple):
     warc_length: int
     revisit: int  # 1 if the record is a revisit
     detail: str  # redirect target, or what went wrong; at most 1,000 characters
+    flags: int = 0  # of PageFlag
+    simhash: int = 0  # of the visible text, signed 64 bits; 0: not computed
 
 
 class CandidateRow(NamedTuple):
@@ -197,6 +229,59 @@ class CandidateRow(NamedTuple):
     url: str
     depth: int  # of the page where it was first found
     count: int  # type: ignore[assignment]
+
+
+class RelationRow(NamedTuple):
+    """A page says that another URL stands for it: "canonical", or "redirect"."""
+
+    url_hash: bytes  # of the page
+    kind: str
+    seed_id: int
+    target: str
+
+
+class PatternRow(NamedTuple):
+    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty."""
+
+    seed_id: int
+    pattern_hash: bytes
+    pattern: str
+    fetched: int
+    exact: int  # of these, with a payload known before
+    near: int  # of these, with a text nearly known before
+    refused: int  # URLs not asked for, or not listed, because it is capped
+    evidence: str
+
+
+class RejectionRow(NamedTuple):
+    """A link that was not listed, kept as a sample: a few for each seed and reason."""
+
+    seed_id: int
+    url_hash: bytes
+    reason: str
+    url: str
+    evidence: str  # the page on which it stands, the limit, ...
+
+
+class SitemapRow(NamedTuple):
+    """A URL as a sitemap lists it."""
+
+    seed_id: int
+    url_hash: bytes
+    lastmod: Millis  # 0: not said
+    sitemap: str  # URL of the sitemap
+
+
+class RobotsRow(NamedTuple):
+    """The robots.txt of one origin as last had; `body` is compressed (zlib), at most 500 KiB unpacked."""
+
+    origin_hash: bytes
+    origin: str  # scheme://host[:port]
+    site_id: int
+    fetched_at: Millis
+    status: int  # 0: no whole answer
+    detail: str  # what went wrong
+    body: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +309,10 @@ class SeedDelta:
     end_reason: EndReason | None = None
     end_detail: str = ""
     rehoming: Rehoming | None = None  # then state is READY again
+    relations: tuple[RelationRow, ...] = ()
+    patterns: tuple[PatternRow, ...] = ()  # absolute, as the counts
+    rejections: tuple[RejectionRow, ...] = ()
+    sitemap_urls: tuple[SitemapRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +326,7 @@ class SiteDelta:
     address: str = ""
     released: bool = False  # the machine lets go of the site
     pause_ms: int = 0  # between two requests
+    robots: tuple[RobotsRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from scrawler.settings import (
     CONFIG_FILE,
     flag_name,
+    is_list,
     load_settings,
     setting_choices,
     setting_field,
@@ -32,7 +33,8 @@ def with_settings(*keys: str) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def loading(config: Path | None, **values: Any) -> None:
             given = {key: values.pop(key) for key in flags}
-            command(load_settings({key: value for key, value in given.items() if value != ()}, config), **values)
+            joined = {key: _joined(value) for key, value in given.items() if value != ()}
+            command(load_settings(joined, config), **values)
 
         with_loaded: Command = loading
         for key in reversed(flags):
@@ -47,6 +49,11 @@ def with_settings(*keys: str) -> Callable[[Command], Command]:
     return decorate
 
 
+def _joined(value: object) -> object:
+    """Bring together what a flag that may be repeated was given, each time perhaps several values."""
+    return ",".join(map(str, value)) if isinstance(value, tuple) else value
+
+
 def _setting_option(key: str) -> Callable[[Command], Command]:
     info = setting_field(key)
     if info.annotation is bool:
@@ -57,7 +64,7 @@ def _setting_option(key: str) -> Callable[[Command], Command]:
         flag_name(key),
         key,
         metavar=_metavar(key),
-        multiple=key == "resolve",
+        multiple=is_list(key),
         help=f"{info.description} {_range_and_default(key)}",
     )
 
@@ -67,17 +74,24 @@ def _metavar(key: str) -> str:
         return "|".join(choices)
     if kind := setting_kind(key):
         return kind.value
-    special = {"db": "URL", "resolve": "HOST=ADDRESS"}
+    special = {
+        "accept": "TYPE,...",
+        "allow_addresses": "NETWORK,...",
+        "db": "URL",
+        "nofollow": "REL,...",
+        "normalise": "STEP,...",
+        "resolve": "HOST=ADDRESS",
+    }
     plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
     return special.get(key) or plain.get(setting_field(key).annotation, "N")
 
 
 def _range_and_default(key: str) -> str:
-    if key == "resolve":
-        return "[may be repeated]"
     default = setting_field(key).default
     shown = "none" if default is None else setting_text(key, default)
     bounds = setting_range(key)
+    if is_list(key):
+        return f"[may be repeated; default: {shown}]"
     return f"[{bounds}; default: {shown}]" if bounds else f"[default: {shown}]"
 
 

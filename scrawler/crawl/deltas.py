@@ -33,6 +33,7 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         group[-1],
         seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
         released=any(delta.released for delta in group),
+        robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
     )
 
 
@@ -46,6 +47,10 @@ def _of_seed(
         parts[-1],
         pages=tuple(chain.from_iterable(part.pages for part in parts)),
         candidates=tuple(chain.from_iterable(part.candidates for part in parts)),
+        relations=tuple({row[:2]: row for part in parts for row in part.relations}.values()),
+        patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
+        rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
+        sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
     )

@@ -22,6 +22,27 @@ class CrawlRules:
     checkpoint_interval: float
     checkpoint_rows: int
     stop_timeout: float
+    per_ip: int = 8
+    delay_per_ip: float = 0.0
+    delay_factor: float = 0.0
+    delay_cap: float = 30.0
+    max_crawl_delay: float = 60.0
+    max_retry_after: float = 3600.0
+    max_pushbacks: int = 5
+    max_failures: int = 10
+    patience: float = 0.0
+    slow_timeout: float = 100.0
+    slow_delay: float = 3.0
+    slow_per_site: int = 1
+    slow_pass: str = "party"  # or "crawl"
+    obey_meta: bool = True
+    assets: bool = False
+    cookies: bool = True
+    sitemaps: str = "off"  # or "seed", "also"
+    traps: bool = False
+    trap_pages: int = 50
+    trap_yield: float = 0.1
+    near_duplicates: str = "off"  # or "doubt", "all"
 
     def change_to(self, other: CrawlRules) -> None:
         """Take over all that another one says."""

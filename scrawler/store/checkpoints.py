@@ -19,16 +19,35 @@ from scrawler.model import (
     LaneState,
     MachineState,
     PageRow,
+    PatternRow,
+    RejectionRow,
+    RelationRow,
     Result,
+    RobotsRow,
     SeedDelta,
     SeedState,
     SiteDelta,
+    SitemapRow,
 )
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow
 from scrawler.store.sites import ensure_sites, lock_sites, release_sites, wake_sites
-from scrawler.store.tables import SEED_COUNTS, candidate, chunk, lane, machine, page, seed, site
+from scrawler.store.tables import (
+    SEED_COUNTS,
+    candidate,
+    chunk,
+    lane,
+    machine,
+    page,
+    pattern,
+    rejection,
+    relation,
+    robots,
+    seed,
+    site,
+    sitemap_url,
+)
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
@@ -58,6 +77,11 @@ class Checkpoints:
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
         self._chunks = BulkInsert.replacing(chunk, _CHUNK, compiler)
         self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
+        self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
+        self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
+        self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
+        self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
+        self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, ("next_due_at", "address", "pause_ms"), compiler)
@@ -116,6 +140,12 @@ class Checkpoints:
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
         found = (row for one in seeds for row in one.candidates)
         self._candidates.run(connection, sorted(found, key=itemgetter(0, 1)))
+        by_two = itemgetter(0, 1)
+        self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
+        self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
+        self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
+        self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
+        self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
         self._write_seeds(connection, seeds)
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)

@@ -128,11 +128,22 @@ SEED_COUNTS = (
     _tally("http_errors"),
     _tally("failures", "no whole answer: too-large, cut, timeout, connect-failed, ..."),
     _tally("denied", "by robots.txt"),
+    _tally("unwanted", "Content-Type not accepted"),
+    _tally("trapped", "not asked for: their pattern is capped"),
     _tally("retries"),
     _tally("bytes", "body bytes over the wire, all attempts"),
     _tally("listed", "URLs appended to the party's list"),
     _tally("revisits", "pages whose payload was archived before"),
     _tally("candidates", "external links handed back"),
+    _tally("near_duplicates", "pages that say nearly what an earlier one says"),
+    _tally("noindex", "pages that forbid to index them"),
+    _tally("nofollow", "pages that forbid to follow their links"),
+    _tally("assets", "URLs listed as images, scripts or styles"),
+    _tally("sitemap_urls", "URLs listed from sitemaps"),
+    _tally("pushed_back", "answers of 429 or 503"),
+    _tally("slowed", "URLs put off to the slow lane"),
+    _tally("slow_pages", "pages fetched there"),
+    _tally("wait_ms", "time in which only politeness held it up"),
 )
 
 seed = Table(
@@ -210,6 +221,12 @@ page = Table(
     _number("warc_length"),
     _small("revisit", "1: the record is a revisit"),
     _text("detail", "where a redirect leads, or what went wrong"),
+    _small(
+        "flags",
+        "sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate",
+        default=0,
+    ),
+    _number("simhash", "of the visible text; 0: not computed", default=0),
     Index("page_url_hash", "url_hash"),
     Index("page_seed", "seed_id"),
     Index("page_warc_file", "warc_file", "warc_offset"),
@@ -222,6 +239,66 @@ orphan = Table(
     _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
     _number("warc_offset", "... because the machine was gone, or its site, before the commit", key=True),
     _number("warc_length"),
+    **_CLUSTERED,
+)
+
+relation = Table(
+    "relation",
+    metadata,
+    _bytes("url_hash", _HASH, "of a page ...", key=True),
+    _word("kind", 16, "canonical, redirect", key=True),
+    _number("seed_id", "... fetched for this seed"),
+    _text("target", "URL that stands for it"),
+    **_CLUSTERED,
+)
+
+pattern = Table(
+    "pattern",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("pattern_hash", _HASH, key=True),
+    _text("pattern", "of URLs: digits, dates, ids as stars, query keys without values"),
+    _tally("fetched"),
+    _tally("exact", "of these, with a payload known before"),
+    _tally("near", "of these, with a text nearly known before"),
+    _tally("refused", "URLs not asked for, or not listed, because it is capped"),
+    _text("evidence", "why it is capped; empty: it is not"),
+    **_CLUSTERED,
+)
+
+rejection = Table(
+    "rejection",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _word("reason", 24, "a verdict of seed.verdicts; a few URLs are kept for each"),
+    _text("url"),
+    _text("evidence", "the page on which it stands, the limit, ..."),
+    Index("rejection_url_hash", "url_hash"),
+    **_CLUSTERED,
+)
+
+sitemap_url = Table(
+    "sitemap_url",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _number("lastmod", "as the sitemap says; 0: it does not"),
+    _text("sitemap", "its URL"),
+    **_CLUSTERED,
+)
+
+robots = Table(
+    "robots",
+    metadata,
+    _bytes("origin_hash", _HASH, "BLAKE2b-128 of origin", key=True),
+    _text("origin", "scheme://host[:port]"),
+    _number("site_id"),
+    _number("fetched_at"),
+    _small("status", "HTTP status; 0: no whole answer"),
+    _text("detail", "what went wrong"),
+    _bytes("body", _CHUNK, "compressed (zlib)"),
+    Index("robots_site", "site_id"),
     **_CLUSTERED,
 )
 

@@ -66,11 +66,22 @@ CREATE TABLE seed (
     http_errors BIGINT NOT NULL DEFAULT 0,
     failures BIGINT NOT NULL DEFAULT 0,  -- no whole answer: too-large, cut, timeout, connect-failed, ...
     denied BIGINT NOT NULL DEFAULT 0,  -- by robots.txt
+    unwanted BIGINT NOT NULL DEFAULT 0,  -- Content-Type not accepted
+    trapped BIGINT NOT NULL DEFAULT 0,  -- not asked for: their pattern is capped
     retries BIGINT NOT NULL DEFAULT 0,
     bytes BIGINT NOT NULL DEFAULT 0,  -- body bytes over the wire, all attempts
     listed BIGINT NOT NULL DEFAULT 0,  -- URLs appended to the party's list
     revisits BIGINT NOT NULL DEFAULT 0,  -- pages whose payload was archived before
     candidates BIGINT NOT NULL DEFAULT 0,  -- external links handed back
+    near_duplicates BIGINT NOT NULL DEFAULT 0,  -- pages that say nearly what an earlier one says
+    noindex BIGINT NOT NULL DEFAULT 0,  -- pages that forbid to index them
+    nofollow BIGINT NOT NULL DEFAULT 0,  -- pages that forbid to follow their links
+    assets BIGINT NOT NULL DEFAULT 0,  -- URLs listed as images, scripts or styles
+    sitemap_urls BIGINT NOT NULL DEFAULT 0,  -- URLs listed from sitemaps
+    pushed_back BIGINT NOT NULL DEFAULT 0,  -- answers of 429 or 503
+    slowed BIGINT NOT NULL DEFAULT 0,  -- URLs put off to the slow lane
+    slow_pages BIGINT NOT NULL DEFAULT 0,  -- pages fetched there
+    wait_ms BIGINT NOT NULL DEFAULT 0,  -- time in which only politeness held it up
     verdicts MEDIUMTEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms BIGINT NOT NULL DEFAULT 0,  -- time in work
     added_at BIGINT NOT NULL,
@@ -126,6 +137,8 @@ CREATE TABLE page (
     warc_length BIGINT NOT NULL,
     revisit INTEGER NOT NULL,  -- 1: the record is a revisit
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
+    flags INTEGER NOT NULL DEFAULT 0,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate
+    simhash BIGINT NOT NULL DEFAULT 0,  -- of the visible text; 0: not computed
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX page_seed ON page (seed_id);
@@ -138,6 +151,56 @@ CREATE TABLE orphan (
     warc_length BIGINT NOT NULL,
     PRIMARY KEY (warc_file, warc_offset)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE relation (
+    url_hash BINARY(16) NOT NULL,  -- of a page ...
+    kind VARCHAR(16) NOT NULL,  -- canonical, redirect
+    seed_id BIGINT NOT NULL,  -- ... fetched for this seed
+    target TEXT NOT NULL,  -- URL that stands for it
+    PRIMARY KEY (url_hash, kind)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE pattern (
+    seed_id BIGINT NOT NULL,
+    pattern_hash BINARY(16) NOT NULL,
+    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    fetched BIGINT NOT NULL DEFAULT 0,
+    exact BIGINT NOT NULL DEFAULT 0,  -- of these, with a payload known before
+    near BIGINT NOT NULL DEFAULT 0,  -- of these, with a text nearly known before
+    refused BIGINT NOT NULL DEFAULT 0,  -- URLs not asked for, or not listed, because it is capped
+    evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
+    PRIMARY KEY (seed_id, pattern_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE rejection (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    reason VARCHAR(24) NOT NULL,  -- a verdict of seed.verdicts; a few URLs are kept for each
+    url TEXT NOT NULL,
+    evidence TEXT NOT NULL,  -- the page on which it stands, the limit, ...
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX rejection_url_hash ON rejection (url_hash);
+
+CREATE TABLE sitemap_url (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    lastmod BIGINT NOT NULL,  -- as the sitemap says; 0: it does not
+    sitemap TEXT NOT NULL,  -- its URL
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE robots (
+    origin_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of origin
+    origin TEXT NOT NULL,  -- scheme://host[:port]
+    site_id BIGINT NOT NULL,
+    fetched_at BIGINT NOT NULL,
+    status INTEGER NOT NULL,  -- HTTP status; 0: no whole answer
+    detail TEXT NOT NULL,  -- what went wrong
+    body MEDIUMBLOB NOT NULL,  -- compressed (zlib)
+    PRIMARY KEY (origin_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX robots_site ON robots (site_id);
 
 CREATE TABLE candidate (
     seed_id BIGINT NOT NULL,  -- the seed whose party has the links

@@ -66,11 +66,22 @@ CREATE TABLE seed (
     http_errors INTEGER DEFAULT 0 NOT NULL,
     failures INTEGER DEFAULT 0 NOT NULL,  -- no whole answer: too-large, cut, timeout, connect-failed, ...
     denied INTEGER DEFAULT 0 NOT NULL,  -- by robots.txt
+    unwanted INTEGER DEFAULT 0 NOT NULL,  -- Content-Type not accepted
+    trapped INTEGER DEFAULT 0 NOT NULL,  -- not asked for: their pattern is capped
     retries INTEGER DEFAULT 0 NOT NULL,
     bytes INTEGER DEFAULT 0 NOT NULL,  -- body bytes over the wire, all attempts
     listed INTEGER DEFAULT 0 NOT NULL,  -- URLs appended to the party's list
     revisits INTEGER DEFAULT 0 NOT NULL,  -- pages whose payload was archived before
     candidates INTEGER DEFAULT 0 NOT NULL,  -- external links handed back
+    near_duplicates INTEGER DEFAULT 0 NOT NULL,  -- pages that say nearly what an earlier one says
+    noindex INTEGER DEFAULT 0 NOT NULL,  -- pages that forbid to index them
+    nofollow INTEGER DEFAULT 0 NOT NULL,  -- pages that forbid to follow their links
+    assets INTEGER DEFAULT 0 NOT NULL,  -- URLs listed as images, scripts or styles
+    sitemap_urls INTEGER DEFAULT 0 NOT NULL,  -- URLs listed from sitemaps
+    pushed_back INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503
+    slowed INTEGER DEFAULT 0 NOT NULL,  -- URLs put off to the slow lane
+    slow_pages INTEGER DEFAULT 0 NOT NULL,  -- pages fetched there
+    wait_ms INTEGER DEFAULT 0 NOT NULL,  -- time in which only politeness held it up
     verdicts TEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms INTEGER DEFAULT 0 NOT NULL,  -- time in work
     added_at INTEGER NOT NULL,
@@ -127,6 +138,8 @@ CREATE TABLE page (
     warc_length INTEGER NOT NULL,
     revisit INTEGER NOT NULL,  -- 1: the record is a revisit
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
+    flags INTEGER DEFAULT 0 NOT NULL,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate
+    simhash INTEGER DEFAULT 0 NOT NULL,  -- of the visible text; 0: not computed
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
@@ -140,6 +153,61 @@ CREATE TABLE orphan (
     PRIMARY KEY (warc_file, warc_offset)
 ) WITHOUT ROWID,
  STRICT;
+
+CREATE TABLE relation (
+    url_hash BLOB NOT NULL,  -- of a page ...
+    kind TEXT NOT NULL,  -- canonical, redirect
+    seed_id INTEGER NOT NULL,  -- ... fetched for this seed
+    target TEXT NOT NULL,  -- URL that stands for it
+    PRIMARY KEY (url_hash, kind)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE pattern (
+    seed_id INTEGER NOT NULL,
+    pattern_hash BLOB NOT NULL,
+    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    fetched INTEGER DEFAULT 0 NOT NULL,
+    exact INTEGER DEFAULT 0 NOT NULL,  -- of these, with a payload known before
+    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text nearly known before
+    refused INTEGER DEFAULT 0 NOT NULL,  -- URLs not asked for, or not listed, because it is capped
+    evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
+    PRIMARY KEY (seed_id, pattern_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE rejection (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    reason TEXT NOT NULL,  -- a verdict of seed.verdicts; a few URLs are kept for each
+    url TEXT NOT NULL,
+    evidence TEXT NOT NULL,  -- the page on which it stands, the limit, ...
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX rejection_url_hash ON rejection (url_hash);
+
+CREATE TABLE sitemap_url (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    lastmod INTEGER NOT NULL,  -- as the sitemap says; 0: it does not
+    sitemap TEXT NOT NULL,  -- its URL
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE robots (
+    origin_hash BLOB NOT NULL,  -- BLAKE2b-128 of origin
+    origin TEXT NOT NULL,  -- scheme://host[:port]
+    site_id INTEGER NOT NULL,
+    fetched_at INTEGER NOT NULL,
+    status INTEGER NOT NULL,  -- HTTP status; 0: no whole answer
+    detail TEXT NOT NULL,  -- what went wrong
+    body BLOB NOT NULL,  -- compressed (zlib)
+    PRIMARY KEY (origin_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX robots_site ON robots (site_id);
 
 CREATE TABLE candidate (
     seed_id INTEGER NOT NULL,  -- the seed whose party has the links

@@ -1,0 +1,34 @@
+"""All settings of SCrawler: one frozen object, checked once, each with its help text.
+
+Values come from the defaults, scrawler.toml, SCRAWLER_* variables and flags, in rising precedence. `crawl` declares
+them, of the types in `kinds`; `loading` reads them; `words` says in words what they may hold.
+"""
+
+from scrawler.settings.crawl import Settings
+from scrawler.settings.loading import CONFIG_FILE, live_settings, load_settings, parse_setting
+from scrawler.settings.words import (
+    allowed_values,
+    flag_name,
+    is_list,
+    setting_choices,
+    setting_field,
+    setting_kind,
+    setting_range,
+    setting_text,
+)
+
+__all__ = [
+    "CONFIG_FILE",
+    "Settings",
+    "allowed_values",
+    "flag_name",
+    "is_list",
+    "live_settings",
+    "load_settings",
+    "parse_setting",
+    "setting_choices",
+    "setting_field",
+    "setting_kind",
+    "setting_range",
+    "setting_text",
+]

@@ -1,0 +1,96 @@
+"""Reads settings from scrawler.toml, SCRAWLER_* variables and flags."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+
+from scrawler.errors import SettingsError
+from scrawler.settings.crawl import ENV_PREFIX, Settings
+from scrawler.settings.kinds import Live
+from scrawler.settings.words import allowed_values, flag_name
+
+CONFIG_FILE = "scrawler.toml"
+
+
+def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Settings:
+    """Merge scrawler.toml (or `config`), SCRAWLER_* variables and `flags` (None: not given), and check the result.
+
+    Raises SettingsError with one line that names source, key, value and what is allowed.
+    """
+    values: dict[str, object] = {}
+    origins: dict[str, str] = {}
+    for key, value in _from_toml(config).items():
+        values[key], origins[key] = value, f"{config or CONFIG_FILE}: {key} = {value!r}"
+    for key, value in _from_environment().items():
+        values[key], origins[key] = value, f"{ENV_PREFIX}{key.upper()}={_shown(value)}"
+    for key, value in flags.items():
+        if value is not None:
+            values[key], origins[key] = value, f"{flag_name(key)} {_shown(value)}"
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        keys = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_url=False))
+        lines = [f"{origins[key]} is not allowed, only {allowed_values(key)}" for key in keys]
+        raise SettingsError("; ".join(lines)) from error
+
+
+def live_settings() -> tuple[str, ...]:
+    """Return the settings that can be set while machines run."""
+    return tuple(key for key, info in Settings.model_fields.items() if Live() in info.metadata)
+
+
+def parse_setting(key: str, text: str) -> Any:
+    """Return the value of a live setting, written as in a flag; None for an empty text, which takes it back.
+
+    Raises SettingsError with one line: unknown, not to be set while machines run, or out of range.
+    """
+    if key not in Settings.model_fields:
+        raise SettingsError(f"unknown setting {key!r}{_hint(key, Settings.model_fields)}")
+    if key not in live_settings():
+        raise SettingsError(f"{key} needs a restart: only {', '.join(live_settings())} can be set while machines run")
+    if not text:
+        return None
+    try:
+        return getattr(Settings.model_validate({key: text}), key)
+    except ValidationError as error:
+        raise SettingsError(f"{key}={_shown(text)} is not allowed, only {allowed_values(key)}") from error
+
+
+def _from_toml(config: Path | None) -> dict[str, Any]:
+    path = config or Path(CONFIG_FILE)
+    if config is not None and not config.is_file():
+        raise SettingsError(f"{config}: no such file (given with --config)")
+    try:
+        values = TomlConfigSettingsSource(Settings, toml_file=path)()
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{path}: not readable as TOML: {error}") from error
+    for key in values:
+        if key not in Settings.model_fields:
+            raise SettingsError(f"{path}: unknown key {key!r}{_hint(key, Settings.model_fields)}")
+    return values
+
+
+def _from_environment() -> dict[str, Any]:
+    known = {ENV_PREFIX + key.upper() for key in Settings.model_fields}
+    for variable in os.environ:
+        if variable.startswith(ENV_PREFIX) and variable not in known:
+            raise SettingsError(f"unknown variable {variable}{_hint(variable, known)}")
+    return EnvSettingsSource(Settings, case_sensitive=False)()
+
+
+def _hint(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"; did you mean {near[0]}?" if near else "; the README lists all settings"
+
+
+def _shown(value: object) -> str:
+    text = ",".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return text if text and text.isprintable() else repr(text)

@@ -1,0 +1,85 @@
+"""What a setting is and may hold, in words: for help texts and messages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args, get_origin
+
+from annotated_types import Ge, Le
+from pydantic.fields import FieldInfo
+
+from scrawler.model import Scope
+from scrawler.settings.crawl import Settings
+from scrawler.settings.kinds import Allowed, Kind
+from scrawler.units import format_bytes, format_seconds
+
+_NOUNS = {Kind.SECONDS: "a time such as 90, 5m or 2h", Kind.BYTES: "a size such as 500000, 32MiB or 1GB"}
+
+
+def setting_field(key: str) -> FieldInfo:
+    """Return the declaration of a setting: type, default, bounds, description."""
+    return Settings.model_fields[key]
+
+
+def flag_name(key: str) -> str:
+    """Return the command line flag of a setting."""
+    return "--" + key.replace("_", "-")
+
+
+def allowed_values(key: str) -> str:
+    """Say in words what a setting may hold."""
+    info = setting_field(key)
+    words = [mark.words for mark in info.metadata if isinstance(mark, Allowed)]
+    if words:
+        return words[0]
+    if info.annotation is bool:
+        return "true or false"
+    if info.annotation is Path:
+        return "a folder"
+    if choices := setting_choices(key):
+        return "one of " + ", ".join(choices)
+    kind = setting_kind(key)
+    noun = _NOUNS[kind] if kind else "a number" if info.annotation is float else "a whole number"
+    bounds = setting_range(key)
+    return f"{noun}, {bounds}" if bounds else noun
+
+
+def setting_kind(key: str) -> Kind | None:
+    """Return whether a setting is a time or a size, or neither."""
+    return next((mark for mark in setting_field(key).metadata if isinstance(mark, Kind)), None)
+
+
+def setting_choices(key: str) -> tuple[str, ...]:
+    """Return the values of a setting that has only a few; empty for the others."""
+    annotation = setting_field(key).annotation
+    if annotation is Scope:
+        return tuple(scope.value for scope in Scope)
+    choices = get_args(annotation)
+    return choices if choices and all(isinstance(choice, str) for choice in choices) else ()
+
+
+def setting_range(key: str) -> str:
+    """Write the bounds of a setting, "1 to 1000" or "at least 1"; empty if it has none."""
+    metadata = setting_field(key).metadata
+    low = next((setting_text(key, mark.ge) for mark in metadata if isinstance(mark, Ge)), None)
+    high = next((setting_text(key, mark.le) for mark in metadata if isinstance(mark, Le)), None)
+    if low is not None and high is not None:
+        return f"{low} to {high}"
+    return f"at least {low}" if low is not None else ""
+
+
+def setting_text(key: str, value: object) -> str:
+    """Write a value of a setting as a user would: 33554432 of max_body -> "32MiB"."""
+    kind = setting_kind(key)
+    if kind is Kind.BYTES and isinstance(value, int):
+        return format_bytes(value)
+    if kind is Kind.SECONDS and isinstance(value, int | float):
+        return format_seconds(value)
+    if isinstance(value, tuple):
+        return ",".join(value) or "none"
+    return str(value)
+
+
+def is_list(key: str) -> bool:
+    """Tell whether a setting holds several values, written with commas between them."""
+    return get_origin(setting_field(key).annotation) is tuple
