@@ -211,8 +211,9 @@ class UrlCollector(threading.Thread):
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         site, origin = flight.site, flight.origin
         site.in_flight -= 1
-        crawl_delay = origin.robots.crawl_delay if origin.robots else None
-        due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
+        host = flight.host if isinstance(flight, RobotsFlight) else origin.host
+        crawl_delay = self._origins.crawl_delay(origin)
+        due = site.due[host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
         site.pause = due - now
         return site, due
 
