@@ -196,7 +196,7 @@ class Origins:
         )
         site.robots_news.append(origin.robots_row)
         pause = self.crawl_delay(origin)
-        if pause is not None:
+        if pause is not None and not self.asks_too_much(origin):
             site.due[origin.host] = max(site.due_at(origin.host), now + pause)
 
     def _unavailable(self, flight: RobotsFlight, problem: str, failure: Result) -> None:

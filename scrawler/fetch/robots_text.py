@@ -131,9 +131,9 @@ def _split(line: str) -> tuple[_Field, str] | None:
 
 def _names(value: str, product_token: str) -> bool:
     """Tell whether a User-agent line names the crawler: its whole token, in any case, with or without a version."""
-    token = product_token.lower()
-    value = value.lower()
-    return token in (value, value.partition("/")[0].strip(), _NAME_END.split(value, maxsplit=1)[0].rstrip("*"))
+    token, value = product_token.lower(), value.lower()
+    shown = value, value.partition("/")[0].strip(), _NAME_END.split(value, maxsplit=1)[0].rstrip("*")
+    return token != "" and token in shown
 
 
 def _is_absolute(url: str) -> bool:
