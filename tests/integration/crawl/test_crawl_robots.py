@@ -18,6 +18,7 @@ from tests.integration.crawl.hostile import asked, end_details, page, redirect, 
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 if TYPE_CHECKING:
+    from scrawler.crawl.progress import Progress
     from tests.integration.crawl.conftest import Crawl
 
 Serve = Callable[..., RawServer]
@@ -164,6 +165,27 @@ def test_a_site_that_is_held_for_long_is_asked_again(
             assert began - max(at for at in fresh if at <= began) < 0.5 + 0.1, "no page is asked for by old rules"
 
 
+@pytest.mark.parametrize("kept", [60_000, 100])
+def test_what_a_site_has_said_before_holds_while_it_is_held(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(origins, "ROBOTS_FRESH", 500)
+    monkeypatch.setattr(origins, "ROBOTS_KEPT", kept)
+    site = Site()
+    server = serve(site.script)
+    crawl.add([server.url()])
+
+    def fail_now(progress: Progress) -> None:
+        if progress.pages:
+            site.robots = answer(b"", "503 Busy")
+
+    crawl.run(fail_now, delay=0.2)
+    unavailable = Result.ROBOTS_UNAVAILABLE in results_of(crawl).values()
+    assert unavailable == (kept == 100)
+    assert (f"/{PAGES}" in asked(server)) == (kept == 60_000)
+    assert asked(server)["/closed"] == 0
+
+
 def test_the_crawl_delay_lies_between_all_requests_of_all_runs(crawl: Crawl, serve: Serve) -> None:
     site = Site(answer(b"User-agent: *\nCrawl-delay: 0.4\n"))
     server = serve(site.script)
@@ -200,7 +222,7 @@ def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Cra
             if host.startswith("b."):
                 return redirect(f"http://a.site.example:{port}/robots-b.txt") if "robots" in path else page("b")
             if path.endswith("txt"):
-                return answer(CLOSED)
+                return answer(b"User-agent: *\nDisallow: /\n" if path == "/robots-b.txt" else CLOSED)
             return page(path, links=(f"http://b.site.example:{port}/", "/1", "/2") if path == "/" else ())
 
     site = Two()
