@@ -47,9 +47,10 @@ class RobotsFlight:
     hop: int = 0
 
     @property
-    def host(self) -> str:
-        """The host that is asked: a redirect may lead elsewhere."""
-        return host_port(self.url)[0]
+    def asked(self) -> Origin:
+        """The origin that is asked: a redirect may lead elsewhere, also to one of which the site has pages."""
+        name = origin_of(self.url)
+        return self.site.origins.get(name) or Origin(name, host_port(self.url)[0])
 
 
 class Origins:

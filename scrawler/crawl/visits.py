@@ -34,8 +34,8 @@ class Visits:
         if site.queued and site.in_flight < self._rules.per_site:
             flight = site.queued[0].tag
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            host = flight.host if isinstance(flight, RobotsFlight) else flight.origin.host
-            if (due := site.due_at(host)) > now:
+            asked = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+            if (due := site.due_at(asked.host)) > now:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
