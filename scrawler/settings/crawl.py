@@ -158,7 +158,10 @@ class Settings(BaseSettings):
     )
     insecure: bool = Field(False, description="Do not check the certificates of https sites.")
     allow_private: bool = Field(False, description="Crawl loopback, private and reserved addresses as well.")
-    allow_addresses: Networks = Field((), description="Private addresses or networks that are crawled nevertheless.")
+    allow_addresses: Networks = Field(
+        (),
+        description="Private addresses or networks that are crawled nevertheless; metadata addresses only one by one.",
+    )
     resolve: HostAddresses = Field(
         (), description="Addresses of hosts that the name service need not be asked for, as host=address."
     )

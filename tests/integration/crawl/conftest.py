@@ -97,7 +97,8 @@ class Crawl:
             assert counts.http_errors == by_result[Result.HTTP_ERROR]
             denied = by_result[Result.ROBOTS_DENIED] + by_result[Result.ROBOTS_UNAVAILABLE]
             assert counts.denied == denied
-            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied
+            assert counts.unwanted == by_result[Result.UNWANTED_TYPE]
+            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied - counts.unwanted
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
 
