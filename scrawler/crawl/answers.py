@@ -16,6 +16,7 @@ from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -62,9 +63,19 @@ class AnswerHandler:
         """
         if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
             return Reading(again=True)
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
         links = self._pipeline.links(response) if response.result is Result.FETCHED else None
         return Reading(False, record, links, self._flags(response))
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        if not (
+            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
+        ):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
 
     def _flags(self, response: Response) -> int:
         """Return what is to be flagged in the page's row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -118,8 +119,8 @@ def serve() -> Iterator[Callable[..., RawServer]]:
     """Starts servers that run a script for every connection, and stops them."""
     servers: list[RawServer] = []
 
-    def start(script: Script, host: str = "127.0.0.1") -> RawServer:
-        servers.append(RawServer(script, host))
+    def start(script: Script, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> RawServer:
+        servers.append(RawServer(script, host, tls))
         return servers[-1]
 
     yield start
