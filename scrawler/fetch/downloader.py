@@ -31,8 +31,8 @@ class Response:
 
     `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
     heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
-    repeated header the values joined with ", ". `result` is FETCHED, REDIRECT, HTTP_ERROR, UNWANTED_TYPE (then `body`
-    is empty), or a failure.
+    repeated header the values joined with ", " (so cookies are read from `head`). `result` is FETCHED, REDIRECT,
+    HTTP_ERROR, UNWANTED_TYPE (then `body` is empty), or a failure.
     """
 
     request: Request

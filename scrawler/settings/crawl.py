@@ -129,7 +129,7 @@ class Settings(BaseSettings):
     max_ratio: int = Field(
         1000, ge=2, le=100_000, description="Largest ratio of a decoded body to the one that was transferred."
     )
-    max_headers: Bytes = Field(128 * KIB, ge=KIB, le=MIB, description="Largest head of an answer.")
+    max_headers: Bytes = Field(128 * KIB, ge=KIB, le=256 * KIB, description="Largest head of an answer.")
     accept: MediaTypes = Field((), description="Media types that are downloaded, decided at the headers; none: all.")
     assets: bool = Field(False, description="Fetch the images, scripts and styles of pages as well.")
     cookies: bool = Field(True, description="Keep cookies, in a jar for each party.")
