@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from scrawler.fetch.robots_text import MAX_ROBOTS, Line, RobotsText, read_robots
+from scrawler.fetch.robots_text import Line, RobotsText, read_robots
 from scrawler.fetch.wire import split_url
-
-__all__ = ["MAX_ROBOTS", "RobotsRules", "robots_url"]
 
 _SHOWN = 300  # characters of a rule that evidence quotes
 _STARS = re.compile(r"\*+")

@@ -78,10 +78,9 @@ def age(crawl: Crawl, milliseconds: int) -> None:
     database.close()
 
 
-def test_a_restart_asks_again_after_a_day_only(crawl_on_both: Crawl, serve: Serve) -> None:
+def test_a_restart_asks_again_after_a_day_only(crawl: Crawl, serve: Serve) -> None:
     site = Site()
     server = serve(site.script)
-    crawl = crawl_on_both
     crawl.add([server.url()])
     run_for(crawl, 1, delay=0.6)
     run_for(crawl, 1, delay=0.6)
