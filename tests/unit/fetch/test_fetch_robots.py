@@ -88,7 +88,9 @@ def test_sitemaps_are_those_of_all_groups():
 def test_the_line_that_decides_is_evidence():
     found = rules(
         b"# ours\nUser-agent: *\n\nDisallow: /private/ # all of it\nAllow: /private/open\r\nDisallow: /*.pdf$\n"
-        b"Disallow: /\xe9\nAllow: /%7Euser/\nDisallow: /private/\nDisallow: /" + b"y" * 1000
+        b"Disallow: /\xe9\nAllow: /%7Euser/\nDisallow: /private/\nDisallow: /"
+        + b"y" * 1000
+        + b"\nDisallow: /t*\nDisallow: /tt\nAllow: /u*\nDisallow: /uu\nAllow: /uu"
     )
     evidence = {
         "/private/x": "Disallow: /private/ (line 4, group *)",
@@ -97,6 +99,8 @@ def test_the_line_that_decides_is_evidence():
         "/%E9": "Disallow: /\ufffd (line 7, group *)",
         "/~user/": "Allow: /%7Euser/ (line 8, group *)",
         "/" + "y" * 1000: f"Disallow: /{'y' * 299}... (line 10, group *)",
+        "/tt": "Disallow: /t* (line 11, group *)",
+        "/uu": "Allow: /u* (line 13, group *)",
         "/": "",
     }
     assert {path: found.rule(f"http://h{path}") for path in evidence} == evidence
@@ -129,6 +133,32 @@ def test_many_names_with_many_rules_are_read_and_obeyed_in_no_time(agent, path):
     assert time.process_time() - began < 3
 
 
+@pytest.mark.parametrize(
+    ("stars_before", "allowed", "denied"),
+    [
+        (995, "/ /994 /x/b /x/z /x/zy /x/ay/open", "/x/y /x/ay /qq"),
+        (1000, "/ /999 /w /x/z /x/zy", "/x/b /x/y /x/y/open /qq"),
+    ],
+)
+def test_of_too_many_rules_with_stars_the_rest_forbids_more(stars_before, allowed, denied):
+    rest = "Disallow: /x/*y\nAllow: /x/z**\nAllow: /x/*/open\nDisallow: /q*$\n"
+    text = "User-agent: *\n" + "".join(f"Allow: /{n}*\n" for n in range(stars_before)) * 2 + rest
+    found = rules(text)
+    verdicts = dict.fromkeys(allowed.split(), True) | dict.fromkeys(denied.split(), False)
+    assert {path: found.allows(f"http://h{path}") for path in verdicts} == verdicts
+    assert found.rule("http://h/x/y") == f"Disallow: /x/*y (line {2 * stars_before + 2}, group *)"
+    assert rules(f"{text}Disallow: *v").allows("http://h/u") == (stars_before < 1000)
+
+
+def test_the_slowest_rules_that_fit_a_file_are_obeyed_in_no_time():
+    found = rules("User-agent: *\n" + "".join(f"Disallow: /b*{'a' * 14}c{n}\n" for n in range(20_000)))
+    began = time.process_time()
+    for number in range(10):
+        assert found.allows(url := "http://h/" + "a" * 2030 + str(number))
+        assert found.rule(url) == ""
+    assert time.process_time() - began < 4
+
+
 NAMES = st.sampled_from(["*", "FooBot", "foobot", "foobot*", "googlebot", "", "foobot/1.0"])
 AGENTS = st.tuples(st.sampled_from(["User-agent: ", "user-agent:", "useragent ", "User agent: "]), NAMES)
 PATHS = st.text(alphabet="ab/*$~.", max_size=8)
@@ -141,7 +171,7 @@ LINES = st.one_of(AGENTS.map("".join), st.tuples(FIELDS, PATHS).map("".join), st
 
 @given(st.lists(st.one_of(AGENTS.map("".join), st.tuples(FIELDS, PATHS).map("".join)), max_size=20), st.lists(URLS))
 def test_protego_finds_the_same_where_it_keeps_to_the_standard(lines, paths):
-    """It takes "foobot/1.0" for another name, and of several delays the last."""
+    """It reads the whole file here, where the program lets it match only; "foobot/1.0" is another name to it."""
     own = rules("\n".join(lines))
     theirs = Protego.parse("\n".join(re.sub("foobot/1.0$", "foobot", line) for line in lines))
     for path in paths:
@@ -149,7 +179,14 @@ def test_protego_finds_the_same_where_it_keeps_to_the_standard(lines, paths):
         assert own.allows(url) == theirs.can_fetch(url, TOKEN)
 
 
-@given(st.lists(LINES, max_size=20), st.lists(st.text(alphabet="ab/*$?=%2F7e~.&", max_size=10), min_size=1))
+PIECES = st.lists(st.sampled_from([*"ab/*$?=&~.% ", "%2F", "%3f", "%26", "%61", "%C3%A9", "é"]), max_size=8).map(
+    "".join
+)
+RULES = st.tuples(st.sampled_from(["Disallow: /", "Allow: /", "Disallow: *", "Allow: *"]), PIECES).map("".join)
+
+
+@given(st.lists(st.one_of(LINES, RULES), max_size=20).map(lambda lines: ["User-agent: *", *lines]),
+       st.lists(PIECES, min_size=1))  # fmt: skip
 def test_the_evidence_agrees_with_the_verdict_and_stands_in_the_file(lines, paths):
     text = "\n".join(lines).encode("utf-8", "replace").decode()
     found = rules(text)
