@@ -16,6 +16,7 @@ from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.analyzer import Analysis
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -112,8 +113,10 @@ class AnswerHandler:
 
     def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
+        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth)
+
+    def _take(self, flight: PageFlight, analysis: Analysis, depth: int) -> None:
         party, site = flight.party, flight.site
-        analysis = party.analyzer.analyze(flight.entry.url, hrefs, base)
         party.verdicts.update(analysis.counts)
         if analysis.external:
             party.add_candidates(analysis.external, flight.entry.depth)
@@ -143,11 +146,11 @@ class AnswerHandler:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
         party, entry = flight.party, flight.entry
         location = location_of(response)
+        analysis = party.analyzer.redirected(entry.url, location)
         is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
         if not is_seed:
-            self._take_links(flight, [location], "", entry.depth + 1)
+            self._take(flight, analysis, entry.depth + 1)
             return
-        analysis = party.analyzer.analyze(entry.url, [location])
         if not (analysis.internal or analysis.external):
             party.verdicts.update(analysis.counts)
             return
@@ -156,19 +159,19 @@ class AnswerHandler:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
         elif analysis.internal:
-            self._follow_inside(flight, location, analysis.internal[0])
+            self._follow_inside(flight, analysis)
         else:
             party.verdicts.update(analysis.counts)
             home = analysis.external[0]
             party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
 
-    def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
+    def _follow_inside(self, flight: PageFlight, analysis: Analysis) -> None:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
-        party = flight.party
+        party, target = flight.party, analysis.internal[0]
         party.led_from.add(flight.entry.url)
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
-        self._take_links(flight, [location], "", 0)
+        self._take(flight, analysis, 0)
 
 
 def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:

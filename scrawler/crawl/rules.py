@@ -39,6 +39,7 @@ class CrawlRules:
     assets: bool = False
     cookies: bool = True
     sitemaps: str = "off"  # or "seed", "also"
+    www: bool = False  # www.example.org and example.org are one site
     traps: bool = False
     trap_pages: int = 50
     trap_yield: float = 0.1
