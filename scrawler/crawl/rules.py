@@ -38,6 +38,8 @@ class CrawlRules:
     obey_meta: bool = True
     assets: bool = False
     cookies: bool = True
+    accept: tuple[str, ...] = ()  # media ranges; none: all
+    insecure: bool = False
     sitemaps: str = "off"  # or "seed", "also"
     www: bool = False  # www.example.org and example.org are one site
     traps: bool = False

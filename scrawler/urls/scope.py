@@ -81,6 +81,11 @@ def _is_address(host: str) -> bool:
     return last.isdigit() or last.endswith("]")  # the standard makes every host that ends in a number an IPv4 address
 
 
+def is_public_suffix(name: str) -> bool:
+    """Tell whether a domain name is a public suffix, such as `com`, `co.uk` or `github.io`, or of a single label."""
+    return _suffixes().privatesuffix(name) is None
+
+
 @cache
 def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()  # reads a file of 10,000 rules: not before somebody needs it
