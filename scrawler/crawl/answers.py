@@ -13,7 +13,9 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.extract.links import PageLinks
+from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
 from scrawler.urls.analyzer import Analysis
@@ -36,6 +38,11 @@ class PageFlight:
     origin: Origin
 
     @property
+    def is_seed(self) -> bool:
+        """Whether it is its party's own URL, or where that redirects."""
+        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt."""
         return max(self.lane.kind, NORMAL) + 1
@@ -49,6 +56,7 @@ class Reading:
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
+    sitemap: Sitemap | None = None
 
 
 class AnswerHandler:
@@ -57,8 +65,8 @@ class AnswerHandler:
     def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
         self._pipeline, self._rules = pipeline, rules
 
-    def read(self, flight: PageFlight, response: Response) -> Reading:
-        """Archive the answer of a page and find its links. Raises ArchiveError.
+    def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
+        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
@@ -67,6 +75,8 @@ class AnswerHandler:
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
+        if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
+            return Reading(False, record, None, self._flags(response) | PageFlag.SITEMAP, sitemap)
         links = self._pipeline.links(response) if response.result is Result.FETCHED else None
         return Reading(False, record, links, self._flags(response))
 
@@ -93,16 +103,19 @@ class AnswerHandler:
         if reading.again:
             self._list_again(flight, response)
             return
-        note = links.note if links else response.detail
+        found = links or reading.sitemap
+        note = found.note if found else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
         self.finish(flight, page_row(flight, response, reading, note))
+        if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+            self._take_links(flight, links.hrefs, links.base, abs(flight.entry.depth) + 1)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
@@ -120,6 +133,8 @@ class AnswerHandler:
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
         flight.lane.finish(flight.index)
+        if row.depth < 0:
+            row = row._replace(depth=-row.depth, flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
     def _list_again(self, flight: PageFlight, response: Response) -> None:
@@ -139,10 +154,17 @@ class AnswerHandler:
         party, site = flight.party, flight.site
         party.verdicts.update(analysis.counts)
         if analysis.external:
-            party.add_candidates(analysis.external, flight.entry.depth)
+            party.add_candidates(analysis.external, abs(flight.entry.depth))
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
         self._list(site, party, analysis.internal, depth)
+
+    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
+        """List internal URLs that stand in a sitemap."""
+        counts = flight.party.counts
+        before = counts.listed
+        self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
+        counts.sitemap_urls += counts.listed - before
 
     def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
         """List those of the internal URLs that no party of the site has listed yet."""
@@ -166,9 +188,11 @@ class AnswerHandler:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
         party, entry = flight.party, flight.entry
         location = location_of(response)
+        if entry.depth < 0:
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
+            return
         analysis = party.analyzer.redirected(entry.url, location)
-        is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
-        if not is_seed:
+        if not flight.is_seed:
             self._take(flight, analysis, entry.depth + 1)
             return
         if not (analysis.internal or analysis.external):

@@ -10,17 +10,21 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrawler.model import ChunkRow, LaneState, Millis
+from scrawler.model import SITEMAP_LANE, ChunkRow, LaneState, Millis
 
 CHUNK_ENTRIES = 1024
 _LEVEL = 1
 
 NORMAL = 0  # lane kinds: the normal lane; n > 0 is the lane of the n-th retry
 LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next seed
+SITEMAP = SITEMAP_LANE  # sitemaps, which come before the normal lane
 
 
 class Entry(NamedTuple):
-    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds."""
+    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds.
+
+    Of a sitemap, position and depth are negative: its place in the lister's lane of sitemaps is -1 - position.
+    """
 
     url: str
     depth: int

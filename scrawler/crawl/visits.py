@@ -15,7 +15,8 @@ from scrawler.fetch.downloader import Downloader, Request
 from scrawler.model import Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
-_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
+_APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
+_SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -80,8 +81,8 @@ class Visits:
 
     def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
         url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
-        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
-            accept += _SITEMAP_TYPES  # a seed may be one
+        if accept and choice.entry.depth <= 0 and self._rules.sitemaps != "off":
+            accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
         return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
 

@@ -27,11 +27,12 @@ def robots_url(url: str) -> str:
 class RobotsRules:
     """The rules of one origin (scheme, host and port) for one crawler."""
 
-    __slots__ = ("_rules", "_token", "crawl_delay", "unavailable")
+    __slots__ = ("_rules", "_token", "crawl_delay", "sitemaps", "unavailable")
 
     def __init__(self, rules: Protego | None, product_token: str, *, unavailable: bool = False) -> None:
         self.unavailable = unavailable  # nothing is allowed, because the site could not say (RFC 9309, 2.3.1.4)
         self.crawl_delay = rules.crawl_delay(product_token) if rules else None  # seconds
+        self.sitemaps = tuple(rules.sitemaps) if rules else ()  # as written
         self._rules = rules
         self._token = product_token
 
