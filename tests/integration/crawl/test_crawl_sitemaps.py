@@ -158,13 +158,13 @@ BOMB = gzip.compress(urlset("/bombed").removesuffix(b"</urlset>") + b" " * (60 <
 
 def hostile_site(me: str) -> dict[str, bytes]:
     names = ["laughs", "file", "bomb", "itself", "html", "broken", "loop", "nest0"]
-    elsewhere = ["http://o.example/sitemap.xml", "ftp://o.example/", "http://["]
+    elsewhere = ["http://o.example/sitemap.xml", "https://o.example/sitemap.xml"]
     replies = {
         "/robots.txt": robots(*(f"{me}/{name}" for name in names), *elsewhere),
         "/": HOME, "/1": page("one"), "/bombed": page("bombed"), "/before": page("before"), "/x": page("x"),
         "/laughs": answer(LAUGHS, "200 OK", XML), "/file": answer(FILE, "200 OK", XML),
         "/bomb": answer(BOMB, "200 OK", XML),
-        "/itself": answer(index(me + "/itself", me + "/itself?a", "http://o.example/s.xml"), "200 OK", XML),
+        "/itself": answer(index(me + "/itself", me + "/itself?a", "http://o.example/s.xml", "http://["), "200 OK", XML),
         "/html": page("no sitemap", links=("/x",)),
         "/broken": answer(urlset(me + "/before").removesuffix(b"</urlset>") + b"<url><loc>/after", "200 OK", XML),
         "/loop": redirect("/loop2"), "/loop2": redirect("/loop"),
