@@ -25,7 +25,8 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.links import LinkExtractor
+from scrawler.extract.directives import EVERY_ROBOT
+from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
@@ -99,8 +100,8 @@ def build_machine(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    pipeline = PagePipeline(archive, make_extractor(_link_policy(settings, token)), settings.max_decoded, token)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -175,7 +176,6 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         slow_per_site=settings.slow_per_site,
         slow_pass=settings.slow_pass,
         obey_meta=settings.obey_meta,
-        assets=settings.assets,
         cookies=settings.cookies,
         sitemaps=settings.sitemaps,
         traps=settings.traps,
@@ -183,6 +183,11 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         trap_yield=settings.trap_yield,
         near_duplicates=settings.near_duplicates,
     )
+
+
+def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+    robots = frozenset((EVERY_ROBOT, product_token.lower()))
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets)
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
@@ -18,6 +19,7 @@ BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
+_FOLDED = re.compile(r"\r?\n[ \t]++(?=[^\s])")  # a line that goes on (RFC 9112, 5.2)
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
@@ -106,6 +108,16 @@ def parse_headers(head: bytes) -> dict[str, str]:
         name = name.rstrip().lower()
         headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
     return headers
+
+
+def header_values(head: bytes, name: str) -> list[str]:
+    """Return the values of a header, one for each line of that name; for headers whose lines say apart what they say.
+
+    `name` is in lower case.
+    """
+    text = _FOLDED.sub(" ", head.decode("latin-1"))
+    lines = (line.partition(":") for line in text.split("\n")[1:])
+    return [value.strip() for found, _, value in lines if found.rstrip().lower() == name]
 
 
 def result_of(status: int, headers: dict[str, str]) -> Result:
