@@ -98,10 +98,8 @@ def test_an_asset_stays_one_over_stops_and_retries(crawl_on_both: Crawl, serve: 
             path = head.split(b" ", 2)[1].decode()
             if path == "/":
                 visit.send(page("".join(f"<img src='/{n}.html'>" for n in range(20))))
-            elif (
-                path == "/0.html" and not stop.is_set()
-            ):  # all assets stand in the list, but only a later machine fetches them
-                stop.set()
+            elif path == "/0.html" and not stop.is_set():
+                stop.set()  # all assets stand in the list, but only a later machine fetches them
                 visit.hang()
             elif path.endswith(".html"):
                 failed = path == "/7.html" and asked(server)[path] == 1
