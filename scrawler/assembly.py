@@ -93,6 +93,7 @@ def build_machine(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
         allow_private=settings.allow_private,
+        allow_addresses=settings.allow_addresses,
     )
     token = settings.product_token or settings.user_agent.partition("/")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
@@ -101,7 +102,8 @@ def build_machine(
         machine.look_again,
     )  # fmt: skip
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(_link_policy(settings, token)), settings.max_decoded, token)
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -177,6 +179,8 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         slow_pass=settings.slow_pass,
         obey_meta=settings.obey_meta,
         cookies=settings.cookies,
+        accept=settings.accept,
+        insecure=settings.insecure,
         sitemaps=settings.sitemaps,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
@@ -198,6 +202,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         settings.max_body,
         connections=settings.seeds_per_thread + 2,
         tls_verify=not settings.insecure,
+        accept=settings.accept,
+        max_head=settings.max_headers,
     )
 
 
@@ -218,4 +224,6 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
         "robots": "obey" if settings.robots else "ignore",
         "operator": settings.user_agent,
     }
+    if settings.insecure:
+        info["certificates"] = "not checked"
     return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)

@@ -18,6 +18,7 @@ from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 
@@ -46,15 +47,12 @@ class PageFlight:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again.
-
-    `directives` are those of a page that was fetched: the answers of redirects and errors are no pages.
-    """
+    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
 
     again: bool
     record: RecordRef | None = None
     links: PageLinks | None = None
-    directives: Directives = ALL_ALLOWED
+    flags: int = 0  # of PageFlag
 
 
 class AnswerHandler:
@@ -70,33 +68,54 @@ class AnswerHandler:
         """
         if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
             return Reading(again=True)
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
-        if response.result is not Result.FETCHED:
-            return Reading(False, record)
+        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
+            return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
         links = None if flight.entry.is_asset else self._pipeline.links(response)
-        return Reading(False, record, links, self._pipeline.directives(response, links))
+        directives = self._pipeline.directives(response, links)
+        return Reading(False, record, links, self._flags(flight, response, directives))
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        if not (
+            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
+        ):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
+
+    def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
+        """Return what is to be flagged in the page's row."""
+        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.entry.is_asset:
+            flags |= PageFlag.ASSET
+        if directives.noindex:
+            flags |= PageFlag.NOINDEX
+        return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
+        if "set-cookie" in response.headers and self._rules.cookies:
+            party.take_cookies(response.request.url, response.head)
         if reading.again:
             self._list_again(flight, response)
             return
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        row = page_row(flight, response, reading.record, note)
-        if flight.entry.is_asset or reading.directives is not ALL_ALLOWED:
-            row = row._replace(flags=row.flags | _flags(flight, reading.directives))
+        row = page_row(flight, response, reading, note)
         self.finish(flight, row)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_page(flight, links, reading.directives)
+            self._take_page(flight, links, reading.flags)
         if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
 
@@ -127,9 +146,9 @@ class AnswerHandler:
         party.counts.retries += 1
         party.touch()
 
-    def _take_page(self, flight: PageFlight, links: PageLinks, directives: Directives) -> None:
+    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int) -> None:
         """Follow what a page holds, as far as it and its links allow."""
-        if directives.nofollow and self._rules.obey_meta:
+        if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets])
             return
         if links.unfollowed:
@@ -233,16 +252,9 @@ class AnswerHandler:
         self._take_links(flight, [location], "", 0)
 
 
-def _flags(flight: PageFlight, directives: Directives) -> PageFlag:
-    flags = PageFlag.ASSET if flight.entry.is_asset else PageFlag(0)
-    if directives.noindex:
-        flags |= PageFlag.NOINDEX
-    return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
-
-
-def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:
+def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
     """Make the row of a URL's final result."""
-    entry = flight.entry
+    entry, record = flight.entry, reading.record
     return PageRow(
         seed_id=flight.party.seed.id,
         url_hash=url_hash(entry.url),
@@ -263,6 +275,7 @@ def page_row(flight: PageFlight, response: Response, record: RecordRef | None, n
         warc_length=record.length if record else 0,
         revisit=int(record.revisit) if record else 0,
         detail=note[:_DETAIL_CHARACTERS],
+        flags=int(reading.flags),
     )
 
 
@@ -272,5 +285,5 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
     return PageRow(
         flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
         result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
-        _flags(flight, ALL_ALLOWED),
+        PageFlag.ASSET if entry.is_asset else 0,
     )  # fmt: skip

@@ -37,6 +37,8 @@ class CrawlRules:
     slow_pass: str = "party"  # or "crawl"
     obey_meta: bool = True
     cookies: bool = True
+    accept: tuple[str, ...] = ()  # media ranges; none: all
+    insecure: bool = False
     sitemaps: str = "off"  # or "seed", "also"
     traps: bool = False
     trap_pages: int = 50
