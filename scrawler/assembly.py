@@ -95,7 +95,7 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0]
+    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from tests.e2e.conftest import CRAWL, Rows, Scrawler
 from tests.integration.fetch.servers import RawServer, always, answer
 
-SAYING = b"<link rel=canonical href=http://www.example/><meta name=scrawler-test content='noindex, nofollow'><a href=/x>x</a>"
+CANONICAL, DIRECTIVES = b"<link rel=canonical href=http://www.example/>", b"<meta name=SCrawler-test content=none>"
 
 
 def test_pages_shows_canonical_urls_and_flags(scrawler: Scrawler, rows: Rows) -> None:
-    server = RawServer(always(answer(SAYING, "200 OK", "Content-Type: text/html")))
+    server = RawServer(
+        always(answer(CANONICAL + DIRECTIVES + b"<a href=/x>x</a>", "200 OK", "Content-Type: text/html"))
+    )
     try:
         scrawler("import", "-", given=server.url())
         scrawler(*CRAWL, "--no-robots")
