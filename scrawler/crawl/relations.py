@@ -9,6 +9,8 @@ from scrawler.fetch.downloader import Response
 from scrawler.urls.analyzer import Analysis, UrlAnalyzer
 from scrawler.urls.verdict import Verdict
 
+_MOST_NAMED = 16  # canonical URLs of a page that are looked at; who names more has no idea of the word
+
 
 def canonical_url(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> str:
     """Return the URL that a page calls canonical; empty if it is the page's own, as usual, or none that can be.
@@ -21,9 +23,12 @@ def canonical_url(analyzer: UrlAnalyzer, response: Response, links: PageLinks | 
     header = header_text(response, "link") if "link" in response.headers else ""
     if not (in_head or header):
         return ""
+    in_header = canonical_targets(header)
+    if len(in_head) + len(in_header) > _MOST_NAMED:
+        return ""
     base = links.base if links else ""
     named = {_only(analyzer.analyze(url, [href], base), url) for href in in_head}  # links of the page too: known
-    named |= {_only(analyzer.analyze(url, [target]), url) for target in canonical_targets(header)}
+    named |= {_only(analyzer.analyze(url, [target]), url) for target in in_header}
     if links and len(in_head) < len(links.canonicals):
         named.add(url)
     named.discard("")

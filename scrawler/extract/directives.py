@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
+from itertools import islice
 from typing import NamedTuple
 
 from scrawler.model import Millis
@@ -25,6 +26,7 @@ _PLAIN = """all follow index indexifembedded noai noarchive nocache nofollow noi
 nositelinkssearchbox nosnippet notranslate noydir"""
 _KNOWN = _VALUED.union(_PLAIN.split())
 _LONGEST_DATE = 64  # characters
+_LONGEST_TEXT, _MOST_TEXTS = 4_096, 100  # characters and texts that are read: dates take time
 
 
 class Directives(NamedTuple):
@@ -44,8 +46,8 @@ def directives(metas: Iterable[str], headers: Iterable[str], product_token: str,
     each. `unavailable_after` a time before `now` is noindex; a time that cannot be read is passed over.
     """
     addressed = _TO_ALL | {product_token.lower()}
-    said = {word for text in metas for agent, word in _words(text, now) if agent in _TO_ALL}
-    said |= {word for text in headers for agent, word in _words(text, now) if agent in addressed}
+    said = {word for text in islice(metas, _MOST_TEXTS) for agent, word in _words(text, now) if agent in _TO_ALL}
+    said |= {word for text in islice(headers, _MOST_TEXTS) for agent, word in _words(text, now) if agent in addressed}
     none = "none" in said
     return Directives(none or "noindex" in said, none or "nofollow" in said)
 
@@ -53,7 +55,7 @@ def directives(metas: Iterable[str], headers: Iterable[str], product_token: str,
 def _words(text: str, now: Millis) -> Iterator[tuple[str, str]]:
     """Yield the robot that is addressed (empty: all) and the directive, both in lower case."""
     agent = ""
-    parts = iter(text.lower().split(","))
+    parts = iter(text[:_LONGEST_TEXT].lower().split(","))
     for part in parts:
         name, colon, value = part.partition(":")
         if colon and name.strip() not in _VALUED and _begins_with_directive(value):

@@ -136,6 +136,7 @@ RELATED: dict[str, tuple[bytes, str]] = {  # what a page calls canonical: path o
     "/twice": (page(canonical("/same", "/same#x"), link("same")), "/same"),
     "/two": (page(canonical("/one", "/other-one")), ""),
     "/own-and-other": (page(canonical("/own-and-other", "/one")), ""),
+    "/many": (page(canonical(*["/one"] * 5_000)), ""),
     "/in-body": (page("<p>text" + canonical("/one")), ""),
     "/no-url": (page(canonical("javascript:x", "http://[")), ""),
     "/header": (page("", 'Link: </style.css>; rel=preload; as=style, </one>; rel="canonical"'), "/one"),

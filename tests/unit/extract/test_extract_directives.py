@@ -130,8 +130,8 @@ def test_link_headers_of_any_size_take_linear_time(part: str) -> None:
     assert time.process_time() - began < 5
 
 
-def test_directives_of_any_size_take_linear_time() -> None:
+def test_directives_of_any_size_take_little_time() -> None:
     began = time.process_time()
-    for part in ("a:", "noindex,", "unavailable_after:", "bot: noindex, ", ",", " ", "unavailable_after:Fri,"):
-        directives([part * (400_000 // len(part))], [], "bot", NOW)
-    assert time.process_time() - began < 20
+    for part in ("a:", "noindex,", "unavailable_after:", "bot: noindex, ", ",", " ", "unavailable_after:1,"):
+        directives([part * (4_000_000 // len(part)), *["none"] * 1_000_000], [part * 10_000], "bot", NOW)
+    assert time.process_time() - began < 5
