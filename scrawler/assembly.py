@@ -18,12 +18,13 @@ from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
-from scrawler.crawl.origins import Origins
+from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
@@ -35,6 +36,7 @@ from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
@@ -70,6 +72,7 @@ class Stores:
     checkpoints: Checkpoints
     frontier: Frontier
     seeds: Seeds
+    robots: RobotsCopies
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -132,7 +135,7 @@ def build_machine(
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
     machine.selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
         machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
@@ -142,12 +145,24 @@ def build_machine(
     return machine, resolver
 
 
-def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock: DatabaseClock) -> SiteTaker:
+def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
+    """Bring back what is kept of a site's robots.txt files."""
+    if origins.obey_robots:
+        origins.recall(site, stores.robots.of_site(site.id, stores.clock.now() - ROBOTS_KEPT))
+
+
+def make_taker(
+    settings: Settings,
+    frontier: Frontier,
+    rules: CrawlRules,
+    clock: DatabaseClock,
+    recall_robots: Callable[[SiteContext], None] = lambda site: None,
+) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
     make_analyzer = partial(_make_analyzer, settings.max_url_length)
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
