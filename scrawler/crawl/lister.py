@@ -57,9 +57,10 @@ class SitemapLister:
     def takes(self, response: Response) -> bool:
         """Take an answer that is to be read as a sitemap; returns whether it is."""
         flight = response.request.tag
-        if not isinstance(flight, PageFlight) or flight.entry.depth > 0 or response.result is not Result.FETCHED:
+        if not isinstance(flight, PageFlight) or response.result is not Result.FETCHED:
             return False
-        if flight.entry.depth == 0 and not self._seed_is_sitemap(response):
+        entry = flight.entry
+        if not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):
             return False
         self._unread.append((flight, response))
         return True
@@ -94,13 +95,13 @@ class SitemapLister:
             self._current = None
             party = listing.flight.party
             party.verdicts.update(listing.verdicts)
-            party.add_candidates(list(listing.external), abs(listing.flight.entry.depth))
+            party.add_candidates(list(listing.external), listing.flight.entry.depth)
         return listing
 
     def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
         entry = flight.entry
         hrefs = (one.url for one in some)
-        list_sitemaps(flight.site, flight.party, hrefs, entry.url, entry.depth - 1, self._rules)
+        list_sitemaps(flight.site, flight.party, hrefs, entry.url, entry.depth + 1, self._rules)
 
     def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
         party, sitemap = listing.flight.party, listing.flight.entry.url

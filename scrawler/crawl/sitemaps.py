@@ -1,7 +1,7 @@
 """Sitemaps of a party: which are asked for, and in which order they stand before its pages.
 
-They are entries of a lane of their own. A sitemap's entry has a negative depth, wherever it stands (a retry lane, what
-is left to another seed): -1 for those that robots.txt or the seed's URL names, one less for each index between.
+They are entries of a lane of their own. A sitemap's entry has a negative position, wherever it stands (a retry lane,
+what is left to another seed), and depth 1 if robots.txt or the seed's URL names it, one more for each index between.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrawler.urls.scope import site_key
 
 MAX_SITEMAPS = 1_000  # of a party
 MAX_LEVEL = 3  # indexes one in another
-FIRST_LEVEL = -1
+FIRST_LEVEL = 1
 SITEMAP_DEPTH = 1  # of the URLs that they list
 
 ELSEWHERE_VERDICT = "sitemap-elsewhere"  # it is of another site
@@ -41,7 +41,7 @@ def list_sitemaps(
         url = party.analyzer.resolve(href, page)
         if not url or site_key(url, rules.scope) != site.key:
             verdicts[ELSEWHERE_VERDICT] += 1
-        elif level < -MAX_LEVEL or lane.length >= MAX_SITEMAPS:
+        elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:
             verdicts[LIMIT_VERDICT] += 1
         else:
             try:

@@ -91,7 +91,7 @@ class Visits:
 
     def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
         url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
-        if accept and choice.entry.depth <= 0 and self._rules.sitemaps != "off":
+        if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
             accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
         return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
