@@ -125,7 +125,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+        return UrlCollector(
+            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
+        )
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)

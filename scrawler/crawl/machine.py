@@ -9,6 +9,7 @@ from contextlib import suppress
 from math import inf
 from typing import Any
 
+from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.depth import Lane
@@ -43,6 +44,7 @@ class Machine:
         self.stopping = threading.Event()
         self.rules = rules
         self.lease = lease
+        self.budget = AddressBudget(rules, self.look_again)
         self.threads = threads  # collectors to start
         self._expected = machines
         self.error: BaseException | None = None
@@ -229,6 +231,8 @@ class Machine:
                     collector.unblocked()
         if orders.settings != before.settings:
             self.on_settings(orders.settings)
+        with self.turn:
+            self.budget.tidy(time.monotonic())
         if orders.revision != before.revision:
             self.selector.seeds_came()
         if orders.machines >= self._expected:
