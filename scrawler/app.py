@@ -38,6 +38,7 @@ from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
 
@@ -186,6 +187,7 @@ class _Run:
             Checkpoints(prompt, self._machine_id),
             Frontier(prompt),
             Seeds(prompt),
+            Servers(prompt, self._machine_id),
         )
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines

@@ -24,6 +24,7 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.links import LinkExtractor
 from scrawler.fetch.downloader import Downloader, FetchLimits
@@ -35,6 +36,7 @@ from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 
@@ -69,6 +71,7 @@ class Stores:
     checkpoints: Checkpoints
     frontier: Frontier
     seeds: Seeds
+    servers: Servers
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -110,6 +113,7 @@ def build_machine(
         _ROWS_WAITING,
         settings.database_patience,
     )
+    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,

@@ -19,6 +19,7 @@ from scrawler.crawl.lease import Lease
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
 from scrawler.errors import LeaseLostError, StoreBusyError
@@ -55,6 +56,7 @@ class Machine:
         self.distribution: Distribution
         self.selector: UrlSelector
         self.checkpointer: Checkpointer
+        self.sharing: ServerSharing
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
@@ -231,13 +233,12 @@ class Machine:
                     collector.unblocked()
         if orders.settings != before.settings:
             self.on_settings(orders.settings)
-        with self.turn:
-            self.budget.tidy(time.monotonic())
         if orders.revision != before.revision:
             self.selector.seeds_came()
         if orders.machines >= self._expected:
             self._expected = 0  # all that were started together are there; from now on those that live share
         self.selector.machines = max(orders.machines, self._expected)
+        self.sharing.beat(self.selector.machines)
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:

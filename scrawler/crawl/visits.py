@@ -59,6 +59,11 @@ class Visits:
         delay = max(rules.delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
         return site, self._rest(site, origin, delay, now)
 
+    def robots_known(self, flight: RobotsFlight, now: float) -> None:
+        """Keep the Crawl-delay of a robots.txt from that request on."""
+        if flight.origin.robots is not None and flight.origin.robots.crawl_delay:
+            self._rest(flight.site, flight.origin, self._rules.delay, now)
+
     @staticmethod
     def _rest(site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a host rest from now on; what it has been told before still counts."""
