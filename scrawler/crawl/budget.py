@@ -114,10 +114,10 @@ class AddressBudget:
     # -- what other machines are told, and tell ----------------------------------------------------------------
 
     def shared(self) -> None:
-        """Note that other machines live: use what is in use now, and no more until it is known what may be used."""
+        """Note that other machines live: start nothing more until it is known what may be used."""
         self.alone = False
         for server in self.servers.values():
-            server.places = server.in_flight
+            server.places = 0
 
     def pledged(self, addresses: Collection[str]) -> dict[str, int]:
         """Return how many places at these addresses are in use, or may be before the next answer is there."""
