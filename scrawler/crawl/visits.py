@@ -23,6 +23,7 @@ from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.model import Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -79,7 +80,7 @@ class Visits:
             assert isinstance(flight, RobotsFlight | AliasFlight)
             if at := self._held(site, flight.origin.host, address, now):
                 return at
-            self._start(site, site.queued.pop(0), flight.origin, now)
+            self._start(site, site.queued.pop(0), now)
         refused = 0
         while site.in_flight < self._rules.per_site and not (site.lost or site.going):
             wall = int(time.time() * 1000)
@@ -98,7 +99,7 @@ class Visits:
                 request = self._origins.robots_request(site, origin)
                 if request is None:
                     return inf
-                self._start(site, request, origin, now, choice.party)
+                self._start(site, request, now, choice.party)
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
                 result = origin.robots_failure if origin.robots.unavailable else Result.ROBOTS_DENIED
                 self._refuse(site, choice, origin, result, origin.robots_detail, wall)
@@ -121,7 +122,14 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
-        self._start(site, Request(choice.entry.url, origin.address, flight), origin, now, choice.party)
+        self._start(site, self._page_request(choice, flight), now, choice.party)
+
+    def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
+        url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
+        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
+            accept += _SITEMAP_TYPES  # a seed may be one
+        cookie = cookies.header(url) if cookies else ""
+        return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
 
     def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:
         """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""
@@ -134,10 +142,12 @@ class Visits:
             site.held_since = now
         return at
 
-    def _start(
-        self, site: SiteContext, request: Request, origin: Origin, now: float, party: SeedContext | None = None
-    ) -> None:
-        """Start a request; the time for which the site was held up goes to the party that it is for."""
+    def _start(self, site: SiteContext, request: Request, now: float, party: SeedContext | None = None) -> None:
+        """Start a request.
+
+        The time for which only politeness held the site up counts for the party whose request goes first after it:
+        with several parties at a site, that is the time of the site, divided among them.
+        """
         if site.held_since:
             if party is not None:
                 party.counts.wait_ms += max(0, int((now - site.held_since) * 1000))
@@ -145,5 +155,7 @@ class Visits:
         site.in_flight += 1
         self._budget.began(site, request.address)
         if self._rules.per_site > 1:  # the next one may start before this one is over, but not before the pause is
-            self._rest(site, origin, self._rules.delay, now)
+            flight = request.tag
+            assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+            self._rest(site, flight.origin, self._rules.delay, now)
         self._downloader.start(request)
