@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from time import monotonic
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
 from scrawler.model import Millis, Slot
 from scrawler.store.bulk import BulkInsert
@@ -39,6 +39,7 @@ class Servers:
         )
         self._servers = BulkInsert.replacing(server, ("address", "machine_id", "next_due_at"), database.compiler)
         self._lead: Millis = 0  # how long a reservation takes
+        self._alone = False  # that it lives alone may have been noted
 
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
@@ -51,25 +52,27 @@ class Servers:
 
         def work(connection: Connection) -> Mapping[str, int] | None:
             self._one_at_a_time(connection)
-            living = set(connection.scalars(select(machine.c.id).where(machine.c.state.in_(LIVING))))
+            now, living = self._living(connection)
             if self._machine_id not in living:
                 return {}
             mine = server_place.c.machine_id == self._machine_id
             if alone and living == {self._machine_id}:
                 connection.execute(delete(server_place).where(server_place.c.machine_id != _NOBODY))
                 self._places.run(connection, [(_ANYWHERE, self._machine_id, 0)])
+                self._alone = True
                 return None
-            for part in sliced([*left, _ANYWHERE]):
+            for part in sliced([*left, _ANYWHERE] if self._alone else left):
                 connection.execute(delete(server_place).where(mine, server_place.c.address.in_(part)))
             noted = self._noted(connection, [*held, _ANYWHERE], living)
-            turn = database_time(connection, self._database.clock) // _TURN_MS
             before = {address: noted[address].pop(self._machine_id, None) for address in held}
-            may = held if noted[_ANYWHERE] else self._places_at(held, noted, per_ip, turn)
+            may = held if noted[_ANYWHERE] else self._places_at(held, noted, per_ip, now // _TURN_MS)
             rows = ((address, self._machine_id, max(may[address], held[address])) for address in sorted(held))
             self._places.run(connection, [row for row in rows if row[2] != before[row[0]]])
             return may
 
-        return self._database.retrying(work)
+        places = self._database.retrying(work)
+        self._alone = places is None
+        return places
 
     def reserve(self, wishes: Mapping[str, Millis], pause: Millis, width: Millis) -> dict[str, Slot]:
         """Reserve one time, of `width`, at each address, with at least `pause` between it and any other one there.
@@ -98,6 +101,12 @@ class Servers:
 
     def _one_at_a_time(self, connection: Connection) -> None:
         self._mutex.run(connection, [(_ANYWHERE, _NOBODY, 1)])
+
+    def _living(self, connection: Connection) -> tuple[Millis, set[int]]:
+        """Return the time by the database's clock, and the machines that live."""
+        now: ColumnElement[Millis] = literal_column(self._database.clock)
+        rows = connection.execute(select(machine.c.id, now.label("now")).where(machine.c.state.in_(LIVING))).all()
+        return (rows[0].now if rows else 0), {row.id for row in rows}
 
     def _places_at(
         self, held: Collection[str], noted: Mapping[str, Mapping[int, int]], per_ip: int, turn: int
