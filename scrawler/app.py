@@ -37,6 +37,7 @@ from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.units import format_seconds
@@ -187,6 +188,7 @@ class _Run:
             Checkpoints(prompt, self._machine_id),
             Frontier(prompt),
             Seeds(prompt),
+            RobotsCopies(prompt),
             Servers(prompt, self._machine_id),
         )
         machine, resolver = build_machine(

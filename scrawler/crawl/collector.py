@@ -217,7 +217,6 @@ class UrlCollector(threading.Thread):
         flight = response.request.tag
         if isinstance(flight, RobotsFlight):
             follow = self._origins.robots_answer(flight, response)
-            self._visits.robots_known(flight, time.monotonic())
             if follow is not None:
                 flight.site.queued.append(follow)
         elif isinstance(flight, AliasFlight):

@@ -20,9 +20,11 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
 from scrawler.fetch.politeness import next_due, slow_pause
-from scrawler.model import Result
+from scrawler.fetch.robots import RobotsRules
+from scrawler.model import EndReason, Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
 _SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
@@ -54,22 +56,15 @@ class Visits:
         """Note that a request is over, or given up: return its site and when that may be asked again."""
         flight = request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, origin, rules = flight.site, flight.origin, self._rules
+        site, rules = flight.site, self._rules
         site.in_flight -= 1
         self._budget.over(request.address, now)
         delay = max(rules.delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return site, self._rest(site, origin, delay, now)
+        return site, self._rest(site, _asked(flight), delay, now)
 
-    def robots_known(self, flight: RobotsFlight, now: float) -> None:
-        """Keep the Crawl-delay of a robots.txt from that request on."""
-        if flight.origin.robots is not None and flight.origin.robots.crawl_delay:
-            self._rest(flight.site, flight.origin, self._rules.delay, now)
-
-    @staticmethod
-    def _rest(site: SiteContext, origin: Origin, delay: float, now: float) -> float:
+    def _rest(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a host rest from now on; what it has been told before still counts."""
-        crawl_delay = origin.robots.crawl_delay if origin.robots else None
-        due = next_due(math.ceil(now * 1000), delay, crawl_delay) / 1000
+        due = next_due(math.ceil(now * 1000), delay, self._origins.crawl_delay(origin)) / 1000
         site.pause = max(0.0, due - now)
         due = site.due[origin.host] = max(due, site.due_at(origin.host))
         return due
@@ -78,7 +73,7 @@ class Visits:
         if site.queued and site.in_flight < self._rules.per_site:
             flight, address = site.queued[0].tag, site.queued[0].address
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            if at := self._held(site, flight.origin.host, address, now):
+            if at := self._held(site, _asked(flight).host, address, now):
                 return at
             self._start(site, site.queued.pop(0), now)
         refused = 0
@@ -95,21 +90,28 @@ class Visits:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif at := self._held(site, origin.host, origin.address, now):
                 return at
-            elif self._origins.awaits_robots(origin):
+            elif self._origins.awaits_robots(origin, now):
                 request = self._origins.robots_request(site, origin)
                 if request is None:
                     return inf
                 self._start(site, request, now, choice.party)
+            elif too_slow := self._origins.asks_too_much(origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                result = origin.robots_failure if origin.robots.unavailable else Result.ROBOTS_DENIED
-                self._refuse(site, choice, origin, result, origin.robots_detail, wall)
+                self._deny(site, choice, origin, origin.robots, wall)
             else:
                 self._start_page(site, choice, origin, now)
                 continue
             refused += 1
-            if refused >= _REFUSALS_AT_ONCE:
+            if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
+        if robots.unavailable:
+            self._refuse(site, choice, origin, origin.robots_failure, origin.robots_detail, wall)
+        else:
+            self._refuse(site, choice, origin, Result.ROBOTS_DENIED, robots.rule(choice.entry.url), wall)
 
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
@@ -157,5 +159,9 @@ class Visits:
         if self._rules.per_site > 1:  # the next one may start before this one is over, but not before the pause is
             flight = request.tag
             assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-            self._rest(site, flight.origin, self._rules.delay, now)
+            self._rest(site, _asked(flight), self._rules.delay, now)
         self._downloader.start(request)
+
+
+def _asked(flight: PageFlight | RobotsFlight | AliasFlight) -> Origin:
+    return flight.asked if isinstance(flight, RobotsFlight) else flight.origin

@@ -30,6 +30,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.synthweb.process import SynthServer
@@ -97,9 +98,9 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    stores = Stores(
-        Claims(database, number), Checkpoints(database, number), frontier, Seeds(database), Servers(database, number)
-    )
+    checkpoints, servers = Checkpoints(database, number), Servers(database, number)
+    robots = RobotsCopies(database)
+    stores = Stores(Claims(database, number), checkpoints, frontier, Seeds(database), robots, servers)
     machine, resolver = build_machine(settings, stores, archive, stop, promote)
     machine.lease = lease or machine.lease
     watched = Watched()
