@@ -24,6 +24,7 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.directives import EVERY_ROBOT
@@ -38,6 +39,7 @@ from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 from scrawler.urls.steps import Step, make_steps
@@ -74,6 +76,7 @@ class Stores:
     frontier: Frontier
     seeds: Seeds
     robots: RobotsCopies
+    servers: Servers
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -117,6 +120,7 @@ def build_machine(
         _ROWS_WAITING,
         settings.database_patience,
     )
+    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
@@ -132,7 +136,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+        return UrlCollector(
+            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
+        )
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)

@@ -346,6 +346,13 @@ class ClaimedSite:
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
 
 
+class Slot(NamedTuple):
+    """A time reserved for one request to a server, in seconds of `time.monotonic()`; not begun in it, it is lost."""
+
+    begin: float
+    end: float
+
+
 @dataclass(frozen=True, slots=True)
 class WorkLeft:
     """Seeds of the crawl by state: the crawl has ended when ready and active are both 0."""

@@ -66,7 +66,10 @@ class Settings(BaseSettings):
         8, ge=1, le=1000, description="Requests in flight to an IP address at a time, those of all its sites together."
     )
     delay_per_ip: Annotated[Seconds, Live()] = Field(
-        0.0, ge=0, le=DAY, description="Pause between two requests to an IP address, all its sites together."
+        0.0,
+        ge=0,
+        le=DAY,
+        description="Pause between two requests to an IP address, all its sites together; then they go one at a time.",
     )
     delay_factor: Annotated[float, Live()] = Field(
         2.0, ge=0, le=100, description="Pause at least so many times the site's last response time; not with delay 0."

@@ -315,6 +315,25 @@ candidate = Table(
     **_CLUSTERED,
 )
 
+server = Table(
+    "server",
+    metadata,
+    _word("address", 64, "IP address", key=True),
+    _number("machine_id", "with delay_per_ip: the machine that may ask it next, or was the last to ask ..."),
+    _number("next_due_at", "... and when any other one may"),
+    Index("server_next_due_at", "next_due_at"),
+    **_CLUSTERED,
+)
+
+server_place = Table(
+    "server_place",
+    metadata,
+    _word("address", 64, "IP address; empty: the machine lives alone, and holds what it likes anywhere", key=True),
+    _number("machine_id", "0: the row that is locked while shares are told", key=True),
+    _number("places", "requests that it may have in flight there, of per_ip in all"),
+    **_CLUSTERED,
+)
+
 machine = Table(
     "machine",
     metadata,

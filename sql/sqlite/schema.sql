@@ -221,6 +221,23 @@ CREATE TABLE candidate (
  STRICT;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
 
+CREATE TABLE server (
+    address TEXT NOT NULL,  -- IP address
+    machine_id INTEGER NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
+    next_due_at INTEGER NOT NULL,  -- ... and when any other one may
+    PRIMARY KEY (address)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX server_next_due_at ON server (next_due_at);
+
+CREATE TABLE server_place (
+    address TEXT NOT NULL,  -- IP address; empty: the machine lives alone, and holds what it likes anywhere
+    machine_id INTEGER NOT NULL,  -- 0: the row that is locked while shares are told
+    places INTEGER NOT NULL,  -- requests that it may have in flight there, of per_ip in all
+    PRIMARY KEY (address, machine_id)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE machine (
     id INTEGER NOT NULL,
     name TEXT NOT NULL,

@@ -213,6 +213,21 @@ CREATE TABLE candidate (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
 
+CREATE TABLE server (
+    address VARCHAR(64) NOT NULL,  -- IP address
+    machine_id BIGINT NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
+    next_due_at BIGINT NOT NULL,  -- ... and when any other one may
+    PRIMARY KEY (address)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX server_next_due_at ON server (next_due_at);
+
+CREATE TABLE server_place (
+    address VARCHAR(64) NOT NULL,  -- IP address; empty: the machine lives alone, and holds what it likes anywhere
+    machine_id BIGINT NOT NULL,  -- 0: the row that is locked while shares are told
+    places BIGINT NOT NULL,  -- requests that it may have in flight there, of per_ip in all
+    PRIMARY KEY (address, machine_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 CREATE TABLE machine (
     id BIGINT NOT NULL AUTO_INCREMENT,
     name VARCHAR(255) NOT NULL,
