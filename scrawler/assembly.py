@@ -37,6 +37,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
+from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -143,7 +144,8 @@ def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    limits = UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, limits)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
 
 
@@ -196,8 +198,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
+def _make_analyzer(max_length: int, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, limits=limits, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:

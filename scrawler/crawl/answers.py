@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
@@ -13,9 +14,10 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, url_hash
+from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -62,7 +64,11 @@ class AnswerHandler:
         if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
             return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
-        return Reading(False, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
+        if response.result is not Result.FETCHED:
+            return Reading(False, record)
+        traps = flight.party.traps
+        wants_text = partial(traps.wants_text, flight.entry.url) if traps is not None else None
+        return Reading(False, record, self._pipeline.links(response, wants_text))
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
@@ -75,13 +81,17 @@ class AnswerHandler:
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        self.finish(flight, page_row(flight, response, reading.record, note))
+        row = page_row(flight, response, reading.record, note)
+        source = None
+        if flight.party.traps is not None and response.result is Result.FETCHED:
+            row, source = _note(flight.party.traps, row, links)
+        self.finish(flight, row)
         if response.result is Result.REDIRECT:
             self._follow(flight, response)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
@@ -110,7 +120,9 @@ class AnswerHandler:
         party.counts.retries += 1
         party.touch()
 
-    def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+    def _take_links(
+        self, flight: PageFlight, hrefs: list[str], base: str, depth: int, source: LinkClass | None = None
+    ) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
         party, site = flight.party, flight.site
         analysis = party.analyzer.analyze(flight.entry.url, hrefs, base)
@@ -119,15 +131,22 @@ class AnswerHandler:
             party.add_candidates(analysis.external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
-        self._list(site, party, analysis.internal, depth)
+        self._list(site, party, analysis.internal, depth, source)
 
-    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
-        """List those of the internal URLs that no party of the site has listed yet."""
+    def _list(
+        self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
+    ) -> None:
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds."""
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = sum(url not in site.seen for url in urls)
             if left_out:
                 party.verdicts[DEPTH_VERDICT] += left_out
             return
+        if party.traps is not None:
+            kept = party.traps.to_list(urls, site.seen, source)
+            if len(kept) < len(urls):
+                party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+                urls = kept
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
@@ -138,6 +157,8 @@ class AnswerHandler:
             lane.append(url, depth)
         party.counts.listed += len(new)
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        if source is not None and party.traps is not None:
+            party.traps.listed(new, source)
 
     def _follow(self, flight: PageFlight, response: Response) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
@@ -169,6 +190,16 @@ class AnswerHandler:
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
         self._take_links(flight, [location], "", 0)
+
+
+def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
+    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
+    text = links.fingerprint if links is not None else None
+    noted = traps.note(row.url, bool(row.revisit), links.hrefs if links is not None else (), text)
+    if text is not None:
+        flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
+        row = row._replace(simhash=text.simhash, flags=flags)
+    return row, noted.source
 
 
 def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:

@@ -9,11 +9,13 @@ from collections import Counter
 from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.traps import PartyTraps
 from scrawler.model import (
     CandidateRow,
     EndReason,
     LaneState,
     Millis,
+    PageFlag,
     PageRow,
     Rehoming,
     Result,
@@ -31,8 +33,10 @@ DEPTH_VERDICT = "depth"
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
-    def __init__(self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float) -> None:
-        self.seed, self.analyzer, self.scope = seed, analyzer, scope
+    def __init__(
+        self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
+    ) -> None:
+        self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
         self.lanes: list[Lane] = []  # own normal lane, own retry lanes, then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
@@ -109,12 +113,16 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
+            if row.flags & PageFlag.NEAR_DUPLICATE:
+                counts.near_duplicates += 1
         elif result == Result.REDIRECT:
             counts.redirects += 1
         elif result == Result.HTTP_ERROR:
             counts.http_errors += 1
         elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
             counts.denied += 1
+        elif result == Result.TRAP:
+            counts.trapped += 1
         else:
             counts.failures += 1
         if row.depth == 0 and row.lane_seed == self.seed.id:
@@ -161,6 +169,7 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
+            patterns=self.traps.take_rows() if self.traps is not None else (),
         )
         self.pages, self._candidates, self._dirty = [], {}, False
         return delta

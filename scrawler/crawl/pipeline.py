@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.simhash import Words, fingerprint_of, words_of
 from scrawler.fetch.downloader import Response
 from scrawler.model import Result
 
@@ -48,8 +51,11 @@ class PagePipeline:
             site.remember(payload_digest, Archived(response.request.url, response.started_at))
         return record
 
-    def links(self, response: Response) -> PageLinks | None:
-        """Find the links of an HTML page; None for anything else."""
+    def links(self, response: Response, wants_text: Callable[[list[str]], bool] | None = None) -> PageLinks | None:
+        """Find the links of an HTML page; None for anything else.
+
+        `wants_text` tells by the links whether the page's text is to be compared with that of others.
+        """
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
@@ -60,4 +66,10 @@ class PagePipeline:
         if not is_html(content_type, body[:_SNIFFED_BYTES]):
             return None
         found = self._extractor.links(body, response.request.url, content_type)
-        return PageLinks(found.base, found.hrefs, found.charset, note or found.note)
+        text = None
+        if wants_text is not None and wants_text(found.hrefs):
+            text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
+        return PageLinks(found.base, found.hrefs, found.charset, note or found.note, fingerprint=text)
+
+    def _words(self, body: bytes, content_type: str) -> Words:
+        return words_of(self._extractor.text(body, content_type).text)

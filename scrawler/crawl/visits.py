@@ -42,9 +42,12 @@ class Visits:
             if not isinstance(choice, Choice):
                 return choice
             origin = self._origins.of(site, choice.entry.url)
-            if not self._origins.addressed(site, origin, now):
+            trap = self._trap(choice)
+            if trap:
+                self._refuse(site, choice, origin, Result.TRAP, trap, wall)
+            elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
-            if origin.failure is not None:
+            elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif (due := site.due_at(origin.host)) > now:
                 return due
@@ -63,6 +66,12 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE:
                 return now
         return inf
+
+    @staticmethod
+    def _trap(choice: Choice) -> str:
+        """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
+        traps = choice.party.traps
+        return traps.refusal(choice.entry.url) if traps is not None and choice.entry.depth else ""
 
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int

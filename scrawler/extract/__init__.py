@@ -6,4 +6,5 @@ it makes UTF-8 of the body with `charset.to_utf8`, and hands a page that would c
 linear `scanner`. What counts as a link is written down once, in `rules`.
 Out: `links.PageLinks`: base URL and hrefs as written; resolving and judging them is the URL Analyzer's work. When asked
 for, `links.PageText`: what the page says.
+`simhash` condenses the words of a page into 64 bits, of which near copies share nearly all.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
@@ -9,11 +11,13 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import DEEP_HTML, PageLinks, PageText
 from scrawler.extract.rules import HTML_SPACE, LINKING_TAGS, LinkCollector
 from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.simhash import Words, words_of
 from scrawler.extract.text import TextCollector
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
 # and brings along little that is no link.
 _LINKING = "[href],[src],[http-equiv],template"
+_TEXTLESS = ["script", "style"]
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
 
@@ -27,8 +31,9 @@ class LexborExtractor:
             base, hrefs = scan_links(page.decode("utf-8", "replace"), url)
             return PageLinks(base, hrefs, charset, DEEP_HTML)
         collector = LinkCollector(url)
-        _collect_links(LexborHTMLParser(page, options=_WITHOUT_EVENTS), collector)
-        return PageLinks(collector.base, collector.hrefs, charset)
+        document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
+        _collect_links(document, collector)
+        return PageLinks(collector.base, collector.hrefs, charset, words=partial(_words, document))
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -72,6 +77,13 @@ def _collect_template(template: LexborNode, collector: LinkCollector) -> None:
             waiting += reversed(content[0].css(_LINKING) if content else [])
         elif tag in LINKING_TAGS:
             collector.element(tag, node.attributes, in_template=True)
+
+
+def _words(document: LexborHTMLParser) -> Words:
+    """Find the words of a page whose links have been collected: takes apart what shows no text."""
+    images = [node.attrs.get("src") or "" for node in document.css("img[src]")]
+    document.strip_tags(_TEXTLESS)
+    return words_of(document.text(separator=" "), images)
 
 
 def _collect_text(root: LexborNode, collector: TextCollector) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Protocol
+
+from scrawler.extract.simhash import Fingerprint, Words
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unreadable, and was scanned instead
@@ -16,13 +19,15 @@ class PageLinks:
     `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link, repeated ones
     repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was read in.
     `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large"), or is
-    empty.
+    empty. `words` finds the words of the page, where that is cheaper than from its bytes; to be called once.
     """
 
     base: str
     hrefs: list[str]
     charset: str = ""
     note: str = ""
+    words: Callable[[], Words] | None = field(default=None, compare=False, repr=False)
+    fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)
