@@ -233,7 +233,7 @@ class PartyTraps:
             self._cap_low(own, min(_PROBATION, pages) if any(map(self._barren, wider)) else pages)
         for one in wider:
             if one.fetched >= pages and one.new <= one.fetched * threshold * _NEXT_TO_NOTHING:
-                self._cap(one, f"only {one.new} ever said something new")
+                self._cap(one, f"{one.new or 'none'} ever said something new")
 
     def _cap_low(self, found: Yield, needed: int) -> None:
         if found.recent >= needed and found.share < self._rules.trap_yield:

@@ -10,6 +10,7 @@ import click
 from scrawler.errors import InputError
 from scrawler.synthweb.server import serve
 from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.synthweb.traps.server import TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -34,6 +35,7 @@ _DEFAULT = WebSpec()
 @click.option("--log", type=_FILE, help="Append a line for every request to this file.")
 @click.option("--workers", default=1, show_default=True, help="Number of processes.")
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
+@click.option("--traps", is_flag=True, help="Serve the trap web instead: a site each with a trap.")
 @click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
 def synthweb(
     port: int,
@@ -42,11 +44,15 @@ def synthweb(
     log: Path | None,
     workers: int,
     share_port: bool,
+    traps: bool,
     stop_with_stdin: bool,
     hosts: str,
     **numbers: Any,
 ) -> None:
     """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
+    if traps:
+        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=lambda web: _traps_ready(web, seeds_file))
+        return
 
     def ready(web: SyntheticWeb) -> None:
         if seeds_file is not None:
@@ -56,6 +62,13 @@ def synthweb(
 
     spec = WebSpec(hosts=Hosts(hosts), **numbers)
     serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
+
+
+def _traps_ready(web: TrapWeb, seeds_file: Path | None) -> None:
+    homes = list(web.sites())
+    if seeds_file is not None:
+        seeds_file.write_text("".join(f"{url}\n" for url in homes))
+    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}")
 
 
 def _write_seeds(web: SyntheticWeb, file: Path, per_site: int) -> None:
