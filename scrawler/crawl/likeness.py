@@ -15,8 +15,8 @@ _NEW_NUMBERS = 2  # words with digits that may be new on a page that says nothin
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
 _REMEMBERED = 64  # simhashes of pages unlike each other
 _VOCABULARY = 8_192  # words, in about 10 KB
-_TRUSTED_AFTER = 24  # pages in a row with something new, after which ...
-_SAMPLED = 8  # ... only every so many-th is compared
+_TRUSTED_AFTER = 16  # pages in a row with something new, after which ...
+_SAMPLED = 16  # ... only every so many-th is compared
 
 _HAS_DIGIT = re.compile(rb"[0-9]")
 _URL_WORDS = re.compile(rb"[0-9a-z\x80-\xff]+")

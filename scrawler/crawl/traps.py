@@ -1,17 +1,14 @@
 """Traps: which patterns of a party's URLs have brought nothing new for so long that no more of them is fetched.
 
 A fetched page was new, an exact duplicate (its payload is in the site's archive), or says nothing new (`likeness`).
-That is counted for
+That is counted for the URL's own pattern, where something in it was folded, and the pattern is capped when too few of
+its last pages were new. Where all queries of a path together have lately brought nothing, each set of parameters has
+fewer pages to show that it does.
 
-- the URL's own pattern, where something in it was folded: capped by the share of new pages among its last ones;
-- wider patterns, all queries of a path and all below a folder: capped when next to nothing in them ever was new, as in
-  a copy of the site under another path. Where a wider pattern has lately brought nothing, narrower ones have fewer
-  pages to show that they do;
-- the URLs to which pages with the same links lead. A site that has the same answer for every path makes new URLs of
-  its relative links for ever, and none of them folds. Links of such pages are capped by the share of new pages behind
-  them.
-
-What a narrower pattern has shown to be new is not refused because of a wider one.
+URLs made of words fold into nothing. But a site that has the same answer for every path, or holds itself again in a
+folder, lives on relative links: pages with the same links, as written, lead to pages with these very links, for ever.
+Such links are capped when too few of the last pages that led to their like were new. Copies that are only many, as
+translations that are not done yet, lead to other pages, and are never capped.
 """
 
 from __future__ import annotations
@@ -32,17 +29,15 @@ from scrawler.urls.patterns import Patterns, patterns_of
 
 TRAP_VERDICT = "trap"
 
-_DOUBT = 10  # fetched pages of a pattern after which their texts are compared
-_PROBATION = 10  # pages in which a pattern has to show something new where a wider one has not
-_SHOWN = 3  # fetched pages after which a pattern's share of new ones counts for it
-_NEXT_TO_NOTHING = 0.2  # of trap_yield: share of new pages ever up to which a wider pattern is capped
+_DOUBT = 10  # fetched pages of a pattern, or with the same links, after which their texts are compared
+_PROBATION = 10  # pages in which a set of parameters has to show something new where others have not
 
 _PATTERNS = 1_000  # that a party remembers
 _MEMORIES = 32  # groups of pages whose texts it remembers
 _CLASSES = 512  # sets of links that it remembers
 _LED_TO = 4_096  # URLs for which it remembers on which kind of page they were found
 _TEXTS = 4_096  # simhashes of its pages, in mode "all"
-_LINKS_AS = "links as on "  # begins the pattern of the URLs to which pages with the same links lead
+_LINKS_AS = "links as on "  # begins the pattern of pages with the same links
 
 
 @dataclass(slots=True, eq=False)
@@ -51,14 +46,19 @@ class LinkClass:
 
     url: str  # of the first one
     pages: int = 0
-    led_to: Yield | None = None  # what the URLs have yielded that were listed from all but the first
+    own: Yield | None = None  # what those pages have yielded to which others of them led; from the second page on
+
+    @property
+    def capped(self) -> Yield | None:
+        """The yield, if the links are capped."""
+        return self.own if self.own is not None and self.own.evidence else None
 
 
 class Noted(NamedTuple):
     """What is to be done about a page."""
 
     near: bool  # it is a near copy of an earlier one
-    source: LinkClass | None  # whose yield the pages behind its links are
+    source: LinkClass | None  # the kind of page from which its links come; None for a page unlike others
 
 
 class PartyTraps:
@@ -70,10 +70,10 @@ class PartyTraps:
         self._yields: dict[str, Yield] = {}
         self._memories: OrderedDict[object, TextMemory] = OrderedDict()
         self._classes: dict[int, LinkClass] = {}
-        self._led_to: dict[str, LinkClass] = {}
+        self._led_to: dict[str, LinkClass] = {}  # listed URLs -> on which kind of page they stand
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
-        self._last: tuple[str, Patterns] = ("", Patterns("", ()))
+        self._last = ("", Patterns("", ""))
         self._capped = False  # whether anything is
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
@@ -87,8 +87,8 @@ class PartyTraps:
 
     def wants_text(self, url: str, hrefs: Sequence[str]) -> bool:
         """Whether the text of a page is to be compared; changes nothing, so needs no turn."""
-        if self._rules.near_duplicates == "all":
-            return True
+        if self._rules.near_duplicates != "doubt":
+            return self._rules.near_duplicates == "all"
         group = self._group(self._patterns(url), hrefs)
         if group is None:
             return False
@@ -99,18 +99,25 @@ class PartyTraps:
         """Count a fetched page; `exact` says that its payload is in the archive already."""
         of = self._patterns(url)
         near, nothing_new = self._compare(url, of, hrefs, text, exact)
-        own = self._yield(of.own) if of.own else None
-        wider = [self._yield(pattern) for pattern in of.wider]
-        for one in (own, *wider) if own else wider:
-            one.note(exact, nothing_new)
-        parent = self._led_to.pop(url, None)
-        if parent is not None and parent.led_to is not None:
-            parent.led_to.note(exact, nothing_new)
+        if of.own:
+            self._note_pattern(of, exact, nothing_new)
+        source = self._class_of(url, hrefs) if hrefs else None
+        parent = self._led_to.pop(url, None) if self._led_to else None
+        if parent is not None and parent is source and parent.own is not None:
+            parent.own.note(exact, nothing_new)
+            self._cap_low(parent.own, self._rules.trap_pages)
+        return Noted(near, source)
+
+    def _note_pattern(self, of: Patterns, exact: bool, nothing_new: bool) -> None:
+        own, needed = self._yield(of.own), self._rules.trap_pages
+        own.note(exact, nothing_new)
+        if of.queries:
+            queries = self._yield(of.queries)
+            queries.note(exact, nothing_new)
+            if self._barren(queries):
+                needed = min(_PROBATION, needed)
         if exact or nothing_new:
-            self._judge(own, wider)
-            if parent is not None and parent.led_to is not None:
-                self._cap_low(parent.led_to, self._rules.trap_pages)
-        return Noted(near, self._class_of(url, hrefs) if hrefs else None)
+            self._cap_low(own, needed)
 
     def _compare(
         self, url: str, of: Patterns, hrefs: Sequence[str], text: Fingerprint | None, exact: bool
@@ -133,11 +140,9 @@ class PartyTraps:
     def _group(self, of: Patterns, hrefs: Sequence[str]) -> object:
         """Return the group of pages among which a page's text is compared; None: it is not in doubt."""
         if of.own:
-            group = of.text_group
+            group = of.queries or of.own
             whole = self._yields.get(group)
-            if (whole is not None and whole.fetched >= _DOUBT) or any(
-                map(self._barren, map(self._yields.get, of.wider))
-            ):
+            if whole is not None and whole.fetched >= _DOUBT:
                 return group
         same_links = self._classes.get(hash(tuple(hrefs))) if hrefs else None
         return same_links if same_links is not None and same_links.pages >= _DOUBT else None
@@ -171,10 +176,10 @@ class PartyTraps:
             self._classes[key] = LinkClass(url, 1)
             return None
         found.pages += 1
-        if found.led_to is None:
+        if found.own is None:
             durable = blake2b("\n".join(hrefs).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             restored = self._restored.pop(durable, None)
-            found.led_to = restored or Yield(_LINKS_AS + found.url, durable, self._rules.trap_pages)
+            found.own = restored or Yield(_LINKS_AS + found.url, durable, self._rules.trap_pages)
         return found
 
     # -- caps ----------------------------------------------------------------------------------------------
@@ -184,12 +189,10 @@ class PartyTraps:
         if not self._capped:
             return ""
         parent = self._led_to.get(url)
-        capped = parent.led_to if parent is not None and parent.led_to is not None and parent.led_to.evidence else None
-        if capped is not None:
-            del self._led_to[url]
-        capped = capped or self._capping(url)
+        capped = (parent.capped if parent is not None else None) or self._capping(url)
         if capped is None:
             return ""
+        self._led_to.pop(url, None)
         capped.refuse()
         return capped.evidence
 
@@ -197,7 +200,7 @@ class PartyTraps:
         """Return the links of a page without those that are capped; what is listed already is not judged."""
         if not self._capped:
             return urls
-        links = source.led_to if source is not None and source.led_to is not None and source.led_to.evidence else None
+        links = source.capped if source is not None else None
         kept = []
         for url in urls:
             capped = None if url in seen else links or self._capping(url)
@@ -208,45 +211,25 @@ class PartyTraps:
         return kept
 
     def listed(self, urls: Iterable[str], source: LinkClass) -> None:
-        """Remember from which kind of page URLs were listed."""
+        """Remember on which kind of page URLs stand."""
         for url in urls:
             if len(self._led_to) >= _LED_TO:
                 del self._led_to[next(iter(self._led_to))]
             self._led_to[url] = source
 
     def _capping(self, url: str) -> Yield | None:
-        of = patterns_of(url)
-        for pattern in (of.own, *of.wider):
-            found = self._yields.get(pattern)
-            if found is None:
-                continue
-            if found.evidence:
-                return found
-            if found.fetched >= _SHOWN and found.share >= self._rules.trap_yield:
-                return None
-        return None
-
-    def _judge(self, own: Yield | None, wider: Sequence[Yield]) -> None:
-        """Cap the patterns of a page that said nothing new, where that is enough."""
-        pages, threshold = self._rules.trap_pages, self._rules.trap_yield
-        if own is not None:
-            self._cap_low(own, min(_PROBATION, pages) if any(map(self._barren, wider)) else pages)
-        for one in wider:
-            if one.fetched >= pages and one.new <= one.fetched * threshold * _NEXT_TO_NOTHING:
-                self._cap(one, f"{one.new or 'none'} ever said something new")
+        own = patterns_of(url).own
+        found = self._yields.get(own) if own else None
+        return found if found is not None and found.evidence else None
 
     def _cap_low(self, found: Yield, needed: int) -> None:
-        if found.recent >= needed and found.share < self._rules.trap_yield:
-            self._cap(found, f"{found.share:.0%} of the last {found.recent} said something new")
-
-    def _cap(self, found: Yield, because: str) -> None:
-        if not found.evidence:
-            found.cap(because)
+        if found.recent >= needed and found.share < self._rules.trap_yield and not found.evidence:
+            found.cap()
             self._capped = True
 
-    def _barren(self, found: Yield | None) -> bool:
+    def _barren(self, found: Yield) -> bool:
         """Whether a pattern has lately brought next to nothing new."""
-        return found is not None and found.recent >= self._rules.trap_pages and found.share < self._rules.trap_yield
+        return found.recent >= self._rules.trap_pages and found.share < self._rules.trap_yield
 
     # -- bookkeeping ---------------------------------------------------------------------------------------
 
@@ -256,7 +239,7 @@ class PartyTraps:
 
     def _all(self) -> Iterator[Yield]:
         yield from self._yields.values()
-        yield from (found.led_to for found in self._classes.values() if found.led_to is not None)
+        yield from (found.own for found in self._classes.values() if found.own is not None)
 
     def _patterns(self, url: str) -> Patterns:
         if self._last[0] != url:
@@ -278,8 +261,7 @@ class PartyTraps:
 
 
 def pattern_of(url: str, rows: Iterable[PatternRow]) -> PatternRow | None:
-    """Return what a seed's stored patterns say about a URL: the capped one that refuses it, else its narrowest."""
+    """Return what a seed's stored patterns say about a URL: its own pattern, else that of all queries of its path."""
     of = patterns_of(url)
     known = {row.pattern: row for row in rows}
-    found = [known[pattern] for pattern in (of.own, *of.wider) if pattern in known]
-    return next((row for row in found if row.evidence), found[0] if found else None)
+    return known.get(of.own) or known.get(of.queries)

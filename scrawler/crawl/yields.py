@@ -69,14 +69,12 @@ class Yield:
         self.refused += 1
         self.changed = True
 
-    def cap(self, because: str) -> None:
+    def cap(self) -> None:
         """Let no more of it be fetched."""
-        self.evidence = f"{self.pattern}: {self.in_words()}; {because}"
+        yielded = f"{self.fetched} fetched, {self.exact} exact and {self.near} near duplicates"
+        new = f"{self._bits.bit_count() or 'none'} of the last {self._held} said something new"
+        self.evidence = f"{self.pattern}: {yielded}; {new}"
         self.changed = True
-
-    def in_words(self) -> str:
-        """Say what it has yielded."""
-        return f"{self.fetched} fetched, {self.exact} exact and {self.near} near duplicates"
 
     def row(self, seed_id: int) -> PatternRow | None:
         """Return its row if it has changed and is worth one."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from scrawler.urls.scope import origin
 
-_FOLDS = re.compile(r"[0-9;]")  # without any of these a path is its own pattern
+_FOLDS = re.compile(r"[0-9;?]")  # without any of these a URL is its own pattern
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _TOKEN = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]++")
 _DIGITS = re.compile(r"[0-9]++")
@@ -21,37 +21,28 @@ _ID_RUNS = 3  # runs of digits in a token of letters and digits that nobody woul
 
 
 class Patterns(NamedTuple):
-    """The patterns of one URL: its own, or "" if nothing in it was folded, and wider ones, the narrowest first.
+    """The patterns of one URL: its own, and that of all queries of its path (`http://h/shop?**`).
 
-    Wider are all queries of its path (`http://h/shop?**`), and all below its second and first folder
-    (`http://h/a/b/**`, `http://h/a/**`).
+    Either is empty where nothing in the URL was folded, or it has no query.
     """
 
     own: str
-    wider: tuple[str, ...]
+    queries: str
 
-    @property
-    def text_group(self) -> str:
-        """The pattern among whose pages the texts are compared: all queries of a path together."""
-        return self.wider[0] if "?" in self.own else self.own
+
+_NONE = Patterns("", "")
 
 
 def patterns_of(url: str) -> Patterns:
     """Return the patterns of a normalised URL."""
+    if _FOLDS.search(url) is None:
+        return _NONE
     root = origin(url)
     path, mark, query = url[len(root) :].partition("?")
     folded = fold(path) if _FOLDS.search(path) else path
-    parts = folded.split("/", 3)
-    wider: list[str] = []
     if mark:
-        wider.append(f"{root}{folded}?**")
-    if len(parts) > 3:
-        wider.append(f"{root}/{parts[1]}/{parts[2]}/**")
-    if len(parts) > 2:
-        wider.append(f"{root}/{parts[1]}/**")
-    if mark:
-        return Patterns(f"{root}{folded}?{_keys(query, '&')}", tuple(wider))
-    return Patterns("" if folded is path or folded == path else root + folded, tuple(wider))
+        return Patterns(f"{root}{folded}?{_keys(query, '&')}", f"{root}{folded}?**")
+    return Patterns("" if folded == path else root + folded, "")
 
 
 def fold(text: str) -> str:

@@ -122,6 +122,6 @@ TRAP_SITES: tuple[TrapSite, ...] = (
           _maze("visit"), 4),
     _site("soft-404", "the same page for every path", _PAGES, "/page/gone", _soft_404(echo=False), 5),
     _site("soft-404-echo", "nearly the same page for every path", _PAGES, "/page/gone", _soft_404(echo=True), 6),
-    _mirror("mirror", tuple(dict.fromkeys(_NAMES[20:40]))),
+    _mirror("mirror", tuple(dict.fromkeys(_NAMES[20:26]))),
     _site("relative", "paths that grow for ever", _PAGES, "/shelf/", _relative, 8),
 )  # fmt: skip

@@ -26,8 +26,8 @@ ENDLESS = {"max_depth": 1_000, "max_pages": MAX_PAGES, "threads": 2}  # no trap 
 SHAPELESS = {"max_segments": 1_000, "max_repeats": 100}
 # Pages that each trap may cost: a pattern is capped after about 60 of them, one of many queries after about 10.
 COST = {
-    "calendar": 80, "shop": 350, "session": 80, "maze": 80, "soft-404": 80, "soft-404-echo": 80, "mirror": 60,
-    "relative": 60,
+    "calendar": 80, "shop": 350, "session": 80, "maze": 80, "soft-404": 80, "soft-404-echo": 80, "mirror": 400,
+    "relative": 80,
 }  # fmt: skip
 
 
