@@ -23,7 +23,7 @@ from scrawler.crawl.likeness import TextMemory
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter
 from scrawler.crawl.yields import Yield
-from scrawler.extract.simhash import Fingerprint
+from scrawler.extract.simhash import Fingerprint, Words
 from scrawler.model import PatternRow, url_hash
 from scrawler.urls.patterns import Patterns, patterns_of
 
@@ -36,7 +36,7 @@ _PATTERNS = 1_000  # that a party remembers
 _MEMORIES = 32  # groups of pages whose texts it remembers
 _CLASSES = 512  # sets of links that it remembers
 _LED_TO = 4_096  # URLs for which it remembers on which kind of page they were found
-_TEXTS = 4_096  # simhashes of its pages, in mode "all"
+_TEXTS = 4_096  # of its pages whose words it remembers, in mode "all"
 _LINKS_AS = "links as on "  # begins the pattern of pages with the same links
 
 
@@ -131,10 +131,10 @@ class PartyTraps:
         if text is not None and text.simhash and not exact:
             if memory is not None:
                 near, nothing_new = memory.compare(url, text)
-            if self._rules.near_duplicates == "all" and self._met(text.simhash):
+            if self._rules.near_duplicates == "all" and self._met(text.words):
                 near = nothing_new = True
         if memory is not None:
-            memory.passed(exact or nothing_new)
+            memory.passed(text is not None, exact or nothing_new)
         return near, nothing_new
 
     def _group(self, of: Patterns, hrefs: Sequence[str]) -> object:
@@ -156,11 +156,12 @@ class PartyTraps:
         self._memories.move_to_end(group)
         return memory
 
-    def _met(self, simhash: int) -> bool:
+    def _met(self, words: Words) -> bool:
         """Tell whether a page with just these words was met anywhere in the party; remember it."""
-        if simhash in self._texts:
+        key = hash(words)
+        if key in self._texts:
             return True
-        self._texts[simhash] = None
+        self._texts[key] = None
         if len(self._texts) > _TEXTS:
             self._texts.popitem(last=False)
         return False
