@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.crawl.traps import TRAP_VERDICT, pattern_of
-from scrawler.model import EndReason, PageRow, PatternRow, Result
+from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.synthweb.traps.server import TrapWeb
@@ -70,7 +70,8 @@ def check_real(crawl: Crawl, web: TrapWeb, name: str) -> None:
     assert web.real(name) <= fetched
 
 
-def test_no_trap_holds_and_no_real_page_is_lost(crawl: Crawl, web: TrapWeb) -> None:
+def test_no_trap_holds_and_no_real_page_is_lost(crawl_on_both: Crawl, web: TrapWeb) -> None:
+    crawl = crawl_on_both
     crawl.add(web.sites())
     crawl.run(**ENDLESS, **SHAPELESS)
     crawl.check()
@@ -84,6 +85,11 @@ def test_no_trap_holds_and_no_real_page_is_lost(crawl: Crawl, web: TrapWeb) -> N
         assert evidence
         assert {row.detail for row in rows[Result.TRAP]} <= evidence
         assert seed.counts.trapped + seed.verdicts.get(TRAP_VERDICT, 0) > 0
+    near = [row for row in crawl.pages() if row.flags & PageFlag.NEAR_DUPLICATE]
+    assert {web.home(name) for name in ("calendar", "shop", "maze", "soft-404-echo")} <= {
+        row.url[: row.url.index("/", 8) + 1] for row in near
+    }
+    assert all(row.simhash for row in near)
     rooms = {row.url.partition("?")[0] for row in rows_of(crawl, web.home("maze"))[Result.FETCHED] if "?" in row.url}
     assert len(rooms) == 12
     home = web.home("calendar")
