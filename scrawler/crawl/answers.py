@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
-from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
+from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.depth import NORMAL, Entry, Lane
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
+from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
 
 _DETAIL_CHARACTERS = 1000
 SEEN_VERDICT = "seen"
+EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
+_MAX_ASSET_REDIRECTS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,6 +55,7 @@ class Reading:
     again: bool
     record: RecordRef | None = None
     links: PageLinks | None = None
+    flags: int = 0  # of PageFlag
 
 
 class AnswerHandler:
@@ -63,35 +71,64 @@ class AnswerHandler:
         """
         if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
             return Reading(again=True)
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
-        if response.result is not Result.FETCHED:
-            return Reading(False, record)
+        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
+            return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
+        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
+        directives = self._pipeline.directives(response, links)
+        return Reading(False, record, links, self._flags(flight, response, directives))
+
+    @staticmethod
+    def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
         traps = flight.party.traps
-        wants_text = partial(traps.wants_text, flight.entry.url) if traps is not None else None
-        return Reading(False, record, self._pipeline.links(response, wants_text))
+        return None if traps is None else partial(traps.wants_text, flight.entry.url)
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        if not (
+            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
+        ):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
+
+    def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
+        """Return what is to be flagged in the page's row."""
+        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.entry.is_asset:
+            flags |= PageFlag.ASSET
+        if directives.noindex:
+            flags |= PageFlag.NOINDEX
+        return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
+        if "set-cookie" in response.headers and self._rules.cookies:
+            party.take_cookies(response.request.url, response.head)
         if reading.again:
             self._list_again(flight, response)
             return
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        row = page_row(flight, response, reading.record, note)
+        row = page_row(flight, response, reading, note)
         source = None
-        if flight.party.traps is not None and response.result is Result.FETCHED:
-            row, source = _note(flight.party.traps, row, links)
+        if party.traps is not None and response.result is Result.FETCHED and not flight.entry.is_asset:
+            row, source = _note(party.traps, row, links)
         self.finish(flight, row)
         if response.result is Result.REDIRECT:
-            self._follow(flight, response)
+            self._follow(flight, response, row)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
+            self._take_page(flight, links, reading.flags, source)
+        if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
+            party.add_relation(row.url_hash, "canonical", target)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
@@ -120,6 +157,33 @@ class AnswerHandler:
         party.counts.retries += 1
         party.touch()
 
+    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
+        """Follow what a page holds, as far as it and its links allow."""
+        if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
+            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets])
+            return
+        if links.unfollowed:
+            self._leave_out(flight, links.unfollowed)
+        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
+        if links.assets:  # after the links: what is both is a page
+            self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
+
+    @staticmethod
+    def _leave_out(flight: PageFlight, hrefs: list[str]) -> None:
+        """Do not follow links because their page, or their rel, asks for it."""
+        if hrefs:
+            flight.party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+
+    def _take_assets(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+        """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
+        party = flight.party
+        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base)
+        counts = dict(analysis.counts)
+        if external := counts.pop(Verdict.EXTERNAL, 0):
+            counts[EXTERNAL_ASSET_VERDICT] = external
+        party.verdicts.update(counts)
+        self._list(flight.site, party, analysis.internal, -depth)
+
     def _take_links(
         self, flight: PageFlight, hrefs: list[str], base: str, depth: int, source: LinkClass | None = None
     ) -> None:
@@ -136,13 +200,16 @@ class AnswerHandler:
     def _list(
         self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
     ) -> None:
-        """List those of the internal URLs that no party of the site has listed yet, and no trap holds."""
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
+
+        For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
+        """
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = sum(url not in site.seen for url in urls)
             if left_out:
                 party.verdicts[DEPTH_VERDICT] += left_out
             return
-        if party.traps is not None:
+        if party.traps is not None and depth > 0:
             kept = party.traps.to_list(urls, site.seen, source)
             if len(kept) < len(urls):
                 party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
@@ -156,14 +223,24 @@ class AnswerHandler:
         for url in new:
             lane.append(url, depth)
         party.counts.listed += len(new)
+        if depth < 0:
+            party.counts.assets += len(new)
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
         if source is not None and party.traps is not None:
             party.traps.listed(new, source)
 
-    def _follow(self, flight: PageFlight, response: Response) -> None:
-        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
+    def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
+        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
+
+        What its X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
+        """
         party, entry = flight.party, flight.entry
         location = location_of(response)
+        if target := redirect_target(party.analyzer, entry.url, location):
+            party.add_relation(row.url_hash, "redirect", target)
+        if entry.is_asset:
+            self._follow_asset(flight, location)
+            return
         is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
         if not is_seed:
             self._take_links(flight, [location], "", entry.depth + 1)
@@ -182,6 +259,14 @@ class AnswerHandler:
             party.verdicts.update(analysis.counts)
             home = analysis.external[0]
             party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
+
+    def _follow_asset(self, flight: PageFlight, location: str) -> None:
+        """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
+        depth = 1 - flight.entry.depth
+        if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
+            flight.party.verdicts[DEPTH_VERDICT] += 1
+            return
+        self._take_assets(flight, [location], "", depth)
 
     def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
@@ -202,14 +287,14 @@ def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[Pag
     return row, noted.source
 
 
-def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:
+def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
     """Make the row of a URL's final result."""
-    entry = flight.entry
+    entry, record = flight.entry, reading.record
     return PageRow(
         seed_id=flight.party.seed.id,
         url_hash=url_hash(entry.url),
         url=entry.url,
-        depth=entry.depth,
+        depth=abs(entry.depth),
         lane_seed=flight.lane.seed_id,
         position=entry.position,
         result=response.result.value,
@@ -225,6 +310,7 @@ def page_row(flight: PageFlight, response: Response, record: RecordRef | None, n
         warc_length=record.length if record else 0,
         revisit=int(record.revisit) if record else 0,
         detail=note[:_DETAIL_CHARACTERS],
+        flags=int(reading.flags),
     )
 
 
@@ -232,6 +318,7 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
     """Make the row of a URL that is not asked for."""
     entry = flight.entry
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.position,
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
         result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
+        PageFlag.ASSET if entry.is_asset else 0,
     )  # fmt: skip

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.crawl.traps import PartyTraps
+from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
     CandidateRow,
     EndReason,
@@ -18,6 +19,7 @@ from scrawler.model import (
     PageFlag,
     PageRow,
     Rehoming,
+    RelationRow,
     Result,
     Seed,
     SeedDelta,
@@ -28,6 +30,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 
 DEPTH_VERDICT = "depth"
+NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page, or their rel, asks for it
 
 
 class SeedContext:
@@ -52,8 +55,10 @@ class SeedContext:
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
         self.started = started
+        self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
+        self._relations: list[RelationRow] = []
         self._dirty = True
 
     @property
@@ -123,12 +128,22 @@ class SeedContext:
             counts.denied += 1
         elif result == Result.TRAP:
             counts.trapped += 1
+        elif result == Result.UNWANTED_TYPE:
+            counts.unwanted += 1
         else:
             counts.failures += 1
+        if row.flags:
+            counts.noindex += bool(row.flags & PageFlag.NOINDEX)
+            counts.nofollow += bool(row.flags & PageFlag.NOFOLLOW)
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.seed_result = Result(result)
             self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
         self._dirty = True
+
+    def take_cookies(self, url: str, head: bytes) -> None:
+        """Keep the cookies that an answer sets; `head` is raw."""
+        self.cookies = self.cookies or CookieJar()
+        self.cookies.take(url, head)
 
     def add_candidates(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth."""
@@ -138,10 +153,14 @@ class SeedContext:
             known[url] = (first, times + 1)
         self.counts.candidates += len(urls)
 
+    def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
+        """Note that a page says which URL stands for it."""
+        self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
+
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._candidates)
+        return len(self.pages) + len(self._candidates) + len(self._relations)
 
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
@@ -170,8 +189,9 @@ class SeedContext:
             end_detail=self.end_detail,
             rehoming=self.rehoming,
             patterns=self.traps.take_rows() if self.traps is not None else (),
+            relations=tuple(self._relations),
         )
-        self.pages, self._candidates, self._dirty = [], {}, False
+        self.pages, self._candidates, self._relations, self._dirty = [], {}, [], False
         return delta
 
     def _state(self) -> SeedState:

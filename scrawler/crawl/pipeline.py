@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
+from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
 from scrawler.extract.simhash import Words, fingerprint_of, words_of
 from scrawler.fetch.downloader import Response
+from scrawler.fetch.wire import header_values
 from scrawler.model import Result
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
@@ -19,18 +22,25 @@ _SNIFFED_BYTES = 512
 
 
 class PagePipeline:
-    """Archives answers and finds their links; shared by the collectors of a machine."""
+    """Archives answers and finds their links; shared by the collectors of a machine.
 
-    def __init__(self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int) -> None:
-        self._archive, self._extractor, self._max_decoded = archive, extractor, max_decoded
+    X-Robots-Tag headers address this crawler by `product_token`.
+    """
+
+    def __init__(
+        self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+    ) -> None:
+        self._archive, self._extractor = archive, extractor
+        self._max_decoded, self._max_ratio = max_decoded, max_ratio
+        self._product_token = product_token
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
-        """Write the answer's records; None if there was no HTTP answer. Raises ArchiveError.
+        """Write the answer's records; None if there was no HTTP answer, or its body not wanted. Raises ArchiveError.
 
         A payload that the site's archive has already is written as a revisit of the first record: that one is
         committed before, or with, everything that comes after it in this site.
         """
-        if not response.head:
+        if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
         payload_digest = digest(response.body)
         known = site.archived.get(payload_digest) if response.body and response.result.answered else None
@@ -59,7 +69,7 @@ class PagePipeline:
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
-            decoded = decode_body(response.body, encoding, self._max_decoded)
+            decoded = decode_body(response.body, encoding, self._max_decoded, self._max_ratio)
             body, note = decoded.body, decoded.note
         else:
             body, note = response.body, ""
@@ -69,7 +79,15 @@ class PagePipeline:
         text = None
         if wants_text is not None and wants_text(found.hrefs):
             text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
-        return PageLinks(found.base, found.hrefs, found.charset, note or found.note, fingerprint=text)
+        return replace(found, note=note or found.note, words=None, fingerprint=text)
 
     def _words(self, body: bytes, content_type: str) -> Words:
         return words_of(self._extractor.text(body, content_type).text)
+
+    def directives(self, response: Response, links: PageLinks | None) -> Directives:
+        """Return what a page, HTML or not, allows robots to do with it."""
+        said = links.robots if links else []
+        if not said and "x-robots-tag" not in response.headers:
+            return ALL_ALLOWED
+        headers = header_values(response.head, "x-robots-tag")
+        return directives(said, headers, self._product_token, response.started_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -97,9 +98,11 @@ class Crawl:
             assert counts.http_errors == by_result[Result.HTTP_ERROR]
             denied = by_result[Result.ROBOTS_DENIED] + by_result[Result.ROBOTS_UNAVAILABLE]
             assert counts.denied == denied
+            assert counts.unwanted == by_result[Result.UNWANTED_TYPE]
             assert counts.trapped == by_result[Result.TRAP]
             assert counts.near_duplicates == sum(bool(row.flags & PageFlag.NEAR_DUPLICATE) for row in mine)
-            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied - counts.trapped
+            others = counts.redirects + counts.http_errors + counts.denied + counts.unwanted + counts.trapped
+            rest = len(mine) - counts.pages - others
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
 
@@ -119,8 +122,8 @@ def serve() -> Iterator[Callable[..., RawServer]]:
     """Starts servers that run a script for every connection, and stops them."""
     servers: list[RawServer] = []
 
-    def start(script: Script, host: str = "127.0.0.1") -> RawServer:
-        servers.append(RawServer(script, host))
+    def start(script: Script, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> RawServer:
+        servers.append(RawServer(script, host, tls))
         return servers[-1]
 
     yield start

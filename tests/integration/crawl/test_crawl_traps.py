@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MAX_PAGES = 500
 ENDLESS = {"max_depth": 1_000, "max_pages": MAX_PAGES, "threads": 2}  # no trap is left for its depth
-SHAPELESS = {"max_segments": 1_000, "max_repeats": 100}
+SHAPELESS = {"max_segments": 1_000, "max_repeats": 100, "normalise": ""}  # nor for the shape of its URLs
 # Pages that each trap may cost: a pattern is capped after about 60 of them, one of many queries after about 10.
 COST = {
     "calendar": 80, "shop": 350, "session": 80, "maze": 80, "soft-404": 80, "soft-404-echo": 80, "mirror": 400,
@@ -111,7 +111,7 @@ def test_limits_on_the_shape_of_urls_end_what_repeats_itself(crawl: Crawl, web: 
 
 def test_every_trap_holds_who_does_not_watch_for_it(crawl: Crawl, web: TrapWeb) -> None:
     crawl.add(web.sites())
-    crawl.run(**ENDLESS, **SHAPELESS, traps=False, max_url_length=16_000, max_parameters=1_000, normalise="")
+    crawl.run(**ENDLESS, **SHAPELESS, traps=False, max_url_length=16_000, max_parameters=1_000)
     assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
 
 
