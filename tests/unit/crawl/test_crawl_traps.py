@@ -134,6 +134,23 @@ def test_links_that_lead_to_their_like_are_capped_and_those_of_frames_are_not() 
         assert show(traps, folder + "text.html", name)
 
 
+def test_many_copies_of_a_site_are_not_capped() -> None:
+    """Translations of which next to nothing is done: the same bytes, the same relative links, in every language."""
+    names = [words(number, 4, count=1) for number in range(60)]
+    index = "".join(f'<a href="{name}.html">x</a>' for name in names).encode()
+
+    def page(url: str) -> bytes | None:
+        folder, _, name = url.removeprefix("http://h/").rpartition("/")
+        if not folder:
+            return "".join(f'<a href="{language}/">x</a>' for language in "abcdefghijkl").encode()
+        if not name:
+            return index
+        near = names[names.index(name.removesuffix(".html")) - 1]
+        return f'{name} {words(len(name), 5)} <a href="./">up</a> <a href="{near}.html">near</a>'.encode()
+
+    assert walk(party("all"), "http://h/", page) == 1 + 12 * (1 + len(set(names)))
+
+
 def test_counts_and_caps_go_on_where_they_were() -> None:
     first, rows = party(), dict[bytes, PatternRow]()
     addresses = (f"http://h/p?id={number}" for number in count())
