@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -51,29 +53,34 @@ def synthweb(
 ) -> None:
     """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
     if traps:
-        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=lambda web: _traps_ready(web, seeds_file))
+        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=partial(_traps_ready, seeds_file))
         return
 
     def ready(web: SyntheticWeb) -> None:
         if seeds_file is not None:
-            _write_seeds(web, seeds_file, seeds_per_site)
-        seeds = f", seeds in {seeds_file}" if seeds_file else ""
-        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {web.seeds_of(0)[0]}{seeds}")
+            seeds = (url for site in range(web.spec.sites) for url in web.seeds_of(site, seeds_per_site))
+            _write_seeds(seeds, seeds_file)
+        first = web.seeds_of(0)[0]
+        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {first}{_told(seeds_file)}")
 
     spec = WebSpec(hosts=Hosts(hosts), **numbers)
     serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
 
 
-def _traps_ready(web: TrapWeb, seeds_file: Path | None) -> None:
+def _traps_ready(seeds_file: Path | None, web: TrapWeb) -> None:
     homes = list(web.sites())
     if seeds_file is not None:
-        seeds_file.write_text("".join(f"{url}\n" for url in homes))
-    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}")
+        _write_seeds(homes, seeds_file)
+    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}{_told(seeds_file)}")
 
 
-def _write_seeds(web: SyntheticWeb, file: Path, per_site: int) -> None:
+def _told(seeds_file: Path | None) -> str:
+    return f", seeds in {seeds_file}" if seeds_file else ""
+
+
+def _write_seeds(seeds: Iterable[str], file: Path) -> None:
     try:
         with file.open("w", encoding="ascii") as out:
-            out.writelines(f"{url}\n" for site in range(web.spec.sites) for url in web.seeds_of(site, per_site))
+            out.writelines(f"{url}\n" for url in seeds)
     except OSError as error:
         raise InputError(f"synthetic web: cannot write the seeds file {file}: {error.strerror}") from error
