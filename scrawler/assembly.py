@@ -43,6 +43,7 @@ from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -168,7 +169,9 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length, make_steps(settings.normalise))
+    steps = make_steps(settings.normalise)
+    limits = UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, limits)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -230,8 +233,10 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, steps: Step | None, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, steps=steps, aliases=aliases)
+def _make_analyzer(
+    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
+) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:

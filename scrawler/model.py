@@ -244,14 +244,17 @@ class RelationRow(NamedTuple):
 
 
 class PatternRow(NamedTuple):
-    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty."""
+    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty.
+
+    A pattern is that of a URL (see `urls.patterns`), or "links as on URL": pages with these links, led to by such.
+    """
 
     seed_id: int
     pattern_hash: bytes
     pattern: str
     fetched: int
     exact: int  # of these, with a payload known before
-    near: int  # of these, with a text nearly known before
+    near: int  # of these, with a text like an earlier one and no new word
     refused: int  # URLs not asked for, or not listed, because it is capped
     evidence: str
 

@@ -85,9 +85,12 @@ class Visits:
                 site.held_since = 0.0
                 return choice
             origin = self._origins.of(site, choice.entry.url)
-            if not self._origins.addressed(site, origin, now):
+            trap = self._trap(choice)
+            if trap:
+                self._refuse(site, choice, origin, Result.TRAP, trap, wall)
+            elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
-            if origin.failure is not None:
+            elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif at := self._held(site, origin.host, origin.address, now):
                 return at
@@ -107,6 +110,12 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    @staticmethod
+    def _trap(choice: Choice) -> str:
+        """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
+        traps = choice.party.traps
+        return traps.refusal(choice.entry.url) if traps is not None and choice.entry.depth > 0 else ""
 
     def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
         if robots.unavailable:

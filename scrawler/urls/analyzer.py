@@ -16,6 +16,7 @@ from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, resolve_plain
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
+from scrawler.urls.traps import UrlLimits, over_limit
 from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
@@ -70,6 +71,7 @@ class UrlAnalyzer:
         *,
         max_length: int = MAX_URL_LENGTH,
         steps: Step | None = None,
+        limits: UrlLimits | None = None,
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
@@ -77,6 +79,7 @@ class UrlAnalyzer:
         self._scope = scope
         self._max_length = max_length
         self._steps = steps
+        self._limits = limits
         self._refused_types = refused_types
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
@@ -186,6 +189,8 @@ class UrlAnalyzer:
             url = with_authority(url, self._aliases)
         if is_refused_type(url, self._refused_types):
             return Verdict.FILE_TYPE, ""
+        if self._limits is not None and (over := over_limit(url, self._limits)) is not None:
+            return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
     def _place(self, base: str, page: str) -> _Place:

@@ -163,10 +163,10 @@ CREATE TABLE relation (
 CREATE TABLE pattern (
     seed_id BIGINT NOT NULL,
     pattern_hash BINARY(16) NOT NULL,
-    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    pattern TEXT NOT NULL,  -- of URLs: digits, ids as stars, query keys without values; or: links as on URL
     fetched BIGINT NOT NULL DEFAULT 0,
     exact BIGINT NOT NULL DEFAULT 0,  -- of these, with a payload known before
-    near BIGINT NOT NULL DEFAULT 0,  -- of these, with a text nearly known before
+    near BIGINT NOT NULL DEFAULT 0,  -- of these, with a text like an earlier one and no new word
     refused BIGINT NOT NULL DEFAULT 0,  -- URLs not asked for, or not listed, because it is capped
     evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
     PRIMARY KEY (seed_id, pattern_hash)

@@ -166,10 +166,10 @@ CREATE TABLE relation (
 CREATE TABLE pattern (
     seed_id INTEGER NOT NULL,
     pattern_hash BLOB NOT NULL,
-    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    pattern TEXT NOT NULL,  -- of URLs: digits, ids as stars, query keys without values; or: links as on URL
     fetched INTEGER DEFAULT 0 NOT NULL,
     exact INTEGER DEFAULT 0 NOT NULL,  -- of these, with a payload known before
-    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text nearly known before
+    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text like an earlier one and no new word
     refused INTEGER DEFAULT 0 NOT NULL,  -- URLs not asked for, or not listed, because it is capped
     evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
     PRIMARY KEY (seed_id, pattern_hash)
