@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from scrawler.errors import InputError
+from scrawler.synthweb.faults.server import FaultWeb, serve_faults
 from scrawler.synthweb.server import serve
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.traps.server import TrapWeb, serve_traps
@@ -38,6 +39,7 @@ _DEFAULT = WebSpec()
 @click.option("--workers", default=1, show_default=True, help="Number of processes.")
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
 @click.option("--traps", is_flag=True, help="Serve the trap web instead: a site each with a trap.")
+@click.option("--faults", is_flag=True, help="Serve the fault web instead: one path a misbehaviour.")
 @click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
 def synthweb(
     port: int,
@@ -47,6 +49,7 @@ def synthweb(
     workers: int,
     share_port: bool,
     traps: bool,
+    faults: bool,
     stop_with_stdin: bool,
     hosts: str,
     **numbers: Any,
@@ -54,6 +57,9 @@ def synthweb(
     """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
     if traps:
         serve_traps(port, stop_with_stdin=stop_with_stdin, ready=partial(_traps_ready, seeds_file))
+        return
+    if faults:
+        serve_faults(port, stop_with_stdin=stop_with_stdin, ready=partial(_faults_ready, seeds_file))
         return
 
     def ready(web: SyntheticWeb) -> None:
@@ -72,6 +78,12 @@ def _traps_ready(seeds_file: Path | None, web: TrapWeb) -> None:
     if seeds_file is not None:
         _write_seeds(homes, seeds_file)
     click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}{_told(seeds_file)}")
+
+
+def _faults_ready(seeds_file: Path | None, web: FaultWeb) -> None:
+    if seeds_file is not None:
+        _write_seeds(web.seeds(), seeds_file)
+    click.echo(f"fault web of {len(web.seeds())} sites at port {web.port}, first {web.home}/{_told(seeds_file)}")
 
 
 def _told(seeds_file: Path | None) -> str:
