@@ -24,9 +24,11 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.links import LinkExtractor
+from scrawler.extract.directives import EVERY_ROBOT
+from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
@@ -37,8 +39,11 @@ from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
+from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -72,6 +77,7 @@ class Stores:
     frontier: Frontier
     seeds: Seeds
     robots: RobotsCopies
+    servers: Servers
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -97,14 +103,15 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0]
+    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded, settings.max_ratio)
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -114,6 +121,7 @@ def build_machine(
         _ROWS_WAITING,
         settings.database_patience,
     )
+    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
@@ -129,7 +137,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+        return UrlCollector(
+            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
+        )
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
@@ -159,7 +169,9 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    steps = make_steps(settings.normalise)
+    limits = UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, limits)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -191,16 +203,21 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         slow_per_site=settings.slow_per_site,
         slow_pass=settings.slow_pass,
         obey_meta=settings.obey_meta,
-        assets=settings.assets,
         cookies=settings.cookies,
         accept=settings.accept,
         insecure=settings.insecure,
         sitemaps=settings.sitemaps,
+        www="www" in settings.normalise,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
         trap_yield=settings.trap_yield,
         near_duplicates=settings.near_duplicates,
     )
+
+
+def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+    robots = frozenset((EVERY_ROBOT, product_token.lower()))
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets)
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:
@@ -216,8 +233,10 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
+def _make_analyzer(
+    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
+) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:

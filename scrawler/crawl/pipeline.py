@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
+from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.simhash import Words, fingerprint_of, words_of
+from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.fetch.downloader import Response
+from scrawler.fetch.wire import header_values
 from scrawler.model import Result
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
@@ -16,11 +23,17 @@ _SNIFFED_BYTES = 512
 
 
 class PagePipeline:
-    """Archives answers and finds their links; shared by the collectors of a machine."""
+    """Archives answers and finds their links; shared by the collectors of a machine.
 
-    def __init__(self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int) -> None:
+    X-Robots-Tag headers address this crawler by `product_token`.
+    """
+
+    def __init__(
+        self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+    ) -> None:
         self._archive, self._extractor = archive, extractor
         self._max_decoded, self._max_ratio = max_decoded, max_ratio
+        self._product_token = product_token
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted. Raises ArchiveError.
@@ -49,8 +62,16 @@ class PagePipeline:
             site.remember(payload_digest, Archived(response.request.url, response.started_at))
         return record
 
-    def links(self, response: Response) -> PageLinks | None:
-        """Find the links of an HTML page; None for anything else."""
+    def sitemap(self, response: Response) -> Sitemap | None:
+        """Read a sitemap; None for anything else."""
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        return read_sitemap(response.body, encoding, content_type, self._max_decoded)
+
+    def links(self, response: Response, wants_text: Callable[[list[str]], bool] | None = None) -> PageLinks | None:
+        """Find the links of an HTML page; None for anything else.
+
+        `wants_text` tells by the links whether the page's text is to be compared with that of others.
+        """
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
@@ -61,4 +82,18 @@ class PagePipeline:
         if not is_html(content_type, body[:_SNIFFED_BYTES]):
             return None
         found = self._extractor.links(body, response.request.url, content_type)
-        return PageLinks(found.base, found.hrefs, found.charset, note or found.note)
+        text = None
+        if wants_text is not None and wants_text(found.hrefs):
+            text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
+        return replace(found, note=note or found.note, words=None, fingerprint=text)
+
+    def _words(self, body: bytes, content_type: str) -> Words:
+        return words_of(self._extractor.text(body, content_type).text)
+
+    def directives(self, response: Response, links: PageLinks | None) -> Directives:
+        """Return what a page, HTML or not, allows robots to do with it."""
+        said = links.robots if links else []
+        if not said and "x-robots-tag" not in response.headers:
+            return ALL_ALLOWED
+        headers = header_values(response.head, "x-robots-tag")
+        return directives(said, headers, self._product_token, response.started_at)

@@ -36,11 +36,11 @@ class CrawlRules:
     slow_per_site: int = 1
     slow_pass: str = "party"  # or "crawl"
     obey_meta: bool = True
-    assets: bool = False
     cookies: bool = True
     accept: tuple[str, ...] = ()  # media ranges; none: all
     insecure: bool = False
     sitemaps: str = "off"  # or "seed", "also"
+    www: bool = False  # www.example.org and example.org are one site
     traps: bool = False
     trap_pages: int = 50
     trap_yield: float = 0.1
