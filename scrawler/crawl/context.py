@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.rejections import RejectionSample
 from scrawler.model import (
     CandidateRow,
     EndReason,
@@ -36,6 +37,7 @@ class SeedContext:
         self.lanes: list[Lane] = []  # own normal lane, own retry lanes, then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
+        self.rejections = analyzer.sample = RejectionSample(seed.id)
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # the store was asked whether its URL is fetched already
         self.begun = False  # it has been decided that it is crawled
@@ -161,6 +163,7 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
+            rejections=self.rejections.take(),
         )
         self.pages, self._candidates, self._dirty = [], {}, False
         return delta

@@ -49,6 +49,17 @@ def decode_urls(data: bytes) -> Iterator[str]:
         yield line.rpartition(" ")[2]
 
 
+def find(data: bytes, url: str) -> tuple[int, Entry] | None:
+    """Return the entry of a URL in a chunk, and its place there; cheaper than to unpack all of it."""
+    text = "\n" + zlib.decompress(data).decode() + "\n"
+    end = text.find(f" {url}\n")
+    if end < 0:
+        return None
+    start = text.rindex("\n", 0, end) + 1
+    depth, position, not_before = text[start:end].split(" ")
+    return text.count("\n", 0, start) - 1, Entry(url, int(depth), int(position), int(not_before))
+
+
 class Lane:
     """A list that only grows at its end and a cursor that only moves forward.
 

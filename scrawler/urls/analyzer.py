@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, resolve_plain
+from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.verdict import Verdict
 
@@ -45,6 +46,7 @@ class _Place(NamedTuple):
     """Where the hrefs in work stand, and what is known there."""
 
     base: str
+    page: str
     is_page: bool  # the base is the page itself
     folder: str  # the base up to the last slash of its path
     root: str  # the same of its origin
@@ -57,7 +59,8 @@ class UrlAnalyzer:
 
     `aliases` maps an authority to the one under which the same site is known (`192.0.2.7` -> `example.org`); it may
     gain entries while the party is in work. `refused_types` are file extensions, lower case, without dot.
-    The cache holds at most `cache_entries` hrefs and folders; when full it begins anew.
+    The cache holds at most `cache_entries` hrefs and folders; when full it begins anew. What is refused and was not in
+    the cache is offered to `sample`.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._known: dict[str, _Known] = {}
         self._entries = 0
+        self.sample: Sample | None = None
 
     def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
@@ -110,13 +114,21 @@ class UrlAnalyzer:
             if not path and is_page:
                 verdicts.append(_SAME_PAGE)
                 continue
-            verdict, url = in_folder.get(path) or in_origin.get(path) or self._learn(hrefs[i], path, place)
+            known = in_folder.get(path) or in_origin.get(path)
+            verdict, url = known or self._learn(hrefs[i], path, place)
             verdicts.append(verdict)
             if verdict is _INTERNAL:
                 targets[i] = url
             elif verdict is _EXTERNAL:
                 external.append(url)
+            elif known is None and self.sample is not None and self.sample.wants(verdict):
+                self._note_refused(verdict, hrefs[i], place)
         return verdicts, external
+
+    def _note_refused(self, verdict: Verdict, href: str, place: _Place) -> None:
+        assert self.sample is not None
+        url = normalise(href, place.base, LONGEST_REFUSED).url or href
+        self.sample.add(verdict, url, f"{words_for(verdict, url, self._max_length)}; linked from {place.page}")
 
     def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
         """Judge an href that was not known when its page began; `path` is the href before its fragment."""
@@ -151,7 +163,7 @@ class UrlAnalyzer:
 
     def _place(self, base: str, page: str) -> _Place:
         folder, root = folder_of(base), origin(base)  # without a slash at its end, the origin is no folder's key
-        return _Place(base, base == page, folder, root + "/", self._known_in(folder), self._known_in(root))
+        return _Place(base, page, base == page, folder, root + "/", self._known_in(folder), self._known_in(root))
 
     def _known_in(self, key: str) -> _Known:
         known = self._known.get(key)

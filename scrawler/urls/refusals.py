@@ -1,0 +1,34 @@
+"""Why a link is refused, in words; and where a few refused ones are kept."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from scrawler.urls.verdict import Verdict
+
+LONGEST_REFUSED = 100_000  # characters of a refused URL that is normalised nevertheless, to be told by
+
+
+class Sample(Protocol):
+    """Keeps a few refused URLs of each reason."""
+
+    def wants(self, reason: str) -> bool:
+        """Whether there is room for a URL refused for this reason."""
+
+    def add(self, reason: str, url: str, evidence: str) -> None:
+        """Keep a URL, or text that is none, with what is known of it."""
+
+
+def words_for(verdict: Verdict, url: str, max_length: int) -> str:
+    """Say what about `url`, or text that is none, made the analyzer refuse it."""
+    if verdict is Verdict.FILE_TYPE:
+        return f"ends in .{url.partition('?')[0].rpartition('.')[2].lower()}, which is no document"
+    if verdict is Verdict.LENGTH:
+        return f"longer than {max_length:,} characters"
+    return _WORDS.get(verdict, f"refused as {verdict}")
+
+
+_WORDS = {
+    Verdict.SYNTAX: "no URL by the WHATWG standard",
+    Verdict.SCHEME: "neither http nor https",
+}
