@@ -5,43 +5,37 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrawler.crawl.rejections import sample_text
-from scrawler.errors import SettingsError
 from scrawler.model import url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.normalise import normalise, seed_url
+from scrawler.urls.refusals import LONGEST_REFUSED
 from scrawler.urls.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A URL as asked for: as a link is normalised, else as a seed is, else as written."""
+    """A URL as asked for: as a link is normalised, else as a seed is; empty if it is none that is ever crawled."""
 
-    url: str  # empty: the text has no URL that is ever crawled
+    url: str
+    shown: str  # by which it is told
     verdict: str  # of the analyzer that knows no seed: EXTERNAL if a link to it is not refused
     hashes: tuple[bytes, ...]  # of all its forms
-    text: str  # as written
-
-    @property
-    def shown(self) -> str:
-        """The form in which it is told."""
-        return self.url or self.text.encode("utf-8", "backslashreplace").decode()
+    problem: str = ""  # what is wrong with it, in words
 
 
 def read_asked(text: str, analyzer: UrlAnalyzer, max_length: int) -> Asked:
-    """Read what was asked for as the crawl reads seeds and links; `analyzer` is of no seed, so that all is external.
-
-    Raises:
-        SettingsError: it is no URL at all.
-    """
+    """Read what was asked for as the crawl reads seeds and links; `analyzer` is of no seed, so that all is external."""
     seed, problem = seed_url(text, max_length)
     plain, reason = normalise(text, max_length=max_length)
     url = seed or plain
-    if not url and reason not in (Verdict.SCHEME, Verdict.LENGTH):
-        raise SettingsError(f"{text[:100]!r} is no URL: {problem}")
+    written = normalise(text, max_length=LONGEST_REFUSED).url or text  # as samples of refused links have it
+    kept = sample_text(written).encode("utf-8", "backslashreplace").decode()
     if not url:
-        return Asked("", reason or Verdict.SYNTAX, (url_hash(sample_text(text)),), text)
+        return Asked("", kept, reason or Verdict.SYNTAX, _hashes(written, text), problem)
     analysis = analyzer.analyze(url, [url])
     as_link = analysis.external[0] if analysis.external else url
-    forms = dict.fromkeys((as_link, url, sample_text(text)))
-    verdict = next(iter(analysis.counts))
-    return Asked(as_link, verdict, tuple(url_hash(form) for form in forms), text)
+    return Asked(as_link, as_link, next(iter(analysis.counts)), _hashes(as_link, url, written, text))
+
+
+def _hashes(*forms: str) -> tuple[bytes, ...]:
+    return tuple(dict.fromkeys(url_hash(one) for form in forms for one in (form, sample_text(form))))

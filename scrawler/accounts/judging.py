@@ -37,13 +37,13 @@ def judged(
 ) -> tuple[list[Fact], str]:
     """Return what came, or would come, of a link to the URL; REFUSED if that is refused before it is listed.
 
-    `seen`: the crawl knows the URL, as a listed one or a candidate.
+    `seen`: the crawl knows the URL, as listed, as a candidate, or as refused.
     """
     of_site = seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
     inside = [one for one in of_site if scope_of(one.seed.home_url, scope).contains(asked.url)]
     case = _Case(asked, settings, of_site, inside)
     if asked.verdict != Verdict.EXTERNAL:  # asked in the name of no seed: all that is not refused is external
-        return [_verdict_fact(case)], REFUSED
+        return [] if seen else [_verdict_fact(case)], REFUSED
     facts = [_scope_fact(case, site_key(asked.url, scope))]
     row = traces.robots(origin(asked.url)) if settings.robots else None
     if row is not None:
@@ -95,9 +95,7 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
     deep = seed.verdicts.get(DEPTH_VERDICT, 0)
     if deep:
         depth = settings.max_depth
-        lines.append(
-            f"{times(deep, 'link')} below depth {depth} of seed {seed.url} were left out: it may be among them"
-        )
+        lines.append(f"left out below depth {depth} of seed {seed.url}: {times(deep, 'link')}; it may be among them")
     reason = seed.end_reason
     if reason not in (None, EndReason.COMPLETED, EndReason.MAX_DEPTH):
         lines.append(f"seed {seed.url} ended as {reason}: pages that link to it may not have been fetched")
@@ -108,6 +106,6 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
 def _not_seen_fact(case: _Case) -> Fact:
     unfinished = sum(one.seed.state is not SeedState.DONE for one in case.of_site)
     so_far = f" so far; {times(unfinished, 'seed')} of its site are not done" if unfinished else ""
-    then = "listed and fetched" if case.inside else "handed back as a candidate seed"
-    line = f"not seen: no crawled page links to it{so_far}. Had one linked to it, it would have been {then}"
+    then = "listed" if case.inside else "handed back as a candidate seed"
+    line = f"not seen: no crawled page links to it{so_far}. A link to it would have been {then}"
     return Fact("not-seen", (line,), {"would_be": "listed" if case.inside else "candidate", "unfinished": unfinished})

@@ -14,6 +14,7 @@ from scrawler.accounts.judging import judged
 from scrawler.accounts.listing import listed
 from scrawler.accounts.results import page_fact, relation_fact
 from scrawler.assembly import make_analyzer
+from scrawler.errors import SettingsError
 from scrawler.model import RejectionRow, Scope, SeedState
 from scrawler.settings import Settings
 from scrawler.store.control import Control
@@ -21,17 +22,20 @@ from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
 
 
 def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answer:
     """Say all that applies to the URL in `text`; `settings` hold where no machine was ever started.
 
     Raises:
-        SettingsError: it is no URL.
+        SettingsError: it is no URL, and none of the refused ones that are kept.
     """
     traces = Traces(database)
     settings = crawl_settings(traces, Control(database).orders().settings, settings)
     asked = read_asked(text, make_analyzer(settings, _Nowhere(), {}), settings.max_url_length)
+    if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
+        raise SettingsError(f"{asked.shown[:100]!r} is no URL: {asked.problem}")
     return _Enquiry(traces, Seeds(database), settings, scope, asked).answer()
 
 
