@@ -6,7 +6,7 @@ from typing import Protocol
 
 from scrawler.urls.verdict import Verdict
 
-LONGEST_REFUSED = 100_000  # characters of a refused URL that is normalised nevertheless, to be told by
+LONGEST_REFUSED = 20_000  # characters of a refused URL that is normalised nevertheless, to be told by
 
 
 class Sample(Protocol):
