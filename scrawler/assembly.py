@@ -143,7 +143,8 @@ def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), partial(make_analyzer, settings))
+    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
@@ -195,9 +196,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def make_analyzer(settings: Settings, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    """Make the analyzer of a party's links."""
-    return UrlAnalyzer(scope, max_length=settings.max_url_length, aliases=aliases)
+def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
@@ -214,3 +214,8 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
         "operator": settings.user_agent,
     }
     return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
+
+
+def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
+    """Make an analyzer that judges links as those of the crawl do."""
+    return _make_analyzer(settings.max_url_length, scope, {})

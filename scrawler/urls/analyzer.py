@@ -46,7 +46,6 @@ class _Place(NamedTuple):
     """Where the hrefs in work stand, and what is known there."""
 
     base: str
-    page: str
     is_page: bool  # the base is the page itself
     folder: str  # the base up to the last slash of its path
     root: str  # the same of its origin
@@ -59,8 +58,7 @@ class UrlAnalyzer:
 
     `aliases` maps an authority to the one under which the same site is known (`192.0.2.7` -> `example.org`); it may
     gain entries while the party is in work. `refused_types` are file extensions, lower case, without dot.
-    The cache holds at most `cache_entries` hrefs and folders; when full it begins anew. What is refused and was not in
-    the cache is offered to `sample`.
+    The cache holds at most `cache_entries` hrefs and folders; when full it begins anew.
     """
 
     def __init__(
@@ -80,7 +78,8 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._known: dict[str, _Known] = {}
         self._entries = 0
-        self.sample: Sample | None = None
+        self._page = ""  # whose links are judged now
+        self.sample: Sample | None = None  # is offered what is refused and was not in the cache
 
     def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
@@ -90,6 +89,7 @@ class UrlAnalyzer:
         """
         base = page if base in ("", page) else normalise(base, page, self._max_length).url or page
         self._keep_bounds()
+        self._page = page
         place = self._place(base, page)
         paths = [href if "#" not in href else href.partition("#")[0] for href in hrefs]
         in_origin = map(place.in_origin.internal.get, paths)
@@ -128,7 +128,7 @@ class UrlAnalyzer:
     def _note_refused(self, verdict: Verdict, href: str, place: _Place) -> None:
         assert self.sample is not None
         url = normalise(href, place.base, LONGEST_REFUSED).url or href
-        self.sample.add(verdict, url, f"{words_for(verdict, url, self._max_length)}; linked from {place.page}")
+        self.sample.add(verdict, url, f"{words_for(verdict, url, self._max_length)}; linked from {self._page}")
 
     def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
         """Judge an href that was not known when its page began; `path` is the href before its fragment."""
@@ -163,7 +163,7 @@ class UrlAnalyzer:
 
     def _place(self, base: str, page: str) -> _Place:
         folder, root = folder_of(base), origin(base)  # without a slash at its end, the origin is no folder's key
-        return _Place(base, page, base == page, folder, root + "/", self._known_in(folder), self._known_in(root))
+        return _Place(base, base == page, folder, root + "/", self._known_in(folder), self._known_in(root))
 
     def _known_in(self, key: str) -> _Known:
         known = self._known.get(key)
