@@ -10,7 +10,6 @@ from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
 from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.depth import NORMAL, Entry, Lane
 from scrawler.crawl.pipeline import PagePipeline
-from scrawler.crawl.rejections import evidence
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
@@ -68,6 +67,7 @@ class AnswerHandler:
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
+        party.rejections.page = flight.entry.url
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
         if reading.again:
@@ -90,11 +90,12 @@ class AnswerHandler:
         flight.site.unsure[flight.literal] = []
         same = is_same(flight, response)
         for link in waiting:
+            link.party.rejections.page = ""  # it is not known any more
             link.party.in_flight -= 1
             if not same:
                 continue
             internal = link.party.analyzer.analyze(link.url, [link.url]).internal
-            self._list(flight.site, link.party, internal, link.depth, "")
+            self._list(flight.site, link.party, internal, link.depth)
 
     @staticmethod
     def finish(flight: PageFlight, row: PageRow) -> None:
@@ -120,16 +121,16 @@ class AnswerHandler:
             party.add_candidates(analysis.external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
-        self._list(site, party, analysis.internal, depth, flight.entry.url)
+        self._list(site, party, analysis.internal, depth)
 
-    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, page: str) -> None:
-        """List those of the internal URLs that no party of the site has listed yet; they stand on `page`."""
-        max_depth = self._rules.limits.max_depth
-        if depth > max_depth:  # before the filter: a shorter path may still lead there
+    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
+        """List those of the internal URLs that no party of the site has listed yet."""
+        if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
                 party.verdicts[DEPTH_VERDICT] += len(left_out)
-                party.rejections.add_all(DEPTH_VERDICT, left_out, evidence(f"deeper than max_depth {max_depth}", page))
+                deepest = self._rules.limits.max_depth
+                party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
         try:
             new = site.seen.add_new(urls)

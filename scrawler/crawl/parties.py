@@ -100,7 +100,7 @@ class Parties:
         if owner is not None and not owners_entry:
             lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
             party.verdicts[COVERED_VERDICT] += 1
-            party.rejections.add(COVERED_VERDICT, entry.url, f"a seed itself: fetched for seed {owner}")
+            party.rejections.add(COVERED_VERDICT, entry.url, f"a seed itself: fetched for seed {owner}", page="")
             return False
         if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
             party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)

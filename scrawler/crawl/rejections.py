@@ -19,6 +19,7 @@ class RejectionSample:
     """
 
     def __init__(self, seed_id: int) -> None:
+        self.page = ""  # on which stands what is refused now
         self._seed_id = seed_id
         self._known: dict[str, set[bytes]] = {}
         self._rows: list[RejectionRow] = []
@@ -28,26 +29,27 @@ class RejectionSample:
         known = self._known.get(reason)
         return known is None or len(known) < SAMPLE
 
-    def add(self, reason: str, url: str, evidence: str) -> None:
-        """Keep a URL, or text that is none, while there is room; `evidence` is the limit, the page that has the link.
+    def add(self, reason: str, url: str, words: str, page: str | None = None) -> None:
+        """Keep a URL, or text that is none, while there is room; `words` say why it is refused, and the limit.
 
-        Text that is longer than 2,000 characters is cut, and known by the hash of what is left.
+        It stands on `page`, "" for none, by default on the one whose links are in work. Text that is longer than 2,000 characters is cut, and known by the hash of what is left.
         """
         if not self.wants(reason):
             return
-        kept = sample_text(url)
+        kept, page = sample_text(url), self.page if page is None else page
         key = url_hash(kept)
         known = self._known.setdefault(str(reason), set())
         if key not in known:
             known.add(key)
+            evidence = f"{words}; linked from {page}" if page else words
             self._rows.append(RejectionRow(self._seed_id, key, str(reason), kept, evidence[:_EVIDENCE_CHARACTERS]))
 
-    def add_all(self, reason: str, urls: Iterable[str], evidence: str) -> None:
+    def add_all(self, reason: str, urls: Iterable[str], words: str) -> None:
         """Keep those of the URLs for which there is room."""
         for url in urls:
             if not self.wants(reason):
                 return
-            self.add(reason, url, evidence)
+            self.add(reason, url, words)
 
     def take(self) -> tuple[RejectionRow, ...]:
         """Return what was added since the last time."""
@@ -58,8 +60,3 @@ class RejectionSample:
 def sample_text(url: str) -> str:
     """Return a refused URL as it is kept, and found again."""
     return url[:_URL_CHARACTERS]
-
-
-def evidence(words: str, page: str) -> str:
-    """Return what is known of a refused link: why it is, and on which page it stands, where that is known."""
-    return f"{words}; linked from {page}" if page else words

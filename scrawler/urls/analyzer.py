@@ -78,7 +78,6 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._known: dict[str, _Known] = {}
         self._entries = 0
-        self._page = ""  # whose links are judged now
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
 
     def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
@@ -89,7 +88,6 @@ class UrlAnalyzer:
         """
         base = page if base in ("", page) else normalise(base, page, self._max_length).url or page
         self._keep_bounds()
-        self._page = page
         place = self._place(base, page)
         paths = [href if "#" not in href else href.partition("#")[0] for href in hrefs]
         in_origin = map(place.in_origin.internal.get, paths)
@@ -128,7 +126,7 @@ class UrlAnalyzer:
     def _note_refused(self, verdict: Verdict, href: str, place: _Place) -> None:
         assert self.sample is not None
         url = normalise(href, place.base, LONGEST_REFUSED).url or href
-        self.sample.add(verdict, url, f"{words_for(verdict, url, self._max_length)}; linked from {self._page}")
+        self.sample.add(verdict, url, words_for(verdict, url, self._max_length))
 
     def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
         """Judge an href that was not known when its page began; `path` is the href before its fragment."""

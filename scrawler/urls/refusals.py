@@ -15,8 +15,8 @@ class Sample(Protocol):
     def wants(self, reason: str) -> bool:
         """Whether there is room for a URL refused for this reason."""
 
-    def add(self, reason: str, url: str, evidence: str) -> None:
-        """Keep a URL, or text that is none, with what is known of it."""
+    def add(self, reason: str, url: str, words: str) -> None:
+        """Keep a URL, or text that is none, with why it is refused."""
 
 
 def words_for(verdict: Verdict, url: str, max_length: int) -> str:

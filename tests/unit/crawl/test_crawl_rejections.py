@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.crawl.rejections import SAMPLE, RejectionSample, evidence
+from scrawler.crawl.rejections import SAMPLE, RejectionSample
 from scrawler.model import Scope, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
@@ -13,11 +13,14 @@ def test_a_few_of_each_reason_are_kept_each_once() -> None:
     for number in range(100):
         for _ in range(2):
             sample.add("length", f"http://h/{number}", "why")
-    sample.add_all("depth", ["http://h/a", "http://h/b", "http://h/a"], evidence("too deep", "http://h/"))
+    sample.page = "http://h/"
+    sample.add_all("depth", ["http://h/a", "http://h/b", "http://h/a"], "too deep")
+    sample.add("covered", "http://h/c", "a seed", page="")
     rows = sample.take()
     assert [row.url for row in rows if row.reason == "length"] == [f"http://h/{number}" for number in range(SAMPLE)]
     assert [row.url for row in rows if row.reason == "depth"] == ["http://h/a", "http://h/b"]
-    assert rows[-1] == (7, url_hash("http://h/b"), "depth", "http://h/b", "too deep; linked from http://h/")
+    assert rows[-1] == (7, url_hash("http://h/c"), "covered", "http://h/c", "a seed")
+    assert rows[-2] == (7, url_hash("http://h/b"), "depth", "http://h/b", "too deep; linked from http://h/")
     assert not sample.wants("length")
     assert sample.wants("depth")
 
@@ -46,6 +49,7 @@ def test_the_analyzer_offers_what_it_refuses_with_the_page_and_the_reason() -> N
     analyzer.sample = sample
     hrefs = ["b.html", "#x", "http://o/", "a.JPG?x", "mailto:me@h", "http://[", "x" * 200, "a.JPG?x"]
     for page in ("http://h/d/1.html", "http://h/d/2.html"):
+        sample.page = page
         analyzer.analyze(page, hrefs)
     found = {row.reason: (row.url, row.evidence) for row in sample.take()}
     page = "; linked from http://h/d/1.html"
