@@ -32,7 +32,8 @@ class RejectionSample:
     def add(self, reason: str, url: str, words: str, page: str | None = None) -> None:
         """Keep a URL, or text that is none, while there is room; `words` say why it is refused, and the limit.
 
-        It stands on `page`, "" for none, by default on the one whose links are in work. Text that is longer than 2,000 characters is cut, and known by the hash of what is left.
+        It stands on `page`, "" for none, by default on the one whose links are in work. Text of more than 2,000
+        characters is cut, and known by the hash of what is left.
         """
         if not self.wants(reason):
             return
