@@ -156,6 +156,7 @@ class SeedContext:
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
             candidates=candidates,
+            rejections=self.rejections.take(),
             counts=replace(self.counts),
             verdicts=dict(self.verdicts),
             elapsed_ms=self.elapsed_ms(now),
@@ -163,7 +164,6 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
-            rejections=self.rejections.take(),
         )
         self.pages, self._candidates, self._dirty = [], {}, False
         return delta
