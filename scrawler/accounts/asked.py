@@ -14,13 +14,18 @@ from scrawler.urls.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A URL as asked for: as a link is normalised, else as a seed is; empty if it is none that is ever crawled."""
+    """A URL as asked for."""
 
-    url: str
+    forms: tuple[str, ...]  # in which the crawl may know it, a link's first; none if it is no URL that is ever crawled
     shown: str  # by which it is told
     verdict: str  # of the analyzer that knows no seed: EXTERNAL if a link to it is not refused
     hashes: tuple[bytes, ...]  # of all its forms
     problem: str = ""  # what is wrong with it, in words
+
+    @property
+    def url(self) -> str:
+        """The URL as a link to it is spelt; empty without any form."""
+        return self.forms[0] if self.forms else ""
 
 
 def read_asked(text: str, analyzer: UrlAnalyzer, max_length: int) -> Asked:
@@ -31,10 +36,11 @@ def read_asked(text: str, analyzer: UrlAnalyzer, max_length: int) -> Asked:
     written = normalise(text, max_length=LONGEST_REFUSED).url or text  # as samples of refused links have it
     kept = sample_text(written).encode("utf-8", "backslashreplace").decode()
     if not url:
-        return Asked("", kept, reason or Verdict.SYNTAX, _hashes(written, text), problem)
+        return Asked((), kept, reason or Verdict.SYNTAX, _hashes(written, text), problem)
     analysis = analyzer.analyze(url, [url])
     as_link = analysis.external[0] if analysis.external else url
-    return Asked(as_link, as_link, next(iter(analysis.counts)), _hashes(as_link, url, written, text))
+    forms = tuple(dict.fromkeys((as_link, url)))
+    return Asked(forms, as_link, next(iter(analysis.counts)), _hashes(*forms, written, text))
 
 
 def _hashes(*forms: str) -> tuple[bytes, ...]:

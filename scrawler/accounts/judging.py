@@ -40,7 +40,7 @@ def judged(
     `seen`: the crawl knows the URL, as listed, as a candidate, or as refused.
     """
     of_site = seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
-    inside = [one for one in of_site if scope_of(one.seed.home_url, scope).contains(asked.url)]
+    inside = [one for one in of_site if any(map(scope_of(one.seed.home_url, scope).contains, asked.forms))]
     case = _Case(asked, settings, of_site, inside)
     if asked.verdict != Verdict.EXTERNAL:  # asked in the name of no seed: all that is not refused is external
         return [] if seen else [_verdict_fact(case)], REFUSED

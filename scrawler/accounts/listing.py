@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, times, utc
@@ -32,9 +33,9 @@ class _Place:
         return self.index - self.lane.cursor - sum(one < self.index for one in self.lane.ahead)
 
 
-def listed(traces: Traces, seeds: Seeds, site_id: int, url: str) -> tuple[list[Fact], str]:
+def listed(traces: Traces, seeds: Seeds, site_id: int, forms: Sequence[str]) -> tuple[list[Fact], str]:
     """Return where a URL that has no final result is listed, and what that comes to; it reads all lists of its site."""
-    places = [place for row in traces.chunks(site_id) if (place := _place(traces, row, url))]
+    places = [place for row in traces.chunks(site_id) for url in forms if (place := _place(traces, row, url))]
     if not places:
         return [], ""
     views = seeds.by_ids(one for place in places for one in (place.lane.seed_id, place.lane.holder_id))

@@ -66,14 +66,13 @@ class _Enquiry:
 
     def answer(self) -> Answer:
         """Gather all that applies."""
-        url = self._asked.url
-        own = self._seeds.get(url) if url else None
+        own = next((view for form in self._asked.forms if (view := self._seeds.get(form))), None)
         if own is not None:
             self._facts.append(_seed_fact(own))
         fetched = self._pages()
-        site_id = self._traces.site(site_key(url, self._scope)) if url else None
+        site_id = self._site()
         if site_id is not None and not fetched:
-            self._take(*listed(self._traces, self._seeds, site_id, url))
+            self._take(*listed(self._traces, self._seeds, site_id, self._asked.forms))
         if own is not None:
             reason = own.seed.end_reason
             self._outcomes.append(reason.value if reason else WAITING)
@@ -89,6 +88,10 @@ class _Enquiry:
     def _take(self, facts: Iterable[Fact], outcome: str) -> None:
         self._facts += facts
         self._outcomes += [outcome] if outcome else []
+
+    def _site(self) -> int | None:
+        ids = (self._traces.site(site_key(form, self._scope)) for form in self._asked.forms)
+        return next((site_id for site_id in ids if site_id is not None), None)
 
     def _pages(self) -> bool:
         rows = self._traces.pages(self._asked.hashes)

@@ -13,7 +13,6 @@ from scrawler.model import (
     ChunkRow,
     LaneState,
     PageRow,
-    PatternRow,
     RejectionRow,
     RelationRow,
     RobotsRow,
@@ -27,7 +26,6 @@ from scrawler.store.tables import (
     chunk,
     lane,
     page,
-    pattern,
     rejection,
     relation,
     robots,
@@ -95,13 +93,6 @@ class Traces:
         of_site = select(*columns).join(seed, seed.c.id == sitemap_url.c.seed_id).where(seed.c.site_id == site_id)
         rows = self._all(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
         return [SitemapRow(*row) for row in rows]
-
-    def patterns(self, site_id: int, pattern_hash: bytes) -> list[PatternRow]:
-        """Return what a pattern of URLs has yielded for each of the site's seeds."""
-        columns = [pattern.c[name] for name in PatternRow._fields]
-        of_site = select(*columns).join(seed, seed.c.id == pattern.c.seed_id).where(seed.c.site_id == site_id)
-        rows = self._all(of_site.where(pattern.c.pattern_hash == pattern_hash).limit(_MOST))
-        return [PatternRow(*row) for row in rows]
 
     def robots(self, origin: str) -> RobotsRow | None:
         """Return the robots.txt of an origin as it was last had."""
