@@ -28,7 +28,7 @@ def ask(scrawler: Scrawler, *arguments: str) -> dict[str, Any]:
 def test_why_answers_for_any_url(scrawler: Scrawler, rows: Rows, crawled: list[str]) -> None:
     seed = crawled[0]
     pages = {row["url"]: row for row in rows("pages", "--seed", seed)}
-    for url, row in list(pages.items())[:3]:
+    for url, row in list(pages.items())[:2]:
         answer = ask(scrawler, "why", url)
         assert (answer["url"], answer["outcome"]) == (url, row["result"])
         (fact,) = (fact for fact in answer["facts"] if fact["kind"] == "page")
