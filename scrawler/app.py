@@ -37,6 +37,7 @@ from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
@@ -186,6 +187,7 @@ class _Run:
             Checkpoints(prompt, self._machine_id),
             Frontier(prompt),
             Seeds(prompt),
+            RobotsCopies(prompt),
         )
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines

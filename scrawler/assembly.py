@@ -18,12 +18,13 @@ from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
-from scrawler.crawl.origins import Origins
+from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.links import LinkExtractor
 from scrawler.fetch.downloader import Downloader, FetchLimits
@@ -34,6 +35,7 @@ from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
@@ -69,6 +71,7 @@ class Stores:
     checkpoints: Checkpoints
     frontier: Frontier
     seeds: Seeds
+    robots: RobotsCopies
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -92,6 +95,7 @@ def build_machine(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
         allow_private=settings.allow_private,
+        allow_addresses=settings.allow_addresses,
     )
     token = settings.product_token or settings.user_agent.partition("/")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
@@ -100,7 +104,7 @@ def build_machine(
         machine.look_again,
     )  # fmt: skip
     make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
+    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded, settings.max_ratio)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -129,7 +133,7 @@ def build_machine(
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
     machine.selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
         machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
@@ -139,12 +143,24 @@ def build_machine(
     return machine, resolver
 
 
-def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock: DatabaseClock) -> SiteTaker:
+def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
+    """Bring back what is kept of a site's robots.txt files."""
+    if origins.obey_robots:
+        origins.recall(site, stores.robots.of_site(site.id, stores.clock.now() - ROBOTS_KEPT))
+
+
+def make_taker(
+    settings: Settings,
+    frontier: Frontier,
+    rules: CrawlRules,
+    clock: DatabaseClock,
+    recall_robots: Callable[[SiteContext], None] = lambda site: None,
+) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
     make_analyzer = partial(_make_analyzer, settings.max_url_length)
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
@@ -177,6 +193,8 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         obey_meta=settings.obey_meta,
         assets=settings.assets,
         cookies=settings.cookies,
+        accept=settings.accept,
+        insecure=settings.insecure,
         sitemaps=settings.sitemaps,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
@@ -193,6 +211,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         settings.max_body,
         connections=settings.seeds_per_thread + 2,
         tls_verify=not settings.insecure,
+        accept=settings.accept,
+        max_head=settings.max_headers,
     )
 
 
@@ -213,6 +233,8 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
         "robots": "obey" if settings.robots else "ignore",
         "operator": settings.user_agent,
     }
+    if settings.insecure:
+        info["certificates"] = "not checked"
     return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
 
 

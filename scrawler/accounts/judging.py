@@ -80,11 +80,10 @@ def _robots_fact(row: RobotsRow, case: _Case) -> Fact:
     settings = case.settings
     token = settings.product_token or settings.user_agent.partition("/")[0]
     rules = RobotsRules.parse(row.status, zlib.decompress(row.body) if row.body else b"", token)
-    allowed = rules.allows(case.asked.url)
+    allowed, rule = rules.allows(case.asked.url), rules.rule(case.asked.url)
     line = f"robots.txt of {row.origin}, had {utc(row.fetched_at)}, {'allows' if allowed else 'forbids'} it to {token}"
-    if row.detail:
-        line += f" ({row.detail})"
-    values = {"allowed": allowed, "token": token, "status": row.status, "fetched_at": row.fetched_at}
+    line += "".join(f"; {words}" for words in (rule, row.detail) if words)
+    values = {"allowed": allowed, "rule": rule, "token": token, "status": row.status, "fetched_at": row.fetched_at}
     return Fact("robots", (line,), values)
 
 

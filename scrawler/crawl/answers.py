@@ -15,7 +15,8 @@ from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, url_hash
+from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -46,6 +47,7 @@ class Reading:
     again: bool
     record: RecordRef | None = None
     links: PageLinks | None = None
+    flags: int = 0  # of PageFlag
 
 
 class AnswerHandler:
@@ -61,8 +63,24 @@ class AnswerHandler:
         """
         if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
             return Reading(again=True)
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
-        return Reading(False, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
+        links = self._pipeline.links(response) if response.result is Result.FETCHED else None
+        return Reading(False, record, links, self._flags(response))
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        if not (
+            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
+        ):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
+
+    def _flags(self, response: Response) -> int:
+        """Return what is to be flagged in the page's row."""
+        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        return PageFlag.INSECURE if unchecked else 0
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
@@ -70,13 +88,15 @@ class AnswerHandler:
         party.rejections.page = flight.entry.url
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
+        if "set-cookie" in response.headers and self._rules.cookies:
+            party.take_cookies(response.request.url, response.head)
         if reading.again:
             self._list_again(flight, response)
             return
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        self.finish(flight, page_row(flight, response, reading.record, note))
+        self.finish(flight, page_row(flight, response, reading, note))
         if response.result is Result.REDIRECT:
             self._follow(flight, response)
         elif links is not None:
@@ -175,9 +195,9 @@ class AnswerHandler:
         self._take_links(flight, [location], "", 0)
 
 
-def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:
+def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
     """Make the row of a URL's final result."""
-    entry = flight.entry
+    entry, record = flight.entry, reading.record
     return PageRow(
         seed_id=flight.party.seed.id,
         url_hash=url_hash(entry.url),
@@ -198,6 +218,7 @@ def page_row(flight: PageFlight, response: Response, record: RecordRef | None, n
         warc_length=record.length if record else 0,
         revisit=int(record.revisit) if record else 0,
         detail=note[:_DETAIL_CHARACTERS],
+        flags=int(reading.flags),
     )
 
 

@@ -209,9 +209,9 @@ class UrlCollector(threading.Thread):
         """Note that a request is over, or given up: return its site and when that may be asked again."""
         flight = request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, origin = flight.site, flight.origin
+        site, origin = flight.site, flight.asked if isinstance(flight, RobotsFlight) else flight.origin
         site.in_flight -= 1
-        crawl_delay = origin.robots.crawl_delay if origin.robots else None
+        crawl_delay = self._origins.crawl_delay(origin)
         due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
         site.pause = due - now
         return site, due
@@ -247,7 +247,7 @@ class UrlCollector(threading.Thread):
         totals.requests += 1
         totals.bytes += len(response.body)
         totals.pages += result is Result.FETCHED
-        totals.errors += result not in (Result.FETCHED, Result.REDIRECT)
+        totals.errors += result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
 
     # -- scheduling ----------------------------------------------------------------------------------------
 

@@ -12,9 +12,12 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
-from scrawler.model import Result
+from scrawler.fetch.robots import RobotsRules
+from scrawler.model import EndReason, Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
+_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -32,7 +35,8 @@ class Visits:
         if site.queued and site.in_flight < self._rules.per_site:
             flight = site.queued[0].tag
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            if (due := site.due_at(flight.origin.host)) > now:
+            asked = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+            if (due := site.due_at(asked.host)) > now:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
@@ -48,21 +52,28 @@ class Visits:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif (due := site.due_at(origin.host)) > now:
                 return due
-            elif self._origins.awaits_robots(origin):
+            elif self._origins.awaits_robots(origin, now):
                 request = self._origins.robots_request(site, origin)
                 if request is None:
                     return inf
                 self._start(site, request)
+            elif too_slow := self._origins.asks_too_much(origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                result = origin.robots_failure if origin.robots.unavailable else Result.ROBOTS_DENIED
-                self._refuse(site, choice, origin, result, origin.robots_detail, wall)
+                self._deny(site, choice, origin, origin.robots, wall)
             else:
                 self._start_page(site, choice, origin)
                 continue
             refused += 1
-            if refused >= _REFUSALS_AT_ONCE:
+            if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
+        if robots.unavailable:
+            self._refuse(site, choice, origin, origin.robots_failure, origin.robots_detail, wall)
+        else:
+            self._refuse(site, choice, origin, Result.ROBOTS_DENIED, robots.rule(choice.entry.url), wall)
 
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
@@ -75,7 +86,14 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
-        self._start(site, Request(choice.entry.url, origin.address, flight))
+        self._start(site, self._page_request(choice, flight))
+
+    def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
+        url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
+        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
+            accept += _SITEMAP_TYPES  # a seed may be one
+        cookie = cookies.header(url) if cookies else ""
+        return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
 
     def _start(self, site: SiteContext, request: Request) -> None:
         site.in_flight += 1

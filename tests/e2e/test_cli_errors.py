@@ -101,8 +101,15 @@ def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Row
 
 
 def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:
-    assert "has no contact" in scrawler("run", "--no-export", "--user-agent", "Bot/1.0").stderr
+    for machines in ("1", "2"):
+        said = scrawler("run", "--no-export", "--user-agent", "Bot/1.0", "--machines", machines).stderr
+        assert said.count("has no contact") == 1
     assert "has no contact" not in scrawler(*CRAWL, "--no-export").stderr
+
+
+def test_a_crawl_that_checks_no_certificates_is_warned_about(scrawler: Scrawler) -> None:
+    assert scrawler("run", "--no-export", "--insecure").stderr.count("certificates of https sites are not checked") == 1
+    assert "certificates" not in scrawler(*CRAWL, "--no-export").stderr
 
 
 def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:
