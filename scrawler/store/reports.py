@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, String, and_, case, literal, select
+from sqlalchemy import ColumnElement, Connection, String, and_, case, literal, select, union_all
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
@@ -200,10 +200,15 @@ class Reports:
 
     def links_to_seeds(self) -> tuple[int, int]:
         """Return how many links to seeds' own URLs were found, and from how many seeds' parties."""
-        both = and_(candidate.c.url_hash == seed.c.url_hash, candidate.c.promoted.in_((0, 1)))
-        query = select(sql.sum(candidate.c.count), sql.count(candidate.c.seed_id.distinct()))
-        # The outer join makes both databases begin with the seeds, which are fewer.
-        row = self._all(query.select_from(seed).outerjoin(candidate, both))[0]
+        # Outer joins, each with one value of `promoted`, make both databases look each seed up in the index.
+        halves = (
+            select(candidate.c.count.label("times"), candidate.c.seed_id)
+            .select_from(seed)
+            .outerjoin(candidate, and_(candidate.c.promoted == promoted, candidate.c.url_hash == seed.c.url_hash))
+            for promoted in (0, 1)
+        )
+        found = union_all(*halves).subquery()
+        row = self._all(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
         return int(row[0] or 0), row[1]
 
     def links_to_site(self, site_key: str) -> Iterator[tuple[str, int, int]]:
