@@ -38,7 +38,7 @@ TIMES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # upper bounds of mill
 PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of pages of a site, exclusive
 _TYPES_READ = 2_000
 _VERDICTS_READ = 5_000  # seeds held in memory at a time
-_SAMPLES_READ = 10_000
+_SAMPLES_READ = 5_000
 _TOP = 10
 
 _page = page_table.c
