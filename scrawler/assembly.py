@@ -26,7 +26,8 @@ from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.links import LinkExtractor
+from scrawler.extract.directives import EVERY_ROBOT
+from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
@@ -97,14 +98,15 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0]
+    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded, settings.max_ratio)
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -191,7 +193,6 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         slow_per_site=settings.slow_per_site,
         slow_pass=settings.slow_pass,
         obey_meta=settings.obey_meta,
-        assets=settings.assets,
         cookies=settings.cookies,
         accept=settings.accept,
         insecure=settings.insecure,
@@ -201,6 +202,11 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         trap_yield=settings.trap_yield,
         near_duplicates=settings.near_duplicates,
     )
+
+
+def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+    robots = frozenset((EVERY_ROBOT, product_token.lower()))
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets)
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:

@@ -58,6 +58,8 @@ def _verdict_fact(case: _Case) -> Fact:
     asked, verdict = case.asked, str(case.asked.verdict)
     words = words_for(Verdict(verdict), asked.shown, case.settings.max_url_length)
     line = f"a link to it is refused, as {verdict}: {words}"
+    if verdict == Verdict.FILE_TYPE and case.settings.assets:
+        line += "; it would be fetched as an image, script or style of a page"
     refused = [(one.seed.url, one.seed.verdicts[verdict]) for one in case.inside if verdict in one.seed.verdicts]
     lines = [f"seed {url} refused {times(number, 'link')} for this reason" for url, number in refused[:_SHOWN]]
     values = {"reason": verdict, "refused": [{"seed": url, "links": number} for url, number in refused[:_SHOWN]]}

@@ -55,7 +55,7 @@ def _place(traces: Traces, row: ChunkRow, url: str) -> _Place | None:
 
 def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     lister, holder = views[place.lane.seed_id], views[place.lane.holder_id]
-    line = f"listed at position {place.entry.position:,} by seed {lister.seed.url}, depth {place.entry.depth}"
+    line = f"listed at position {place.entry.position:,} by seed {lister.seed.url}, depth {abs(place.entry.depth)}"
     reason = holder.seed.end_reason
     before = times(place.before, "URL")
     if reason is None:
@@ -88,6 +88,7 @@ def _values(place: _Place, views: dict[int, SeedView]) -> dict[str, object]:
         "seed": views[place.lane.holder_id].seed.url,
         "lane": place.lane.kind,
         "position": place.entry.position,
-        "depth": place.entry.depth,
+        "depth": abs(place.entry.depth),  # of an asset it is negative
+        "asset": place.entry.is_asset,
         "not_before": place.entry.not_before or None,
     }

@@ -47,10 +47,11 @@ class RejectionSample:
 
     def add_all(self, reason: str, urls: Iterable[str], words: str) -> None:
         """Keep those of the URLs for which there is room."""
-        for url in urls:
-            if not self.wants(reason):
-                return
-            self.add(reason, url, words)
+        if self.wants(reason):
+            for url in urls:
+                self.add(reason, url, words)
+                if not self.wants(reason):
+                    return
 
     def take(self) -> tuple[RejectionRow, ...]:
         """Return what was added since the last time."""

@@ -30,7 +30,21 @@ ROBOTS = answer(b"User-agent: *\nDisallow: /closed\n", "200 OK", "Content-Type: 
 LONG = "/" + "y" * 3_000
 HOSTILE_TYPE = "text/<script>alert(1)</script>"
 PICTURES = tuple(f"/{number}.jpg" for number in range(30))
-LINKS = ("/a", "/closed/x", "mailto:me@x", "http://[", "/missing", "/r", LONG, "/odd", "/second", *PICTURES)
+LINKS = (
+    "/a",
+    "/closed/x",
+    "mailto:me@x",
+    "http://[",
+    "/missing",
+    "/r",
+    LONG,
+    "/odd",
+    "/second",
+    "/said",
+    "/doc",
+    *PICTURES,
+)
+SAID = "<meta name=robots content=noindex><link rel=canonical href=/a><a href=/shy rel=nofollow>x</a><img src={}/i.png>"
 
 
 def asker(crawl: Crawl, **settings: object) -> Callable[[str], Answer]:
@@ -61,6 +75,8 @@ def a_site(other: str) -> dict[str, Any]:
         "/a": page("a", links=("/deep1", "/")),
         "/deep1": page("deep", links=("/deep2",)),
         "/r": redirect("/a"),
+        "/said": page(SAID.format(other)),
+        "/doc": answer(b"%PDF", "200 OK", "Content-Type: application/pdf"),
         "/odd": answer(b"odd", "200 OK", f"Content-Type: {HOSTILE_TYPE}"),
         "/second": page("second", links=(f"{other}/ext",)),
     }
@@ -73,7 +89,8 @@ def crawled(crawl_on_both: Crawl, serve: Serve) -> tuple[Crawl, str, str]:
     gone.stop()
     site = serve(by_path(a_site(other := gone.url(""))))
     crawl_on_both.add([site.url(), site.url("/second"), gone.url("/")])
-    run_whole(crawl_on_both, max_depth=2, retries=0, threads=1)
+    settings = {"accept": "text/*", "nofollow": "nofollow", "assets": True}
+    run_whole(crawl_on_both, max_depth=2, retries=0, threads=1, **settings)
     return crawl_on_both, site.url(""), other
 
 
@@ -87,6 +104,11 @@ def test_every_kind_of_answer(crawled: tuple[Crawl, str, str]) -> None:
         f"{site}/a#part": ("fetched", "HTTP 200, text/html"),
         f"{site}/closed/x": ("robots-denied", "because: Disallow: /closed (line 2, group *)"),
         f"{site}/closed/never": (NOT_SEEN, "forbids it to TestCrawler; Disallow: /closed (line 2, group *)"),
+        f"{site}/said": ("fetched", "forbids to index it\nits record"),
+        f"{site}/said?": (NOT_SEEN, "internal to seed"),
+        f"{site}/shy": (REFUSED, f"as nofollow: its page, or its rel, asks not to follow it; linked from {site}/said"),
+        f"{other}/i.png": (REFUSED, f"as external-asset: an asset that is external; linked from {site}/said"),
+        f"{site}/doc": ("unwanted-type", "its Content-Type is not accepted: the body was not downloaded"),
         f"{site}/missing": ("http-error", "HTTP 404"),
         f"{site}/r": ("redirect", "leads to: /a"),
         f"{site}/0.jpg": (REFUSED, f"as file-type: ends in .jpg, which is no document; linked from {site}/"),
@@ -109,6 +131,7 @@ def test_every_kind_of_answer(crawled: tuple[Crawl, str, str]) -> None:
         assert words in told(found), url
         assert found.as_json()["facts"], url
     assert kinds(ask(f"{site}/")) == ["seed", "page"]
+    assert f"names as its canonical URL {site}/a" in told(ask(f"{site}/said"))
     assert sum("rejection" in kinds(ask(site + picture)) for picture in PICTURES) == SAMPLE
 
     for text in ("no url", "http://", "\ud800", ""):
