@@ -98,7 +98,7 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
+    token = product_token(settings)
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
@@ -247,3 +247,8 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
     return _make_analyzer(settings.max_url_length, scope, {})
+
+
+def product_token(settings: Settings) -> str:
+    """Return the name by which robots.txt addresses this crawler."""
+    return settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import REFUSED, Fact, times, utc
 from scrawler.accounts.asked import Asked
+from scrawler.assembly import product_token
 from scrawler.crawl.context import DEPTH_VERDICT
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, RobotsRow, Scope, SeedState
@@ -79,8 +80,7 @@ def _scope_fact(case: _Case, key: str) -> Fact:
 
 
 def _robots_fact(row: RobotsRow, case: _Case) -> Fact:
-    settings = case.settings
-    token = settings.product_token or settings.user_agent.partition("/")[0]
+    token = product_token(case.settings)
     rules = RobotsRules.parse(row.status, zlib.decompress(row.body) if row.body else b"", token)
     allowed, rule = rules.allows(case.asked.url), rules.rule(case.asked.url)
     line = f"robots.txt of {row.origin}, had {utc(row.fetched_at)}, {'allows' if allowed else 'forbids'} it to {token}"
