@@ -40,6 +40,7 @@ from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
+from scrawler.urls.steps import Step, make_steps
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -161,7 +162,7 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, make_steps(settings.normalise))
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -197,6 +198,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         accept=settings.accept,
         insecure=settings.insecure,
         sitemaps=settings.sitemaps,
+        www="www" in settings.normalise,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
         trap_yield=settings.trap_yield,
@@ -222,8 +224,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
+def _make_analyzer(max_length: int, steps: Step | None, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, steps=steps, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
@@ -246,7 +248,7 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
-    return _make_analyzer(settings.max_url_length, scope, {})
+    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), scope, {})
 
 
 def product_token(settings: Settings) -> str:

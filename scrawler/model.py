@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 Millis = int
 
 BEAT_EVERY: Millis = 2_000  # between two heartbeats of a machine
+SITEMAP_LANE = -3  # kind of the lane of a party's sitemaps
+
 LEASE: Millis = 15_000  # after its last heartbeat, by the database's clock, for which a machine is believed to live
 
 
@@ -117,7 +119,7 @@ class PageFlag(IntFlag):
     INSECURE = 4  # fetched over TLS whose certificate was not checked
     SLOW = 8  # fetched in the slow lane
     ASSET = 16  # listed as an image, script or style of a page
-    SITEMAP = 32  # a sitemap, whose URLs were listed
+    SITEMAP = 32  # asked for, or read, as a sitemap
     NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
 
 
@@ -173,8 +175,8 @@ class LaneState(NamedTuple):
     """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
 
     `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
-    `kind` 0 is the normal lane, n > 0 the lane of the n-th retry. `cursor` is the lowest position
-    not finished; `ahead` lists finished positions beyond it.
+    `kind` 0 is the normal lane, n > 0 the lane of the n-th retry, SITEMAP_LANE that of sitemaps. `cursor` is the lowest
+    position not finished; `ahead` lists finished positions beyond it.
     """
 
     seed_id: int
@@ -204,7 +206,7 @@ class PageRow(NamedTuple):
     url: str
     depth: int
     lane_seed: int  # listed by this seed ...
-    position: int  # ... at this position of its normal lane
+    position: int  # ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
     result: str  # a Result
     status: int  # HTTP status, 0 for none
     content_type: str  # media type without parameters, lower case

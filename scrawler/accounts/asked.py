@@ -6,9 +6,12 @@ from dataclasses import dataclass
 
 from scrawler.crawl.rejections import sample_text
 from scrawler.model import url_hash
+from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.normalise import normalise, seed_url
 from scrawler.urls.refusals import LONGEST_REFUSED
+from scrawler.urls.scope import with_authority
+from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
 
@@ -28,8 +31,9 @@ class Asked:
         return self.forms[0] if self.forms else ""
 
 
-def read_asked(text: str, analyzer: UrlAnalyzer, max_length: int) -> Asked:
+def read_asked(text: str, analyzer: UrlAnalyzer, settings: Settings) -> Asked:
     """Read what was asked for as the crawl reads seeds and links; `analyzer` is of no seed, so that all is external."""
+    max_length = settings.max_url_length
     seed, problem = seed_url(text, max_length)
     plain, reason = normalise(text, max_length=max_length)
     url = seed or plain
@@ -37,10 +41,11 @@ def read_asked(text: str, analyzer: UrlAnalyzer, max_length: int) -> Asked:
     kept = sample_text(written).encode("utf-8", "backslashreplace").decode()
     if not url:
         return Asked((), kept, reason or Verdict.SYNTAX, _hashes(written, text), problem)
-    analysis = analyzer.analyze(url, [url])
-    as_link = analysis.external[0] if analysis.external else url
-    forms = tuple(dict.fromkeys((as_link, url)))
-    return Asked(forms, as_link, next(iter(analysis.counts)), _hashes(*forms, written, text))
+    as_link = analyzer.resolve(url, url)
+    forms = list(dict.fromkeys((as_link, url)))
+    if "www" in settings.normalise:
+        forms += [with_authority(form, {mine: other}) for form in forms for other, mine in spellings(form).items()]
+    return Asked(tuple(forms), as_link, analyzer.judge(url, url)[0], _hashes(*forms, written, text))
 
 
 def _hashes(*forms: str) -> tuple[bytes, ...]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, times, utc
-from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, find
+from scrawler.accounts.results import listed_at
+from scrawler.crawl.depth import LEFTOVER, NORMAL, SITEMAP, Entry, find
 from scrawler.model import ChunkRow, EndReason, LaneState
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -55,7 +56,7 @@ def _place(traces: Traces, row: ChunkRow, url: str) -> _Place | None:
 
 def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     lister, holder = views[place.lane.seed_id], views[place.lane.holder_id]
-    line = f"listed at position {place.entry.position:,} by seed {lister.seed.url}, depth {abs(place.entry.depth)}"
+    line = listed_at(place.entry.position, lister.seed.url, place.entry.depth)
     reason = holder.seed.end_reason
     before = times(place.before, "URL")
     if reason is None:
@@ -72,14 +73,14 @@ def _attempt(place: _Place) -> str:
     kind = place.lane.kind
     if kind == LEFTOVER:
         return ", once a seed in whose scope it is takes it over"
-    if kind == NORMAL:
+    if kind in (NORMAL, SITEMAP):
         return ""
     return f" in the lane of attempt {kind + 1}, not before {utc(place.entry.not_before)}"
 
 
 def _passed_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
-    line = f"listed at position {place.entry.position:,} by seed {views[place.lane.seed_id].seed.url}, and passed by"
-    return Fact("listed", (line + ": it is the URL of a seed of its own",), _values(place, views))
+    line = listed_at(place.entry.position, views[place.lane.seed_id].seed.url, place.entry.depth)
+    return Fact("listed", (line, "passed by: it is the URL of a seed of its own"), _values(place, views))
 
 
 def _values(place: _Place, views: dict[int, SeedView]) -> dict[str, object]:
@@ -90,5 +91,6 @@ def _values(place: _Place, views: dict[int, SeedView]) -> dict[str, object]:
         "position": place.entry.position,
         "depth": abs(place.entry.depth),  # of an asset it is negative
         "asset": place.entry.is_asset,
+        "sitemap": place.entry.is_sitemap,
         "not_before": place.entry.not_before or None,
     }

@@ -53,11 +53,17 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
         yield f"HTTP {page.status}, {kind}, {took}, {times(page.attempts, 'attempt')}"
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
-    yield f"listed at position {page.position:,} by seed {lister}, depth {page.depth}"
+    yield listed_at(page.position, lister, page.depth)
     yield from (words for flag, words in _FLAGS.items() if page.flags & flag)
     if page.warc_file:
         record = "a revisit record: its payload was archived before" if page.revisit else "its record"
         yield f"{record} is in {page.warc_file}, {page.warc_length:,} bytes from {page.warc_offset:,} on"
+
+
+def listed_at(position: int, lister: str, depth: int) -> str:
+    """Say where a URL is listed; the positions of sitemaps are negative, the depths of assets."""
+    place = f"at position {position:,}" if position >= 0 else f"as sitemap {-position:,}"
+    return f"listed {place} by seed {lister}, depth {abs(depth)}"
 
 
 def flag_names(flags: int) -> list[str]:

@@ -19,6 +19,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.urls.normalise import seed_url
+from scrawler.urls.steps import make_steps
 
 
 @click.command()
@@ -40,7 +41,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with crawl_database(settings) as database:
-        view = _seed(database, seed) if seed else None
+        view = _seed(database, settings, seed) if seed else None
         made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
     if as_json:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False))
@@ -50,11 +51,12 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
         _print(made)
 
 
-def _seed(database: Database, text: str) -> SeedView:
+def _seed(database: Database, settings: Settings, text: str) -> SeedView:
     url, problem = seed_url(text)
     if problem:
         raise InputError(f"SEED {text!r}: {problem}")
-    view = Seeds(database).get(url)
+    seeds = Seeds(database)
+    view = seeds.get(url) or seeds.get(seed_url(text, steps=make_steps(settings.normalise)).url)
     if view is None:
         raise InputError(f"{url} is no seed of this crawl; `scrawler seeds` lists them")
     return view

@@ -14,10 +14,13 @@ from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
+from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.analyzer import Analysis
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
@@ -40,6 +43,11 @@ class PageFlight:
     origin: Origin
 
     @property
+    def is_seed(self) -> bool:
+        """Whether it is its party's own URL, or where that redirects."""
+        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt."""
         return max(self.lane.kind, NORMAL) + 1
@@ -53,6 +61,7 @@ class Reading:
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
+    sitemap: Sitemap | None = None
 
 
 class AnswerHandler:
@@ -61,8 +70,8 @@ class AnswerHandler:
     def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
         self._pipeline, self._rules = pipeline, rules
 
-    def read(self, flight: PageFlight, response: Response) -> Reading:
-        """Archive the answer of a page and find its links. Raises ArchiveError.
+    def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
+        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
@@ -71,6 +80,9 @@ class AnswerHandler:
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return Reading(again=True)
         record = self._pipeline.archive(flight.site, response)
+        if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
+            flags = self._flags(flight, response, self._pipeline.directives(response, None))
+            return Reading(False, record, None, flags | PageFlag.SITEMAP, sitemap)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
             return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
         links = None if flight.entry.is_asset else self._pipeline.links(response)
@@ -106,11 +118,14 @@ class AnswerHandler:
         if reading.again:
             self._list_again(flight, response)
             return
-        note = links.note if links else response.detail
+        found = links or reading.sitemap
+        note = found.note if found else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
         self.finish(flight, row)
+        if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
@@ -137,6 +152,8 @@ class AnswerHandler:
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
         flight.lane.finish(flight.index)
+        if flight.entry.is_sitemap:
+            row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
     def _list_again(self, flight: PageFlight, response: Response) -> None:
@@ -165,7 +182,7 @@ class AnswerHandler:
         party = flight.party
         if hrefs:
             party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
-            urls = (normalise(href, base).url or href for href in hrefs)  # as many as there is room for
+            urls = (party.analyzer.resolve(href, base) or href for href in hrefs)  # as many as there is room for
             party.rejections.add_all(NOFOLLOW_VERDICT, urls, "its page, or its rel, asks not to follow it")
 
     def _take_assets(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
@@ -181,14 +198,23 @@ class AnswerHandler:
 
     def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
+        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth)
+
+    def _take(self, flight: PageFlight, analysis: Analysis, depth: int) -> None:
         party, site = flight.party, flight.site
-        analysis = party.analyzer.analyze(flight.entry.url, hrefs, base)
         party.verdicts.update(analysis.counts)
         if analysis.external:
             party.add_candidates(analysis.external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
         self._list(site, party, analysis.internal, depth)
+
+    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
+        """List internal URLs that stand in a sitemap."""
+        counts = flight.party.counts
+        before = counts.listed
+        self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
+        counts.sitemap_urls += counts.listed - before
 
     def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
         """List those of the internal URLs that no party of the site has listed yet; for assets `depth` is negative."""
@@ -221,14 +247,16 @@ class AnswerHandler:
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
+        if entry.is_sitemap:
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
+            return
         if entry.is_asset:
             self._follow_asset(flight, location)
             return
-        is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
-        if not is_seed:
-            self._take_links(flight, [location], "", entry.depth + 1)
+        analysis = party.analyzer.redirected(entry.url, location)
+        if not flight.is_seed:
+            self._take(flight, analysis, entry.depth + 1)
             return
-        analysis = party.analyzer.analyze(entry.url, [location])
         if not (analysis.internal or analysis.external):
             party.verdicts.update(analysis.counts)
             return
@@ -237,7 +265,7 @@ class AnswerHandler:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
         elif analysis.internal:
-            self._follow_inside(flight, location, analysis.internal[0])
+            self._follow_inside(flight, analysis)
         else:
             party.verdicts.update(analysis.counts)
             home = analysis.external[0]
@@ -251,13 +279,13 @@ class AnswerHandler:
             return
         self._take_assets(flight, [location], "", depth)
 
-    def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
+    def _follow_inside(self, flight: PageFlight, analysis: Analysis) -> None:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
-        party = flight.party
+        party, target = flight.party, analysis.internal[0]
         party.led_from.add(flight.entry.url)
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
-        self._take_links(flight, [location], "", 0)
+        self._take(flight, analysis, 0)
 
 
 def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:

@@ -17,6 +17,7 @@ from math import inf
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.context import SeedContext
+from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
@@ -74,6 +75,7 @@ class UrlCollector(threading.Thread):
         self._heap: list[tuple[float, int, SiteContext]] = []
         self._ticket = count()
         self._visits = Visits(downloader, origins, parties, answers, rules)
+        self._lister = SitemapLister(answers, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
@@ -142,6 +144,7 @@ class UrlCollector(threading.Thread):
                 self._downloader.wait(self._patience(), begin=self._may_begin)
                 with self._turn:
                     going, large = self._take_turn()
+                self._lister.read()
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
                     with self._turn:
@@ -156,6 +159,8 @@ class UrlCollector(threading.Thread):
 
     def _patience(self) -> float:
         """Seconds until something is due."""
+        if self._lister.busy and not self._blocked:
+            return 0.0
         heap = self._heap
         at = heap[0][0] if heap else inf
         return max(0.0, min(at, self._checkpoint_at, self._grace_ends) - time.monotonic())
@@ -179,12 +184,13 @@ class UrlCollector(threading.Thread):
         responses = self._downloader.completed()
         for response in responses:
             self._landed(response, now)
-        return responses
+        return [response for response in responses if not self._lister.takes(response)]
 
     def _go_on(self, landed: list[Response], readings: list[Reading | None]) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
         for response, reading in zip(landed, readings, strict=True):
             self._handle(response, reading)
+        self._list_on()
         now = time.monotonic()
         if not self._ending:
             self._ports.help_yourself(self)
@@ -193,7 +199,8 @@ class UrlCollector(threading.Thread):
             self._checkpoint(now)
         if self._ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
-            return self._downloader.in_flight > 0 and now < self._grace_ends
+            at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
+            return at_work and now < self._grace_ends
         self._may_begin = self._ports.may_start()
         self._blocked = self._blocked or not self._may_begin
         return True
@@ -241,6 +248,20 @@ class UrlCollector(threading.Thread):
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.per_site:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
+
+    def _list_on(self) -> None:
+        """List some more of the sitemap in work."""
+        if not self._lister.busy:
+            return
+        if not self._ports.may_start():  # rows of what is listed wait as well
+            self._blocked = True
+        elif part := self._lister.work_off():
+            site, party = part.flight.site, part.flight.party
+            if part.over:
+                self._handle(part.response, part.reading)
+            elif party.weight >= self._rules.checkpoint_rows:
+                self._submit(site, time.monotonic())
+            self.look_again(site)
 
     def _count(self, response: Response) -> None:
         totals, result = self.totals, response.result

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.crawl.depth import LEFTOVER, NORMAL, SITEMAP, Entry, Lane
 from scrawler.crawl.rejections import RejectionSample
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
@@ -24,6 +24,7 @@ from scrawler.model import (
     Seed,
     SeedDelta,
     SeedState,
+    SitemapRow,
     url_hash,
 )
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -38,7 +39,7 @@ class SeedContext:
 
     def __init__(self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float) -> None:
         self.seed, self.analyzer, self.scope = seed, analyzer, scope
-        self.lanes: list[Lane] = []  # own normal lane, own retry lanes, then those taken over from ended seeds
+        self.lanes: list[Lane] = []  # own: sitemaps, normal, retries; then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.rejections = analyzer.sample = RejectionSample(seed.id)
@@ -57,6 +58,7 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
+        self._sitemap_urls: dict[bytes, SitemapRow] = {}
         self._relations: list[RelationRow] = []
         self._dirty = True
 
@@ -71,7 +73,7 @@ class SeedContext:
             if lane.kind == kind and lane.seed_id == self.seed.id:
                 return lane
         made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0))
-        own = sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        own = 0 if kind == SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
         self.lanes.insert(own, made)
         return made
 
@@ -83,11 +85,13 @@ class SeedContext:
         """
         first: tuple[Lane, Entry] | None = None
         earliest: Millis | None = None
+        reading = False  # what a sitemap lists comes before the rest
         for lane in self.lanes:
             if lane.kind == LEFTOVER and lane.holder_id == lane.seed_id == self.seed.id:
                 continue
-            entry = lane.peek()
+            entry = None if reading and lane.kind == NORMAL else lane.peek()
             if entry is None:
+                reading = reading or (lane.kind == SITEMAP and lane.unfinished)
                 continue
             if entry.not_before > now:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
@@ -148,6 +152,11 @@ class SeedContext:
             known[url] = (first, times + 1)
         self.counts.candidates += len(urls)
 
+    def add_sitemap_url(self, row: SitemapRow) -> None:
+        """Note what a sitemap says of an internal URL."""
+        self._sitemap_urls[row.url_hash] = row
+        self._dirty = True
+
     def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
         """Note that a page says which URL stands for it."""
         self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
@@ -155,7 +164,7 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._candidates) + len(self._relations)
+        return len(self.pages) + len(self._candidates) + len(self._relations) + len(self._sitemap_urls)
 
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
@@ -185,8 +194,10 @@ class SeedContext:
             end_detail=self.end_detail,
             rehoming=self.rehoming,
             relations=tuple(self._relations),
+            sitemap_urls=tuple(self._sitemap_urls.values()),
         )
-        self.pages, self._candidates, self._relations, self._dirty = [], {}, [], False
+        self.pages, self._candidates, self._dirty = [], {}, False
+        self._relations, self._sitemap_urls = [], {}
         return delta
 
     def _state(self) -> SeedState:

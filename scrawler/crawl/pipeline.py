@@ -11,6 +11,7 @@ from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.model import Result
@@ -58,6 +59,11 @@ class PagePipeline:
         if response.result.answered and response.body and not known:
             site.remember(payload_digest, Archived(response.request.url, response.started_at))
         return record
+
+    def sitemap(self, response: Response) -> Sitemap | None:
+        """Read a sitemap; None for anything else."""
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        return read_sitemap(response.body, encoding, content_type, self._max_decoded)
 
     def links(self, response: Response) -> PageLinks | None:
         """Find the links of an HTML page; None for anything else."""

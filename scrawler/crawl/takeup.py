@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
@@ -15,6 +16,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
+from scrawler.urls.steps import spellings
 
 
 class Frontier(Protocol):
@@ -87,7 +89,8 @@ class SiteTaker:
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
         scope = scope_of(seed.home_url, self._rules.scope)
-        party = SeedContext(seed, self._make_analyzer(scope, site.aliases), scope, time.monotonic())
+        aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
+        party = SeedContext(seed, self._make_analyzer(scope, aliases), scope, time.monotonic())
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]

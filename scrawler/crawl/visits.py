@@ -16,8 +16,9 @@ from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
+_SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
-_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -90,8 +91,8 @@ class Visits:
 
     def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
         url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
-        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
-            accept += _SITEMAP_TYPES  # a seed may be one
+        if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
+            accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
         return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
 

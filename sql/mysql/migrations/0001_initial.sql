@@ -96,7 +96,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id BIGINT NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry
+    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry; -1: left to the next seed; -3: sitemaps
     holder_id BIGINT NOT NULL,  -- the seed for which they are fetched now
     cursor_position BIGINT NOT NULL,  -- lowest position not finished
     length BIGINT NOT NULL,  -- entries listed
@@ -123,7 +123,7 @@ CREATE TABLE page (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- links from the seed URL
     lane_seed BIGINT NOT NULL,  -- listed by this seed ...
-    position BIGINT NOT NULL,  -- ... at this position of its normal lane
+    position BIGINT NOT NULL,  -- ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
     result VARCHAR(24) NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT NOT NULL,  -- media type without parameters

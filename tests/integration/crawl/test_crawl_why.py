@@ -26,7 +26,7 @@ from tests.integration.fetch.servers import RawServer, Visit, answer
 
 Serve = Callable[..., RawServer]
 
-ROBOTS = answer(b"User-agent: *\nDisallow: /closed\n", "200 OK", "Content-Type: text/plain")
+ROBOTS = "User-agent: *\nDisallow: /closed\nSitemap: {}/map.xml\nSitemap: {}/map.xml\n"
 LONG = "/" + "y" * 3_000
 HOSTILE_TYPE = "text/<script>alert(1)</script>"
 PICTURES = tuple(f"/{number}.jpg" for number in range(30))
@@ -70,7 +70,8 @@ def kinds(found: Answer) -> list[str]:
 
 def a_site(other: str) -> dict[str, Any]:
     return {
-        "/robots.txt": ROBOTS,
+        "/map.xml": answer(b"<urlset><url><loc>/mapped</loc></url></urlset>", "200 OK", "Content-Type: text/xml"),
+        "/mapped": page("mapped"),
         "/": page("start", links=(*LINKS, f"{other}/ext", f"{other}/ext")),
         "/a": page("a", links=("/deep1", "/")),
         "/deep1": page("deep", links=("/deep2",)),
@@ -87,9 +88,11 @@ def crawled(crawl_on_both: Crawl, serve: Serve) -> tuple[Crawl, str, str]:
     """A crawl of a small site with two seeds, and a seed whose server is gone."""
     gone = serve(by_path({}))
     gone.stop()
-    site = serve(by_path(a_site(other := gone.url(""))))
+    replies = a_site(other := gone.url(""))
+    site = serve(by_path(replies))
+    replies["/robots.txt"] = answer(ROBOTS.format(other, site.url("")).encode(), "200 OK", "Content-Type: text/plain")
     crawl_on_both.add([site.url(), site.url("/second"), gone.url("/")])
-    settings = {"accept": "text/*", "nofollow": "nofollow", "assets": True}
+    settings = {"accept": "text/*", "nofollow": "nofollow", "assets": True, "sitemaps": "also"}
     run_whole(crawl_on_both, max_depth=2, retries=0, threads=1, **settings)
     return crawl_on_both, site.url(""), other
 
@@ -105,10 +108,13 @@ def test_every_kind_of_answer(crawled: tuple[Crawl, str, str]) -> None:
         f"{site}/closed/x": ("robots-denied", "because: Disallow: /closed (line 2, group *)"),
         f"{site}/closed/never": (NOT_SEEN, "forbids it to TestCrawler; Disallow: /closed (line 2, group *)"),
         f"{site}/said": ("fetched", "forbids to index it\nits record"),
-        f"{site}/said?": (NOT_SEEN, "internal to seed"),
+        f"{site}/a?utm_source=news": ("fetched", f"listed at position 1 by seed {site}/, depth 1"),
         f"{site}/shy": (REFUSED, f"as nofollow: its page, or its rel, asks not to follow it; linked from {site}/said"),
         f"{other}/i.png": (REFUSED, f"as external-asset: an asset that is external; linked from {site}/said"),
         f"{site}/doc": ("unwanted-type", "its Content-Type is not accepted: the body was not downloaded"),
+        f"{site}/map.xml": ("fetched", f"listed as sitemap 1 by seed {site}/"),
+        f"{site}/mapped": ("fetched", f"stands in the sitemap {site}/map.xml"),
+        f"{other}/map.xml": (REFUSED, f"as sitemap-elsewhere: a sitemap of another site; linked from {site}/"),
         f"{site}/missing": ("http-error", "HTTP 404"),
         f"{site}/r": ("redirect", "leads to: /a"),
         f"{site}/0.jpg": (REFUSED, f"as file-type: ends in .jpg, which is no document; linked from {site}/"),
@@ -159,7 +165,7 @@ def test_a_report_counts_what_the_rows_say(crawled: tuple[Crawl, str, str]) -> N
     assert made["links"]["candidates"] == len(crawl.candidates())
     assert {row["reason"] for row in made["refused"]["samples"]} >= {"file-type", "scheme", "syntax", "length", "depth"}
     assert {row["pages"]: row["sites"] for row in made["sites"]["sizes"] if row["sites"]} == {"< 1": 1, "< 10": 1}
-    assert made["politeness"]["sitemap_urls"] == 0
+    assert made["politeness"]["sitemap_urls"] == 1
     at_gone = gone.as_json()
     assert (at_gone["links"]["links_to_seed_url"], at_gone["links"]["links_to_site"]) == (0, 2)
     assert at_gone["links"]["seeds_that_link_to_site"] == 2
