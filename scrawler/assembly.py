@@ -24,6 +24,7 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.directives import EVERY_ROBOT
@@ -38,9 +39,11 @@ from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -74,6 +77,7 @@ class Stores:
     frontier: Frontier
     seeds: Seeds
     robots: RobotsCopies
+    servers: Servers
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -117,6 +121,7 @@ def build_machine(
         _ROWS_WAITING,
         settings.database_patience,
     )
+    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
@@ -132,7 +137,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+        return UrlCollector(
+            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
+        )
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
@@ -162,7 +169,8 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length, make_steps(settings.normalise))
+    steps = make_steps(settings.normalise)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, url_limits(settings))
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -224,8 +232,10 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, steps: Step | None, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, steps=steps, aliases=aliases)
+def _make_analyzer(
+    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
+) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
@@ -248,7 +258,12 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
-    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), scope, {})
+    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), url_limits(settings), scope, {})
+
+
+def url_limits(settings: Settings) -> UrlLimits:
+    """Return the limits on the shape of a URL."""
+    return UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
 
 
 def product_token(settings: Settings) -> str:

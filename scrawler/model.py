@@ -244,14 +244,17 @@ class RelationRow(NamedTuple):
 
 
 class PatternRow(NamedTuple):
-    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty."""
+    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty.
+
+    A pattern is that of a URL (see `urls.patterns`), or "links as on URL": pages with these links, led to by such.
+    """
 
     seed_id: int
     pattern_hash: bytes
     pattern: str
     fetched: int
     exact: int  # of these, with a payload known before
-    near: int  # of these, with a text nearly known before
+    near: int  # of these, with a text like an earlier one and no new word
     refused: int  # URLs not asked for, or not listed, because it is capped
     evidence: str
 
@@ -344,6 +347,13 @@ class ClaimedSite:
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
     pause_ms: int = 0  # between two requests, as its last owner kept
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
+
+
+class Slot(NamedTuple):
+    """A time reserved for one request to a server, in seconds of `time.monotonic()`; not begun in it, it is lost."""
+
+    begin: float
+    end: float
 
 
 @dataclass(frozen=True, slots=True)

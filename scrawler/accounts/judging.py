@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import REFUSED, Fact, times, utc
 from scrawler.accounts.asked import Asked
-from scrawler.assembly import product_token
+from scrawler.assembly import product_token, url_limits
 from scrawler.crawl.context import DEPTH_VERDICT
+from scrawler.crawl.traps import pattern_of
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import EndReason, RobotsRow, Scope, SeedState
+from scrawler.model import EndReason, PatternRow, RobotsRow, Scope, SeedState
 from scrawler.settings import Settings
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -49,6 +50,7 @@ def judged(
     row = traces.robots(origin(asked.url)) if settings.robots else None
     if row is not None:
         facts.append(_robots_fact(row, case))
+    facts += [fact for one in inside[:_SHOWN] if (fact := _pattern_fact(one, traces.patterns(one.seed.id), asked))]
     if not seen:
         facts += [fact for one in inside[:_SHOWN] if (fact := _missed_fact(one, settings))]
         facts.append(_not_seen_fact(case))
@@ -57,7 +59,7 @@ def judged(
 
 def _verdict_fact(case: _Case) -> Fact:
     asked, verdict = case.asked, str(case.asked.verdict)
-    words = words_for(Verdict(verdict), asked.shown, case.settings.max_url_length)
+    words = words_for(Verdict(verdict), asked.shown, case.settings.max_url_length, url_limits(case.settings))
     line = f"a link to it is refused, as {verdict}: {words}"
     if verdict == Verdict.FILE_TYPE and case.settings.assets:
         line += "; it would be fetched as an image, script or style of a page"
@@ -87,6 +89,16 @@ def _robots_fact(row: RobotsRow, case: _Case) -> Fact:
     line += "".join(f"; {words}" for words in (rule, row.detail) if words)
     values = {"allowed": allowed, "rule": rule, "token": token, "status": row.status, "fetched_at": row.fetched_at}
     return Fact("robots", (line,), values)
+
+
+def _pattern_fact(view: SeedView, rows: list[PatternRow], asked: Asked) -> Fact | None:
+    """Say what the URL's pattern has yielded for a seed, if it is capped."""
+    row = pattern_of(asked.url, rows)
+    if row is None or not row.evidence:
+        return None
+    line = f"seed {view.seed.url} fetches no more of its pattern {row.pattern}: {row.evidence}"
+    values = {"seed": view.seed.url, "pattern": row.pattern, "fetched": row.fetched, "evidence": row.evidence}
+    return Fact("pattern", (line,), values)
 
 
 def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:

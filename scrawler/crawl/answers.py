@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
@@ -15,6 +17,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
+from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
 from scrawler.extract.sitemaps import Sitemap
@@ -85,9 +88,14 @@ class AnswerHandler:
             return Reading(False, record, None, flags | PageFlag.SITEMAP, sitemap)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
             return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
-        links = None if flight.entry.is_asset else self._pipeline.links(response)
+        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
         directives = self._pipeline.directives(response, links)
         return Reading(False, record, links, self._flags(flight, response, directives))
+
+    @staticmethod
+    def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
+        traps = flight.party.traps
+        return None if traps is None else partial(traps.wants_text, flight.entry.url)
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
@@ -123,6 +131,9 @@ class AnswerHandler:
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
+        source = None
+        if party.traps is not None and response.result is Result.FETCHED and not flight.entry.is_asset:
+            row, source = _note(party.traps, row, links)
         self.finish(flight, row)
         if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
@@ -131,7 +142,7 @@ class AnswerHandler:
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_page(flight, links, reading.flags)
+            self._take_page(flight, links, reading.flags, source)
         if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
 
@@ -165,7 +176,7 @@ class AnswerHandler:
         party.counts.retries += 1
         party.touch()
 
-    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int) -> None:
+    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
         if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links.base)
@@ -196,18 +207,20 @@ class AnswerHandler:
         party.verdicts.update(counts)
         self._list(flight.site, party, analysis.internal, -depth)
 
-    def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+    def _take_links(
+        self, flight: PageFlight, hrefs: list[str], base: str, depth: int, source: LinkClass | None = None
+    ) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
-        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth)
+        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth, source)
 
-    def _take(self, flight: PageFlight, analysis: Analysis, depth: int) -> None:
+    def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
         party, site = flight.party, flight.site
         party.verdicts.update(analysis.counts)
         if analysis.external:
             party.add_candidates(analysis.external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
-        self._list(site, party, analysis.internal, depth)
+        self._list(site, party, analysis.internal, depth, source)
 
     def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
         """List internal URLs that stand in a sitemap."""
@@ -216,8 +229,13 @@ class AnswerHandler:
         self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
         counts.sitemap_urls += counts.listed - before
 
-    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
-        """List those of the internal URLs that no party of the site has listed yet; for assets `depth` is negative."""
+    def _list(
+        self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
+    ) -> None:
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
+
+        For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
+        """
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
@@ -225,6 +243,15 @@ class AnswerHandler:
                 deepest = self._rules.limits.max_depth
                 party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
+        if party.traps is not None and depth > 0:
+            kept = party.traps.to_list(urls, site.seen, source)
+            if len(kept) < len(urls):
+                party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+                if party.rejections.wants(TRAP_VERDICT):
+                    held = set(urls).difference(kept)
+                    capped = (url for url in urls if url in held)
+                    party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
+                urls = kept
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
@@ -237,6 +264,8 @@ class AnswerHandler:
         if depth < 0:
             party.counts.assets += len(new)
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        if source is not None and party.traps is not None:
+            party.traps.listed(new, source)
 
     def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
@@ -286,6 +315,16 @@ class AnswerHandler:
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
         self._take(flight, analysis, 0)
+
+
+def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
+    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
+    text = links.fingerprint if links is not None else None
+    noted = traps.note(row.url, bool(row.revisit), links.hrefs if links is not None else (), text)
+    if text is not None:
+        flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
+        row = row._replace(simhash=text.simhash, flags=flags)
+    return row, noted.source
 
 
 def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:

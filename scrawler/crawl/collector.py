@@ -16,6 +16,7 @@ from math import inf
 
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.origins import Origins, RobotsFlight
@@ -24,8 +25,7 @@ from scrawler.crawl.progress import Totals
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
-from scrawler.fetch.downloader import Downloader, Request, Response
-from scrawler.fetch.politeness import next_due
+from scrawler.fetch.downloader import Downloader, Response
 from scrawler.model import EndReason, Result, SiteDelta
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
@@ -62,6 +62,7 @@ class UrlCollector(threading.Thread):
         origins: Origins,
         parties: Parties,
         answers: AnswerHandler,
+        budget: AddressBudget,
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
@@ -74,7 +75,8 @@ class UrlCollector(threading.Thread):
         self.sites: dict[int, SiteContext] = {}
         self._heap: list[tuple[float, int, SiteContext]] = []
         self._ticket = count()
-        self._visits = Visits(downloader, origins, parties, answers, rules)
+        self._budget = budget
+        self._visits = Visits(downloader, origins, parties, answers, budget, rules)
         self._lister = SitemapLister(answers, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
@@ -123,6 +125,8 @@ class UrlCollector(threading.Thread):
     def retire(self) -> None:
         """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
         self._retired = True
+        for site in self.sites.values():
+            self._budget.leave(site)  # it is visited no more, and would keep others waiting
         self._downloader.wake()
 
     def hurry(self) -> None:
@@ -207,21 +211,10 @@ class UrlCollector(threading.Thread):
 
     def _landed(self, response: Response, now: float) -> None:
         """Take note of an answer; its site is asked for more at once where there is no delay."""
-        site, due = self._over(response.request, now)
+        site, due = self._visits.over(response.request, now, response.elapsed_ms / 1000)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
-
-    def _over(self, request: Request, now: float) -> tuple[SiteContext, float]:
-        """Note that a request is over, or given up: return its site and when that may be asked again."""
-        flight = request.tag
-        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, origin = flight.site, flight.asked if isinstance(flight, RobotsFlight) else flight.origin
-        site.in_flight -= 1
-        crawl_delay = self._origins.crawl_delay(origin)
-        due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
-        site.pause = due - now
-        return site, due
 
     def _read(self, response: Response) -> Reading | None:
         flight = response.request.tag
@@ -302,6 +295,7 @@ class UrlCollector(threading.Thread):
             return
         if not self._ports.may_start():
             self._blocked = True
+            site.held_since = 0.0  # by something else than politeness
             return
         if site.going and site.inactive and not site.queued:
             self._release(site, now)
@@ -351,6 +345,7 @@ class UrlCollector(threading.Thread):
         if delta is not None and not site.lost:
             self._ports.submit(delta)
         site.seen.close()
+        self._budget.leave(site)
         self.sites.pop(site.id, None)
         site.collector = None
 
@@ -371,6 +366,6 @@ class UrlCollector(threading.Thread):
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
         for request in self._downloader.cancel():
-            self._over(request, now)
+            self._visits.over(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)

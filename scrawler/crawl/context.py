@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, SITEMAP, Entry, Lane
 from scrawler.crawl.rejections import RejectionSample
+from scrawler.crawl.traps import PartyTraps
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
     CandidateRow,
@@ -37,8 +38,10 @@ NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page,
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
-    def __init__(self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float) -> None:
-        self.seed, self.analyzer, self.scope = seed, analyzer, scope
+    def __init__(
+        self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
+    ) -> None:
+        self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
         self.lanes: list[Lane] = []  # own: sitemaps, normal, retries; then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
@@ -121,12 +124,16 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
+            if row.flags & PageFlag.NEAR_DUPLICATE:
+                counts.near_duplicates += 1
         elif result == Result.REDIRECT:
             counts.redirects += 1
         elif result == Result.HTTP_ERROR:
             counts.http_errors += 1
         elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
             counts.denied += 1
+        elif result == Result.TRAP:
+            counts.trapped += 1
         elif result == Result.UNWANTED_TYPE:
             counts.unwanted += 1
         else:
@@ -193,6 +200,7 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
+            patterns=self.traps.take_rows() if self.traps is not None else (),
             relations=tuple(self._relations),
             sitemap_urls=tuple(self._sitemap_urls.values()),
         )

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, SeedState
+from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
-from scrawler.store.tables import chunk, lane, page, seed
+from scrawler.store.tables import chunk, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
@@ -92,6 +92,14 @@ class Frontier:
     def fetched(self, url_hash: bytes) -> bool:
         """Tell whether the URL with this hash has its final result, for whichever seed."""
         return bool(self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)))
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """Return what the patterns of a party's URLs have yielded so far, those with the most pages first."""
+        columns = [pattern.c[name] for name in PatternRow._fields]
+        query = (
+            select(*columns).where(pattern.c.seed_id == seed_id).order_by(pattern.c.fetched.desc(), pattern.c.pattern)
+        )
+        return [PatternRow(*row) for row in self._all(query)]
 
     def drop_chunks(self) -> None:
         """Delete all chunks, when the crawl is closed."""

@@ -13,6 +13,7 @@ from scrawler.model import (
     ChunkRow,
     LaneState,
     PageRow,
+    PatternRow,
     RejectionRow,
     RelationRow,
     RobotsRow,
@@ -20,6 +21,7 @@ from scrawler.model import (
     url_hash,
 )
 from scrawler.store.engine import Database
+from scrawler.store.frontier import Frontier
 from scrawler.store.rows import AnyRow, AnySelect
 from scrawler.store.tables import (
     candidate,
@@ -93,6 +95,10 @@ class Traces:
         of_site = select(*columns).join(seed, seed.c.id == sitemap_url.c.seed_id).where(seed.c.site_id == site_id)
         rows = self._all(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
         return [SitemapRow(*row) for row in rows]
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """Return what the patterns of a seed's URLs have yielded."""
+        return Frontier(self._database).patterns(seed_id)
 
     def robots(self, origin: str) -> RobotsRow | None:
         """Return the robots.txt of an origin as it was last had."""

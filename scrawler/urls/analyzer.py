@@ -17,6 +17,7 @@ from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, res
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
+from scrawler.urls.traps import UrlLimits, over_limit
 from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
@@ -71,6 +72,7 @@ class UrlAnalyzer:
         *,
         max_length: int = MAX_URL_LENGTH,
         steps: Step | None = None,
+        limits: UrlLimits | None = None,
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
@@ -78,6 +80,7 @@ class UrlAnalyzer:
         self._scope = scope
         self._max_length = max_length
         self._steps = steps
+        self._limits = limits
         self._refused_types = refused_types
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
@@ -165,7 +168,7 @@ class UrlAnalyzer:
         """Let the sample have a refused link, if it wants it."""
         if self.sample is not None and self.sample.wants(verdict):
             url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
-            self.sample.add(verdict, url, words_for(verdict, url, self._max_length))
+            self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
     def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
         """Judge an href that was not known when its page began; `path` is the href before its fragment."""
@@ -200,6 +203,8 @@ class UrlAnalyzer:
             url = with_authority(url, self._aliases)
         if is_refused_type(url, self._refused_types):
             return Verdict.FILE_TYPE, ""
+        if self._limits is not None and (over := over_limit(url, self._limits)) is not None:
+            return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
     def _place(self, base: str, page: str) -> _Place:

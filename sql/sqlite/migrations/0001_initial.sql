@@ -166,10 +166,10 @@ CREATE TABLE relation (
 CREATE TABLE pattern (
     seed_id INTEGER NOT NULL,
     pattern_hash BLOB NOT NULL,
-    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    pattern TEXT NOT NULL,  -- of URLs: digits, ids as stars, query keys without values; or: links as on URL
     fetched INTEGER DEFAULT 0 NOT NULL,
     exact INTEGER DEFAULT 0 NOT NULL,  -- of these, with a payload known before
-    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text nearly known before
+    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text like an earlier one and no new word
     refused INTEGER DEFAULT 0 NOT NULL,  -- URLs not asked for, or not listed, because it is capped
     evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
     PRIMARY KEY (seed_id, pattern_hash)
@@ -220,6 +220,23 @@ CREATE TABLE candidate (
 ) WITHOUT ROWID,
  STRICT;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE server (
+    address TEXT NOT NULL,  -- IP address
+    machine_id INTEGER NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
+    next_due_at INTEGER NOT NULL,  -- ... and when any other one may
+    PRIMARY KEY (address)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX server_next_due_at ON server (next_due_at);
+
+CREATE TABLE server_place (
+    address TEXT NOT NULL,  -- IP address; empty: the machine lives alone, and holds what it likes anywhere
+    machine_id INTEGER NOT NULL,  -- 0: the row that is locked while shares are told
+    places INTEGER NOT NULL,  -- requests that it may have in flight there, of per_ip in all
+    PRIMARY KEY (address, machine_id)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE machine (
     id INTEGER NOT NULL,

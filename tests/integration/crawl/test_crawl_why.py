@@ -112,6 +112,8 @@ def test_every_kind_of_answer(crawled: tuple[Crawl, str, str]) -> None:
         f"{site}/shy": (REFUSED, f"as nofollow: its page, or its rel, asks not to follow it; linked from {site}/said"),
         f"{other}/i.png": (REFUSED, f"as external-asset: an asset that is external; linked from {site}/said"),
         f"{site}/doc": ("unwanted-type", "its Content-Type is not accepted: the body was not downloaded"),
+        f"{site}/b/b/b/b/b/": (REFUSED, "as repeats: a segment, or a row of segments, stands more than 3 times"),
+        f"{site}/x?{'&'.join('abcdefghijklmnopqrstuvwxyz')}": (REFUSED, "as parameters: more than 20 parameters"),
         f"{site}/map.xml": ("fetched", f"listed as sitemap 1 by seed {site}/"),
         f"{site}/mapped": ("fetched", f"stands in the sitemap {site}/map.xml"),
         f"{other}/map.xml": (REFUSED, f"as sitemap-elsewhere: a sitemap of another site; linked from {site}/"),
@@ -218,3 +220,21 @@ def test_what_is_listed_waits_or_was_left_out(crawl_on_both: Crawl, serve: Serve
     left = 99 - len(crawl.pages())
     assert f"not fetched: seed {site.url()} ended by max-pages, with {left} URLs before it" in told(found)
     assert "pages that link to it may not have been fetched" in told(ask(site.url("/nowhere")))
+
+
+def test_what_a_trap_holds_is_told_with_its_pattern(crawl: Crawl, serve: Serve) -> None:
+    days = tuple(f"/day?n={number}" for number in range(60))
+    replies = {"/": page(links=(*days, "/late")), "/late": page(links=("/day?n=late",))}
+    site = serve(by_path(replies | dict.fromkeys(days, page("day"))))
+    crawl.add([site.url()])
+    run_whole(crawl, trap_pages=5, threads=1)
+    ask = asker(crawl)
+    trapped = ask(site.url(days[-1]))
+    assert trapped.outcome == "trap"
+    assert "not asked for: its pattern has brought nothing new for long" in told(trapped)
+    assert f"seed {site.url()} fetches no more of its pattern {site.url('/day?n=')}" in told(
+        ask(site.url("/day?n=999"))
+    )
+    late = ask(site.url("/day?n=late"))
+    assert late.outcome == REFUSED
+    assert f"as trap: its pattern brings nothing new; linked from {site.url('/late')}" in told(late)

@@ -1,0 +1,58 @@
+"""Faults of single documents, in HTML; what can be read at /<name> leads to /reached/<name>."""
+
+from __future__ import annotations
+
+from scrawler.synthweb.faults.visit import Fault, page, says, whole
+
+_PLAIN = "Content-Type: text/html"  # without a charset
+_MIB = 1 << 20
+
+
+def _html(name: str, does: str, head: str, *headers: str) -> Fault:
+    """Return a page with something in its head, or beside it."""
+    return whole(name, does, page(name, f"/reached/{name}", head=head), "200 OK", *headers)
+
+
+def _links(name: str, does: str, *links: str) -> Fault:
+    """Return a page that has nothing but links."""
+    return whole(name, does, page(name, *links))
+
+
+def _reaching(name: str) -> str:
+    return page(name, f"/reached/{name}")
+
+
+_NO_TYPE = _reaching("no-type").encode()
+_QUERY = "&amp;".join(f"p{number}=1" for number in range(50))
+
+DOCUMENT_FAULTS: tuple[Fault, ...] = (
+    says(
+        "no-type",
+        "HTML without a Content-Type",
+        b"HTTP/1.1 200 OK\r\n\r\n" + _NO_TYPE,
+    ),
+    whole("type-lies", "a PNG that says it is HTML", b"\x89PNG\r\n\x1a\n" + bytes(500)),
+    whole("utf16-silent", "UTF-16 that does not say so", _reaching("utf16-silent").encode("utf-16"), "200 OK", _PLAIN),
+    whole(
+        "charset-unknown",
+        "a charset nobody knows",
+        _reaching("charset-unknown"),
+        "200 OK",
+        f"{_PLAIN}; charset=klingon",
+    ),
+    _html("meta-noindex", "forbids to index", '<meta name="robots" content="noindex">'),
+    _html("meta-nofollow", "forbids to follow", '<meta name="robots" content="nofollow">'),
+    _html("header-none", "forbids both by its header", "", "X-Robots-Tag: none"),
+    _html("canonical-elsewhere", "names another URL as its own", '<link rel="canonical" href="/canonical">'),
+    _html("refresh-loop", "meta refresh to itself", '<meta http-equiv="refresh" content="0;url=/refresh-loop">'),
+    _html("base-script", "a base that is no http", '<base href="javascript:x">'),
+    _links(
+        "links-odd", "loopback in all notations", "http://2130706433:9/", "http://[::ffff:7f00:1]:9/", "http://127.1:9/"
+    ),
+    _links("path-repeats", "a path that repeats itself", "/" + "a/b/" * 8),
+    _links("path-long", "a path of a hundred segments", "/" + "/".join(f"s{number}" for number in range(100))),
+    _links("query-long", "a query of fifty parameters", f"/q?{_QUERY}"),
+    _links("link-endless", "a link of a megabyte", "/" + "x" * _MIB, "/reached/link-endless"),
+    _links("many-links", "20,000 links on a page", *(f"/reached/many-links#{number}" for number in range(20_000))),
+    whole("deep-markup", "200,000 open elements", "<div>" * 200_000 + _reaching("deep-markup")),
+)

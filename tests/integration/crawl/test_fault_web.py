@@ -1,0 +1,188 @@
+"""The fault web: every misbehaviour has its own outcome, and all else is crawled as if it were not there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from scrawler.model import EndReason, PageRow, Result, Seed
+from scrawler.synthweb.faults.answers import ANSWER_FAULTS
+from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
+from scrawler.synthweb.faults.server import FaultWeb
+from scrawler.synthweb.faults.sites import SITE_FAULTS
+from tests.integration.crawl.conftest import Crawl
+
+FETCHED, REDIRECT, HTTP_ERROR = Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR
+CUT, BAD_ANSWER, TIMEOUT, TOO_LARGE = Result.CUT, Result.BAD_ANSWER, Result.TIMEOUT, Result.TOO_LARGE
+
+# What comes of a page, and whether the link on it was followed (None: it has none).
+PAGES: dict[str, tuple[Result, bool | None]] = {
+    "not-found": (HTTP_ERROR, None),
+    "server-error": (HTTP_ERROR, None),
+    "no-content": (FETCHED, None),
+    "unasked-304": (HTTP_ERROR, None),
+    "status-999": (HTTP_ERROR, None),
+    "redirect-loop": (REDIRECT, None),
+    "redirect-nowhere": (HTTP_ERROR, None),
+    "redirect-file": (REDIRECT, None),
+    "redirect-script": (REDIRECT, None),
+    "redirect-metadata": (REDIRECT, None),
+    "redirect-odd-loopback": (REDIRECT, None),
+    "redirect-chain": (REDIRECT, None),
+    "length-short": (FETCHED, None),
+    "length-long": (CUT, None),
+    "length-absurd": (FETCHED, None),
+    "chunk-broken": (CUT, None),
+    "chunk-cut": (CUT, None),
+    "cut-in-head": (CUT, None),
+    "says-nothing": (CUT, None),
+    "reset": (CUT, None),
+    "not-http": (BAD_ANSWER, None),
+    "binary": (BAD_ANSWER, None),
+    "endless-head": (BAD_ANSWER, None),
+    "endless-interim": (BAD_ANSWER, None),
+    "gzip-cut": (FETCHED, None),
+    "gzip-not": (FETCHED, None),
+    "gzip-thrice": (FETCHED, True),
+    "gzip-bomb": (FETCHED, None),
+    "encoding-unknown": (FETCHED, None),
+    "never": (TIMEOUT, None),
+    "slow-head": (TIMEOUT, None),
+    "slow-body": (TIMEOUT, None),
+    "endless-body": (TOO_LARGE, None),
+    "large": (TOO_LARGE, None),
+    "large-video": (TOO_LARGE, None),
+    "fails-twice": (FETCHED, True),
+    "cookie-flood": (FETCHED, True),
+    "cookie-wall": (REDIRECT, True),
+    "foreign-cookie": (FETCHED, True),
+    "no-type": (FETCHED, True),
+    "type-lies": (FETCHED, None),
+    "utf16-silent": (FETCHED, True),
+    "charset-unknown": (FETCHED, True),
+    "meta-noindex": (FETCHED, True),
+    "meta-nofollow": (FETCHED, False),
+    "header-none": (FETCHED, False),
+    "canonical-elsewhere": (FETCHED, True),
+    "refresh-loop": (FETCHED, True),
+    "base-script": (FETCHED, True),
+    "links-odd": (FETCHED, None),
+    "path-repeats": (FETCHED, None),
+    "path-long": (FETCHED, None),
+    "query-long": (FETCHED, None),
+    "link-endless": (FETCHED, True),
+    "many-links": (FETCHED, True),
+    "deep-markup": (FETCHED, True),
+}
+# How a seed ends, and how many pages it has.
+SITES: dict[str, tuple[EndReason, int]] = {
+    "robots-closed": (EndReason.ROBOTS_DENIED, 0),
+    "robots-partly": (EndReason.COMPLETED, 3),
+    "robots-broken": (EndReason.ROBOTS_UNAVAILABLE, 0),
+    "robots-forbidden": (EndReason.COMPLETED, 4),
+    "robots-html": (EndReason.COMPLETED, 4),
+    "robots-utf16": (EndReason.COMPLETED, 3),
+    "robots-huge": (EndReason.COMPLETED, 3),
+    "robots-loop": (EndReason.COMPLETED, 4),
+    "robots-never": (EndReason.DEAD, 0),
+    "crawl-delay": (EndReason.CRAWL_DELAY, 0),
+    "busy": (EndReason.PUSHED_BACK, 0),
+    "busy-once": (EndReason.COMPLETED, 4),
+    "away-once": (EndReason.COMPLETED, 4),
+    "away-for-years": (EndReason.PUSHED_BACK, 0),
+    "dies": (EndReason.DEAD, 1),
+    "resets": (EndReason.DEAD, 0),
+    "to-others": (EndReason.COVERED, 0),
+}
+
+
+@dataclass(frozen=True)
+class Crawled:
+    """What a crawl made of the fault web."""
+
+    web: FaultWeb
+    rows: dict[str, PageRow]
+    seeds: dict[str, Seed]
+    candidates: set[str]
+
+    def page(self, path: str) -> PageRow | None:
+        return self.rows.get(self.web.home + path)
+
+    def seed(self, name: str) -> Seed:
+        return self.seeds[self.web.sites()[name] + "/"]
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[FaultWeb]:
+    command = [sys.executable, "-m", "scrawler.synthweb", "--faults", "--port=0", "--stop-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin
+        assert process.stdout
+        yield FaultWeb(int(process.stdout.readline().partition(" at port ")[2].partition(",")[0]))
+        process.stdin.close()
+        process.wait(20)
+
+
+@pytest.fixture(scope="module")
+def crawled(web: FaultWeb, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+    folder: Path = tmp_path_factory.mktemp("fault-web")
+    crawl = Crawl(folder, f"sqlite:///{folder}/scrawler.db")
+    crawl.add(web.seeds())
+    summary = crawl.run(
+        per_site=8, timeout=1.5, patience=0, retries=2, retry_pause=0.05, max_body="4MiB", max_retry_after=2
+    )
+    assert summary.outcome == "ended"
+    crawl.check()
+    return Crawled(
+        web, {row.url: row for row in crawl.pages()}, {seed.url: seed for seed in crawl.seeds()}, crawl.candidates()
+    )
+
+
+def test_every_fault_has_its_outcome() -> None:
+    assert {fault.name for fault in (*ANSWER_FAULTS, *DOCUMENT_FAULTS)} == set(PAGES)
+    assert {fault.name for fault in SITE_FAULTS} == set(SITES)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_fault(crawled: Crawled, name: str) -> None:
+    result, followed = PAGES[name]
+    row = crawled.page(f"/{name}")
+    assert row is not None
+    assert row.result == result, row
+    if followed is not None:
+        reached = crawled.page(f"/reached/{name}")
+        assert (reached is not None and reached.result == FETCHED) is followed
+
+
+@pytest.mark.parametrize("name", SITES)
+def test_a_site_fault(crawled: Crawled, name: str) -> None:
+    seed = crawled.seed(name)
+    assert (seed.end_reason, seed.counts.pages) == SITES[name]
+
+
+def test_what_is_good_is_crawled(crawled: Crawled) -> None:
+    good = crawled.page("/good")
+    assert good is not None
+    assert good.result == FETCHED
+    home = crawled.seeds[crawled.web.home + "/"]
+    assert home.end_reason is EndReason.MAX_DEPTH  # the thirty redirects
+
+
+def test_links_that_are_traps_are_not_listed(crawled: Crawled) -> None:
+    verdicts = crawled.seeds[crawled.web.home + "/"].verdicts
+    assert {reason: verdicts.get(reason) for reason in ("repeats", "segments", "parameters", "length")} == {
+        "repeats": 1,
+        "segments": 1,
+        "parameters": 1,
+        "length": 1,
+    }
+
+
+def test_nothing_outside_was_asked(crawled: Crawled) -> None:
+    assert all(row.startswith("http://127.20.0.") for row in crawled.rows)
+    assert {"http://169.254.169.254/latest/", "http://127.0.0.1:9/"} <= crawled.candidates
