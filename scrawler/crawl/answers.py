@@ -183,7 +183,7 @@ class AnswerHandler:
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links.base)
-        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
 
