@@ -32,10 +32,14 @@ class Scope(StrEnum):
 
 
 class SeedState(StrEnum):
-    """Life of a seed: ready (waits for a machine) -> active (a party in work) -> done (has an end reason)."""
+    """Life of a seed: ready (waits for a machine) -> active (a party in work) -> done (has an end reason).
+
+    With slow_pass "crawl" a party of which only the slow lane is left waits as slow, and is then active again.
+    """
 
     READY = "ready"
     ACTIVE = "active"
+    SLOW = "slow"
     DONE = "done"
 
 
@@ -166,13 +170,14 @@ class Seed:
     counts: SeedCounts = field(default_factory=SeedCounts)
     verdicts: Mapping[str, int] = field(default_factory=dict)  # URL verdict reason -> times
     elapsed_ms: int = 0  # time in work so far, for max_time
+    slow_pass: bool = False  # it has waited with its slow lane, which is to be fetched now
 
 
 class LaneState(NamedTuple):
     """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
 
     `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
-    `kind` 0 is the normal lane, n > 0 the lane of the n-th retry. `cursor` is the lowest position
+    `kind` tells how its entries came there (see crawl/depth.py): 0 is the normal lane. `cursor` is the lowest position
     not finished; `ahead` lists finished positions beyond it.
     """
 
@@ -345,11 +350,12 @@ class ClaimedSite:
 
 @dataclass(frozen=True, slots=True)
 class WorkLeft:
-    """Seeds of the crawl by state: the crawl has ended when ready and active are both 0."""
+    """Seeds of the crawl by state: the crawl has ended when all but done are 0."""
 
     ready: int
     active: int
     done: int
+    slow: int = 0
 
 
 @dataclass(frozen=True, slots=True)

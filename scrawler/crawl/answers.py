@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
-from scrawler.crawl.depth import NORMAL, Entry, Lane
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, PUSH_BACK, listed_again, location_of, retry_pause_ms
+from scrawler.crawl.depth import NORMAL, SLOW, Entry, Lane, after, tries
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, Millis, PageRow, Rehoming, Result, url_hash
+from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -36,14 +36,14 @@ class PageFlight:
     @property
     def attempt(self) -> int:
         """1 for the first attempt."""
-        return max(self.lane.kind, NORMAL) + 1
+        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
+    """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 
-    again: bool
+    again: int | None
     record: RecordRef | None = None
     links: PageLinks | None = None
 
@@ -59,18 +59,21 @@ class AnswerHandler:
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
-        if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
-            return Reading(again=True)
+        again = self._again(flight, response)
+        if again is not None:
+            return Reading(again)
         record = self._pipeline.archive(flight.site, response)
-        return Reading(False, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
+        return Reading(None, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
-        if reading.again:
-            self._list_again(flight, response)
+        if response.status in PUSH_BACK:
+            party.counts.pushed_back += 1
+        if reading.again is not None:
+            self._list_again(flight, response, reading.again)
             return
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
@@ -101,13 +104,24 @@ class AnswerHandler:
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
-    def _list_again(self, flight: PageFlight, response: Response) -> None:
-        party, entry, attempt = flight.party, flight.entry, flight.attempt
-        pause = retry_pause_ms(attempt, self._rules.retry_pause_ms)
-        not_before = response.started_at + response.elapsed_ms + pause
+    def _again(self, flight: PageFlight, response: Response) -> int | None:
+        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
+        health, rules = flight.site.health, self._rules
+        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
+            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
+
+    def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
+        party, entry = flight.party, flight.entry
+        before, again = tries(flight.lane.kind)[0], tries(kind)[0]
+        not_before = 0  # what was pushed back rests with its site
+        if again > before:
+            pause = retry_pause_ms(again, self._rules.retry_pause_ms)
+            not_before = response.started_at + response.elapsed_ms + pause
+            party.counts.retries += 1
+        party.counts.slowed += kind == SLOW
         flight.lane.finish(flight.index)
-        party.lane(attempt).append(entry.url, entry.depth, entry.position, not_before)
-        party.counts.retries += 1
+        party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
     def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
@@ -194,6 +208,7 @@ def page_row(flight: PageFlight, response: Response, record: RecordRef | None, n
         warc_length=record.length if record else 0,
         revisit=int(record.revisit) if record else 0,
         detail=note[:_DETAIL_CHARACTERS],
+        flags=PageFlag.SLOW if flight.lane.slow else 0,
     )
 
 

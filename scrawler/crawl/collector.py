@@ -17,6 +17,7 @@ from math import inf
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.context import SeedContext
+from scrawler.crawl.depth import NORMAL
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
@@ -201,6 +202,10 @@ class UrlCollector(threading.Thread):
     def _landed(self, response: Response, now: float) -> None:
         """Take note of an answer; its site is asked for more at once where there is no delay."""
         site, due = self._over(response.request, now)
+        flight = response.request.tag
+        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+        kind = flight.lane.kind if isinstance(flight, PageFlight) else NORMAL
+        site.health.note(response, flight.origin.host, kind, now, self._rules)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
@@ -212,7 +217,9 @@ class UrlCollector(threading.Thread):
         site, origin = flight.site, flight.origin
         site.in_flight -= 1
         crawl_delay = origin.robots.crawl_delay if origin.robots else None
-        due = site.due[origin.host] = next_due(int(now * 1000), self._rules.delay, crawl_delay) / 1000
+        slow = isinstance(flight, PageFlight) and flight.lane.slow
+        delay = max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
+        due = site.due[origin.host] = next_due(int(now * 1000), delay, crawl_delay) / 1000
         site.pause = due - now
         return site, due
 
@@ -239,7 +246,7 @@ class UrlCollector(threading.Thread):
                 self._submit(flight.site, time.monotonic())
         site = flight.site
         holder = site.collector
-        if holder is not None and site.in_flight < self._rules.per_site:
+        if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
     def _count(self, response: Response) -> None:

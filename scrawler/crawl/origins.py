@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.decisions import location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
@@ -119,7 +119,12 @@ class Origins:
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
-        if wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
+        if response.status in PUSH_BACK:
+            origin.pending = False  # asked again after the rest that the server wants
+            for party in flight.site.parties[:1]:
+                party.counts.pushed_back += 1
+                party.touch()
+        elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
             self._ask_later(flight)
         else:
             self._take_rules(origin, response)

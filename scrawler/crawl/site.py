@@ -15,6 +15,7 @@ from typing import Protocol
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
+from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
@@ -90,6 +91,7 @@ class SiteContext:
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
+    health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     waiting: int = 0  # answers expected from the store or the resolver
@@ -129,11 +131,13 @@ class SiteContext:
 
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""
-        return max(self.due.values(), default=self.rest_until)
+        due = max(self.due.values(), default=self.rest_until)
+        return max(due, *self.health.rests.values()) if self.health.rests else due
 
     def due_at(self, host: str) -> float:
         """Return the machine time before which a host is not asked."""
-        return self.due.get(host, self.rest_until)
+        due, rests = self.due.get(host, self.rest_until), self.health.rests
+        return max(due, rests.get(host, due)) if rests else due
 
     def address(self) -> str:
         """Return the address of the site's first host, if it is known."""

@@ -12,7 +12,8 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
-from scrawler.model import Result
+from scrawler.model import EndReason, Result
+from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
@@ -36,15 +37,19 @@ class Visits:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
-        while site.in_flight < self._rules.per_site and not (site.lost or site.going):
+        while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 return choice
+            if site.in_flight >= (self._rules.slow_per_site if choice.lane.slow else self._rules.per_site):
+                return inf
             origin = self._origins.of(site, choice.entry.url)
             if not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
-            if origin.failure is not None:
+            if origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
+            elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif (due := site.due_at(origin.host)) > now:
                 return due
@@ -64,6 +69,11 @@ class Visits:
                 return now
         return inf
 
+    @staticmethod
+    def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
+        """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
+        return choice.entry.depth > 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
     ) -> None:
@@ -75,7 +85,8 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
-        self._start(site, Request(choice.entry.url, origin.address, flight))
+        timeout = self._rules.timeout_of(choice.lane.slow)
+        self._start(site, Request(choice.entry.url, origin.address, flight, timeout=timeout))
 
     def _start(self, site: SiteContext, request: Request) -> None:
         site.in_flight += 1

@@ -21,6 +21,7 @@ class Request:
     address: str  # IP address to connect to; the URL's host is used for Host and TLS only
     tag: object = None  # handed back untouched
     max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
+    timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
 
 
 @dataclass(frozen=True, slots=True, eq=False)

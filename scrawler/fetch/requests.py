@@ -241,7 +241,7 @@ class RequestsDownloader:
     def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
         exchange, body = self._exchange, bytearray()
         began, started_at = monotonic(), int(time() * 1000)
-        exchange.begin(request.address, target, self._limits.timeout)
+        exchange.begin(request.address, target, request.timeout or self._limits.timeout)
         status, limit = 0, request.max_body or self._limits.max_body
         result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
         try:
@@ -274,7 +274,8 @@ class RequestsDownloader:
         prepared.method = "GET"
         prepared.url = request.url  # by hand: prepare_url would rewrite it
         prepared.headers = requests.structures.CaseInsensitiveDict([("Host", target.authority), *self._headers])
-        timeout = (min(self._limits.connect_timeout, self._limits.timeout), self._limits.timeout)
+        whole = request.timeout or self._limits.timeout
+        timeout = (min(self._limits.connect_timeout, whole), whole)
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
 
 

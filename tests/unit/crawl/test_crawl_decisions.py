@@ -27,7 +27,7 @@ def test_each_limit_has_its_reason() -> None:
         (Result.TIMEOUT, 0, 1, True),
         (Result.TIMEOUT, 0, 3, False),
         (Result.CUT, 200, 2, True),
-        (Result.HTTP_ERROR, 503, 1, True),
+        (Result.HTTP_ERROR, 502, 1, True),
         (Result.HTTP_ERROR, 404, 1, False),
         (Result.TLS_FAILED, 0, 1, False),
         (Result.TOO_LARGE, 200, 1, False),
