@@ -38,6 +38,7 @@ from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
 
@@ -244,11 +245,10 @@ class _Run:
         machine.set_threads(changed.threads)
 
     def _promote(self) -> int:
-        """Turn candidates near enough to the user's seeds into seeds; returns how many."""
-        hops = self._hops
-        if not hops:
-            return 0
-        return promote(Candidates(self._prompt), Seeds(self._prompt), self._settings.scope, max_hops=hops)
+        """Turn candidates near enough to the user's seeds into seeds, else let slow lanes go on; return how many."""
+        candidates, seeds, hops = Candidates(self._prompt), Seeds(self._prompt), self._hops
+        new = promote(candidates, seeds, self._settings.scope, max_hops=hops) if hops else 0
+        return new or SlowSeeds(self._prompt).promote()
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.totals()
@@ -267,7 +267,7 @@ class _Run:
         on_progress(
             Progress(
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
-                totals.errors, resolver.lookups, left.done, left.active, left.ready, machine.paused,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
             )
         )  # fmt: skip
 

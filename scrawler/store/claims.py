@@ -98,7 +98,7 @@ class Claims:
         """Count the seeds of the crawl by state, from an index alone."""
         query = select(seed.c.state, sql.count()).group_by(seed.c.state)
         counts = self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
-        return WorkLeft(*(counts.get(state.value, 0) for state in (SeedState.READY, SeedState.ACTIVE, SeedState.DONE)))
+        return WorkLeft(**{state.value: counts.get(state.value, 0) for state in SeedState})
 
     def _own(self, connection: Connection, claimed: Iterable[ClaimedSite]) -> bool:
         held = {one.id: one.token for one in claimed}

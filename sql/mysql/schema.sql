@@ -57,7 +57,7 @@ CREATE TABLE seed (
     home_url TEXT,  -- where its redirects led; NULL: url itself
     rehomed INTEGER NOT NULL DEFAULT 0,  -- redirects followed from url to home_url
     hops INTEGER NOT NULL DEFAULT 0,  -- 0: given by the user; n: found n sites away
-    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready, active, done
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready, active, slow (waits with its slow lane), done
     end_reason VARCHAR(24),  -- why it is done
     end_detail VARCHAR(1000) NOT NULL DEFAULT '',
     requests BIGINT NOT NULL DEFAULT 0,  -- download attempts, good or bad
@@ -84,6 +84,7 @@ CREATE TABLE seed (
     wait_ms BIGINT NOT NULL DEFAULT 0,  -- time in which only politeness held it up
     verdicts MEDIUMTEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms BIGINT NOT NULL DEFAULT 0,  -- time in work
+    slow_pass INTEGER NOT NULL DEFAULT 0,  -- 1: all else was fetched, now its slow lane is
     added_at BIGINT NOT NULL,
     started_at BIGINT,
     ended_at BIGINT,
@@ -96,7 +97,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id BIGINT NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry
+    kind INTEGER NOT NULL,  -- 0: normal; -1: leftovers; r + 100 p: r-th retry, pushed back p times; -2 - that: slow
     holder_id BIGINT NOT NULL,  -- the seed for which they are fetched now
     cursor_position BIGINT NOT NULL,  -- lowest position not finished
     length BIGINT NOT NULL,  -- entries listed

@@ -57,7 +57,7 @@ CREATE TABLE seed (
     home_url TEXT,  -- where its redirects led; NULL: url itself
     rehomed INTEGER DEFAULT 0 NOT NULL,  -- redirects followed from url to home_url
     hops INTEGER DEFAULT 0 NOT NULL,  -- 0: given by the user; n: found n sites away
-    state TEXT DEFAULT 'ready' NOT NULL,  -- ready, active, done
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready, active, slow (waits with its slow lane), done
     end_reason TEXT,  -- why it is done
     end_detail TEXT DEFAULT '' NOT NULL,
     requests INTEGER DEFAULT 0 NOT NULL,  -- download attempts, good or bad
@@ -84,6 +84,7 @@ CREATE TABLE seed (
     wait_ms INTEGER DEFAULT 0 NOT NULL,  -- time in which only politeness held it up
     verdicts TEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms INTEGER DEFAULT 0 NOT NULL,  -- time in work
+    slow_pass INTEGER DEFAULT 0 NOT NULL,  -- 1: all else was fetched, now its slow lane is
     added_at INTEGER NOT NULL,
     started_at INTEGER,
     ended_at INTEGER,
@@ -96,7 +97,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id INTEGER NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry
+    kind INTEGER NOT NULL,  -- 0: normal; -1: leftovers; r + 100 p: r-th retry, pushed back p times; -2 - that: slow
     holder_id INTEGER NOT NULL,  -- the seed for which they are fetched now
     cursor_position INTEGER NOT NULL,  -- lowest position not finished
     length INTEGER NOT NULL,  -- entries listed
