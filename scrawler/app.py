@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
+from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
@@ -37,6 +38,7 @@ from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
@@ -100,6 +102,29 @@ def run_crawl(
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 ended.append(_Run(settings, database, prompt, crawl, stop, launch).crawl(on_progress))
         return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
+
+
+def retry_seeds(
+    settings: Settings,
+    reasons: Collection[EndReason],
+    stop: threading.Event,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Let seeds that ended for one of `reasons` go on, before any machine starts; `say` is told how many these are.
+
+    Raises StoreError, ArchiveError; done again, it goes on from where it was.
+    """
+    with _opened(settings, stop, say) as database:
+        _open_crawl(database, settings)
+        retries = Retries(database, _packed)
+        taken = retries.take_up(reasons)
+        Records(settings.pages_dir, Pages(database), Orphans(database)).index_again(retries.files())
+    left = f"; {taken.in_work:,} more are of sites that a machine has in work" if taken.in_work else ""
+    say(f"seeds taken up again: {taken.seeds:,}{left}")
+
+
+def _packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
+    return encode([Entry(url, depth, position) for url, depth, position in entries])
 
 
 @contextmanager
