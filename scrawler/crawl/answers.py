@@ -70,8 +70,6 @@ class AnswerHandler:
         party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
-        if response.status in PUSH_BACK:
-            party.counts.pushed_back += 1
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
             return

@@ -205,7 +205,8 @@ class UrlCollector(threading.Thread):
         flight = response.request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         kind = flight.lane.kind if isinstance(flight, PageFlight) else NORMAL
-        site.health.note(response, flight.origin.host, kind, now, self._rules)
+        if site.health.note(response, flight.origin.host, kind, now, self._rules):
+            site.count_push_back(flight.party if isinstance(flight, PageFlight) else None)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)

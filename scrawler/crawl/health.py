@@ -34,17 +34,22 @@ class SiteHealth:
     rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
     _pushed_at: Millis = 0  # when the last push-back that counts came
 
-    def note(self, response: Response, host: str, kind: int, now: float, rules: CrawlRules) -> None:
-        """Take in an answer of a host to a request from a lane of this kind; `now` is machine time."""
+    def note(self, response: Response, host: str, kind: int, now: float, rules: CrawlRules) -> bool:
+        """Take in an answer of a host to a request from a lane of this kind; returns whether it pushes back.
+
+        `now` is machine time.
+        """
         if response.status in PUSH_BACK:
             self._pushed_back(response, host, now, rules)
-        elif response.status:
+            return True
+        if response.status:
             self.pushbacks = self.failures = 0
         elif response.result in _FAILURES and not _is_only_slow(response, kind):
             self.failures += 1
             self.problem = f"{response.result.value}: {response.detail or response.request.url}"
             if self.failures > _UNMINDED:
                 self._rest(host, now + rules.retry_pause_ms / 1000)
+        return False
 
     def given_up(self, rules: CrawlRules) -> EndReason | None:
         """Tell whether the site is not to be asked any more, and why."""

@@ -121,9 +121,6 @@ class Origins:
                 return None
         if response.status in PUSH_BACK:
             origin.pending = False  # asked again after the rest that the server wants
-            for party in flight.site.parties[:1]:
-                party.counts.pushed_back += 1
-                party.touch()
         elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
             self._ask_later(flight)
         else:

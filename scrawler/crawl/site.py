@@ -129,6 +129,12 @@ class SiteContext:
         if len(self.archived) > _DIGESTS_KEPT:
             self.archived.popitem(last=False)
 
+    def count_push_back(self, party: SeedContext | None) -> None:
+        """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""
+        for one in [party] if party else self.parties[:1]:
+            one.counts.pushed_back += 1
+            one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""
         due = max(self.due.values(), default=self.rest_until)
