@@ -331,6 +331,8 @@ class SiteDelta:
     address: str = ""
     released: bool = False  # the machine lets go of the site
     pause_ms: int = 0  # between two requests
+    pushbacks: int = 0  # in a row
+    resting: bool = False  # released, and taken up by nobody before next_due_at
     robots: tuple[RobotsRow, ...] = ()
 
 
@@ -345,6 +347,7 @@ class ClaimedSite:
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
     pause_ms: int = 0  # between two requests, as its last owner kept
+    pushbacks: int = 0  # in a row
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
 
 

@@ -17,7 +17,6 @@ from math import inf
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.depth import NORMAL
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
@@ -204,9 +203,10 @@ class UrlCollector(threading.Thread):
         site, due = self._over(response.request, now)
         flight = response.request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        kind = flight.lane.kind if isinstance(flight, PageFlight) else NORMAL
+        page = flight if isinstance(flight, PageFlight) else None
+        kind = page.lane.kind if page else None
         if site.health.note(response, flight.origin.host, kind, now, self._rules):
-            site.count_push_back(flight.party if isinstance(flight, PageFlight) else None)
+            site.count_push_back(page.party if page else None)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
@@ -301,6 +301,9 @@ class UrlCollector(threading.Thread):
         at = self._visits.start_requests(site, now)
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
+        elif site.inactive and not site.queued and site.health.rests_long(at, now):
+            self._release(site, now, resting=True)
+            self._ports.seeds_changed()
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
             self._schedule(site, at)
 
@@ -333,8 +336,8 @@ class UrlCollector(threading.Thread):
         self._settle(site, time.monotonic())
         self._downloader.wake()
 
-    def _release(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now, released=True)
+    def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
+        delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not site.lost:
             self._ports.submit(delta)
         site.seen.close()

@@ -20,6 +20,7 @@ from scrawler.model import EndReason, Millis, Result
 _FAILURES = frozenset(
     {Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER}
 )  # where no head came
+LONG_REST = 60.0  # seconds
 _UNMINDED = 2  # failures in a row after which the next request goes out as usual
 _JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
 
@@ -34,17 +35,20 @@ class SiteHealth:
     rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
     _pushed_at: Millis = 0  # when the last push-back that counts came
 
-    def note(self, response: Response, host: str, kind: int, now: float, rules: CrawlRules) -> bool:
-        """Take in an answer of a host to a request from a lane of this kind; returns whether it pushes back.
+    def note(self, response: Response, host: str, kind: int | None, now: float, rules: CrawlRules) -> bool:
+        """Take in an answer of a host; returns whether it pushes back.
 
-        `now` is machine time.
+        `kind` is that of the page's lane, None for a robots.txt: many servers go on to give that while they push
+        back. `now` is machine time.
         """
         if response.status in PUSH_BACK:
             self._pushed_back(response, host, now, rules)
             return True
         if response.status:
-            self.pushbacks = self.failures = 0
-        elif response.result in _FAILURES and not _is_only_slow(response, kind):
+            self.failures = 0
+            if kind is not None:
+                self.pushbacks = 0
+        elif response.result in _FAILURES and not (kind is not None and _is_only_slow(response, kind)):
             self.failures += 1
             self.problem = f"{response.result.value}: {response.detail or response.request.url}"
             if self.failures > _UNMINDED:
@@ -56,6 +60,10 @@ class SiteHealth:
         if self.pushbacks >= rules.max_pushbacks:
             return EndReason.PUSHED_BACK
         return EndReason.DEAD if self.failures >= rules.max_failures else None
+
+    def rests_long(self, at: float, now: float) -> bool:
+        """Tell whether a site that has nothing to do before `at` rests so long that its place is for others."""
+        return bool(self.rests) and now + LONG_REST < at <= max(self.rests.values())
 
     def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
         came_at = response.started_at + response.elapsed_ms

@@ -149,11 +149,12 @@ class SiteContext:
         """Return the address of the site's first host, if it is known."""
         return next((origin.address for origin in self.origins.values() if origin.address), "")
 
-    def take_delta(self, now: float, released: bool = False) -> SiteDelta | None:
+    def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
         if not (seeds or released):
             return None
         due_at = self.clock.now() + int((self.next_due() - now) * 1000)
         pause = int(self.pause * 1000)
-        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released, pause)
+        pushbacks = self.health.pushbacks
+        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released, pause, pushbacks, resting)

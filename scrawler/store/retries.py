@@ -24,7 +24,7 @@ from scrawler.store.machine_views import LIVING
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import chunk, lane, machine, orphan, page, robots, seed
+from scrawler.store.tables import chunk, lane, machine, orphan, page, robots, seed, site
 
 RETRYABLE = (
     EndReason.DEAD,
@@ -216,5 +216,6 @@ def _let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int
         connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
     unavailable = or_(robots.c.status == 0, robots.c.status == 429, robots.c.status >= 500)
     connection.execute(delete(robots).where(robots.c.site_id.in_(sorted(sites)), unavailable))
+    connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
     wake_sites(connection, sites)
     bump_revision(connection)

@@ -38,11 +38,12 @@ CREATE TABLE site (
     id INTEGER NOT NULL,
     key_hash BLOB NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
     owner INTEGER,  -- machine.id
     token INTEGER DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
     next_due_at INTEGER DEFAULT 0 NOT NULL,  -- politeness clock: no request before
     address TEXT DEFAULT '' NOT NULL,  -- IP address last used
+    pushbacks INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503 in a row
     pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) STRICT;

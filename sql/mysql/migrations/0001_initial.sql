@@ -38,11 +38,12 @@ CREATE TABLE site (
     id BIGINT NOT NULL AUTO_INCREMENT,
     key_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
     owner BIGINT,  -- machine.id
     token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
     address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
+    pushbacks INTEGER NOT NULL DEFAULT 0,  -- answers of 429 or 503 in a row
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;

@@ -5,13 +5,19 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from email.utils import formatdate
+from itertools import pairwise
+from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from scrawler.app import retry_seeds
+from scrawler.crawl import health
 from scrawler.model import EndReason, Result
+from scrawler.store.engine import open_database
+from scrawler.store.tables import site
 from tests.consistency import orphans_of
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (
@@ -72,8 +78,7 @@ def too_many(retry_after: str) -> bytes:
     return answer(b"slow down", "429 Too Many Requests", f"Retry-After: {retry_after}")
 
 
-@pytest.mark.parametrize("path", ["/2", "/robots.txt"])
-@pytest.mark.parametrize("form", ["seconds", "date"])
+@pytest.mark.parametrize(("path", "form"), [("/2", "date"), ("/2", "seconds"), ("/robots.txt", "seconds")])
 def test_the_whole_site_rests_as_long_as_it_asks(crawl: Crawl, serve: Serve, path: str, form: str) -> None:
     wanted = {"seconds": lambda: "1", "date": lambda: formatdate(time.time() + 2, usegmt=True)}[form]
     moody = Moody(once(path, lambda: too_many(wanted())))
@@ -139,8 +144,36 @@ def test_several_at_a_time_that_are_pushed_back_count_once(crawl: Crawl, serve: 
     assert (seed.end_reason, seed.counts.pages, seed.counts.pushed_back) == (EndReason.COMPLETED, len(PAGES), 4)
 
 
+def test_a_long_rest_holds_no_place_and_its_row_goes_on(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One place, two sites that rest for some seconds each time: another site is crawled meanwhile."""
+    monkeypatch.setattr(health, "LONG_REST", 1.0)
+    never = Moody(lambda path, _: too_many("2") if path != "/robots.txt" else None)
+    later = Moody(once("/2", lambda: too_many("3")))
+    urls = [serve(never).url(), serve(later).url(), (fine := serve(good("fine"))).url()]
+    crawl.add(urls)
+    run_whole(crawl, threads=1, seeds_per_thread=1, max_pushbacks=3)
+    reasons = [str(crawl.seed(url).end_reason) for url in urls]
+    assert reasons == [EndReason.PUSHED_BACK, EndReason.COMPLETED, EndReason.COMPLETED]
+    assert later.gap_after("/2") >= 3.0
+    asked_for = [at for at, path in never.times if path == "/"]
+    assert [second - first >= 2.0 for first, second in pairwise(asked_for)] == [True, True]
+    assert later.times[0][0] - asked_for[0] < 2.0, "the place was free"
+    assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+    assert {row.state for row in site_rows(crawl)} == {"done"}
+
+
+def site_rows(crawl: Crawl) -> Sequence[Any]:
+    database = open_database(crawl.url)
+    with database.read() as connection:
+        rows = connection.execute(select(site)).all()
+    database.close()
+    return rows
+
+
 def test_the_rest_survives_a_kill(crawl: Crawl, serve: Serve) -> None:
-    moody = Moody(once("/2", lambda: too_many("5")))
+    moody = Moody(once("/2", lambda: too_many("3")))
     server = serve(moody)
     crawl.add([server.url()])
     with running(crawl, "--checkpoint-interval", "0.1") as process:
@@ -150,7 +183,7 @@ def test_the_rest_survives_a_kill(crawl: Crawl, serve: Serve) -> None:
         process.send_signal(signal.SIGKILL)
         process.wait()
     run_whole(crawl)
-    assert moody.gap_after("/2") >= 5.0
+    assert moody.gap_after("/2") >= 3.0
     assert crawl.seed(server.url()).counts.pages == len(PAGES)
 
 
