@@ -135,7 +135,7 @@ def test_several_at_a_time_that_are_pushed_back_count_once(crawl: Crawl, serve: 
             return None
         first.discard(path)
         together.wait(LONGEST_RUN)
-        return too_many("0")
+        return too_many("1")
 
     server = serve(Moody(other))
     crawl.add([server.url()])

@@ -168,4 +168,5 @@ def test_a_party_that_waits_keeps_its_list(crawl: Crawl, serve: Serve, log: Log)
     crawl.add([server.url("/slow-1"), server.url("/behind")])
     run_whole(crawl, patience=PATIENCE, slow_pass="crawl", slow_delay=0)
     assert rows(crawl, server) == ALL
+    assert {row.seed_id for row in crawl.pages() if row.url == server.url("/slow-2")} == {waiting.id}
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
