@@ -9,6 +9,7 @@ started again is not given up meanwhile. Any other answer shows that the site is
 from __future__ import annotations
 
 import random
+import time
 from dataclasses import dataclass, field
 
 from scrawler.crawl.decisions import PUSH_BACK, out_of_patience, retry_pause_ms
@@ -66,9 +67,9 @@ class SiteHealth:
         return bool(self.rests) and now + LONG_REST < at <= max(self.rests.values())
 
     def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
-        came_at = response.started_at + response.elapsed_ms
+        came_at = int(time.time() * 1000)
         self.failures = 0
-        if response.started_at >= self._pushed_at:  # else it was on its way when the site said so before
+        if response.started_at > self._pushed_at:  # else it was on its way when the site said so before
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
         asked = retry_after(response.headers.get("retry-after", ""), came_at)
         if asked is None:
