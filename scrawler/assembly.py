@@ -92,6 +92,7 @@ def build_machine(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
         allow_private=settings.allow_private,
+        allow_addresses=settings.allow_addresses,
     )
     token = settings.product_token or settings.user_agent.partition("/")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
@@ -100,7 +101,7 @@ def build_machine(
         machine.look_again,
     )  # fmt: skip
     make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded)
+    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded, settings.max_ratio)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -178,6 +179,8 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         obey_meta=settings.obey_meta,
         assets=settings.assets,
         cookies=settings.cookies,
+        accept=settings.accept,
+        insecure=settings.insecure,
         sitemaps=settings.sitemaps,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
@@ -194,6 +197,8 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
         settings.max_body,
         connections=settings.seeds_per_thread + 2,
         tls_verify=not settings.insecure,
+        accept=settings.accept,
+        max_head=settings.max_headers,
     )
 
 
@@ -214,4 +219,6 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
         "robots": "obey" if settings.robots else "ignore",
         "operator": settings.user_agent,
     }
+    if settings.insecure:
+        info["certificates"] = "not checked"
     return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)

@@ -57,6 +57,7 @@ class EndReason(StrEnum):
     DEAD = "dead"  # no connection, timeout, cut: the seed URL, or too many URLs in a row
     PUSHED_BACK = "pushed-back"  # too many answers of 429 or 503 in a row
     HTTP_ERROR = "http-error"  # the seed URL answered with 4xx or 5xx
+    UNWANTED_TYPE = "unwanted-type"  # the seed URL has a media type that is not accepted
     ROBOTS_DENIED = "robots-denied"  # robots.txt forbids the seed URL
     ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx or not at all (RFC 9309, 2.3.1.4)
     CRAWL_DELAY = "crawl-delay"  # robots.txt asks for a longer pause than is kept

@@ -53,6 +53,12 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
             'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"',
             err=True,
         )
+    if settings.insecure:
+        click.echo(
+            "scrawler: warning: --insecure: certificates of https sites are not checked; "
+            "pages may come from anybody, and are flagged as insecure",
+            err=True,
+        )
     reasons = _reasons(again)
     stop = threading.Event()
     with ProgressLine() as line:

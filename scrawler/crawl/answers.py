@@ -16,6 +16,7 @@ from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 
 _DETAIL_CHARACTERS = 1000
@@ -46,6 +47,7 @@ class Reading:
     again: int | None
     record: RecordRef | None = None
     links: PageLinks | None = None
+    flags: int = 0  # of PageFlag
 
 
 class AnswerHandler:
@@ -63,20 +65,35 @@ class AnswerHandler:
         if again is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
-        return Reading(None, record, self._pipeline.links(response) if response.result is Result.FETCHED else None)
+        links = self._pipeline.links(response) if response.result is Result.FETCHED else None
+        return Reading(None, record, links, self._flags(flight, response))
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
+        if not ("set-cookie" in response.headers and self._rules.cookies and first):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
+
+    def _flags(self, flight: PageFlight, response: Response) -> int:
+        """Return what is to be flagged in the page's row."""
+        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        return (PageFlag.INSECURE if unchecked else 0) | (PageFlag.SLOW if flight.lane.slow else 0)
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
+        if "set-cookie" in response.headers and self._rules.cookies:
+            party.take_cookies(response.request.url, response.head)
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
             return
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        self.finish(flight, page_row(flight, response, reading.record, note))
+        self.finish(flight, page_row(flight, response, reading, note))
         if response.result is Result.REDIRECT:
             self._follow(flight, response)
         elif links is not None:
@@ -107,6 +124,8 @@ class AnswerHandler:
         health, rules = flight.site.health, self._rules
         if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
             return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return after(flight.lane.kind, retries=1)
         return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
 
     def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
@@ -183,9 +202,9 @@ class AnswerHandler:
         self._take_links(flight, [location], "", 0)
 
 
-def page_row(flight: PageFlight, response: Response, record: RecordRef | None, note: str) -> PageRow:
+def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
     """Make the row of a URL's final result."""
-    entry = flight.entry
+    entry, record = flight.entry, reading.record
     return PageRow(
         seed_id=flight.party.seed.id,
         url_hash=url_hash(entry.url),
@@ -206,7 +225,7 @@ def page_row(flight: PageFlight, response: Response, record: RecordRef | None, n
         warc_length=record.length if record else 0,
         revisit=int(record.revisit) if record else 0,
         detail=note[:_DETAIL_CHARACTERS],
-        flags=PageFlag.SLOW if flight.lane.slow else 0,
+        flags=int(reading.flags),
     )
 
 

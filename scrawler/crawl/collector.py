@@ -255,7 +255,7 @@ class UrlCollector(threading.Thread):
         totals.requests += 1
         totals.bytes += len(response.body)
         totals.pages += result is Result.FETCHED
-        totals.errors += result not in (Result.FETCHED, Result.REDIRECT)
+        totals.errors += result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
 
     # -- scheduling ----------------------------------------------------------------------------------------
 

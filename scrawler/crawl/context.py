@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, Entry, Lane
+from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
     CandidateRow,
     EndReason,
@@ -50,6 +51,7 @@ class SeedContext:
         self.rehoming: Rehoming | None = None
         self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
         self.started = started
+        self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
         self._dirty = True
@@ -139,12 +141,19 @@ class SeedContext:
             counts.http_errors += 1
         elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
             counts.denied += 1
+        elif result == Result.UNWANTED_TYPE:
+            counts.unwanted += 1
         else:
             counts.failures += 1
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.seed_result = Result(result)
             self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
         self._dirty = True
+
+    def take_cookies(self, url: str, head: bytes) -> None:
+        """Keep the cookies that an answer sets; `head` is raw."""
+        self.cookies = self.cookies or CookieJar()
+        self.cookies.take(url, head)
 
     def add_candidates(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth."""

@@ -18,16 +18,17 @@ _SNIFFED_BYTES = 512
 class PagePipeline:
     """Archives answers and finds their links; shared by the collectors of a machine."""
 
-    def __init__(self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int) -> None:
-        self._archive, self._extractor, self._max_decoded = archive, extractor, max_decoded
+    def __init__(self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int) -> None:
+        self._archive, self._extractor = archive, extractor
+        self._max_decoded, self._max_ratio = max_decoded, max_ratio
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
-        """Write the answer's records; None if there was no HTTP answer. Raises ArchiveError.
+        """Write the answer's records; None if there was no HTTP answer, or its body not wanted. Raises ArchiveError.
 
         A payload that the site's archive has already is written as a revisit of the first record: that one is
         committed before, or with, everything that comes after it in this site.
         """
-        if not response.head:
+        if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
         payload_digest = digest(response.body)
         known = site.archived.get(payload_digest) if response.body and response.result.answered else None
@@ -53,7 +54,7 @@ class PagePipeline:
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
-            decoded = decode_body(response.body, encoding, self._max_decoded)
+            decoded = decode_body(response.body, encoding, self._max_decoded, self._max_ratio)
             body, note = decoded.body, decoded.note
         else:
             body, note = response.body, ""

@@ -39,6 +39,8 @@ class CrawlRules:
     obey_meta: bool = True
     assets: bool = False
     cookies: bool = True
+    accept: tuple[str, ...] = ()  # media ranges; none: all
+    insecure: bool = False
     sitemaps: str = "off"  # or "seed", "also"
     traps: bool = False
     trap_pages: int = 50

@@ -16,6 +16,7 @@ from scrawler.model import EndReason, Result
 from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -85,8 +86,15 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
+        self._start(site, self._page_request(choice, flight))
+
+    def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
+        url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
+        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
+            accept += _SITEMAP_TYPES  # a seed may be one
+        cookie = cookies.header(url) if cookies else ""
         timeout = self._rules.timeout_of(choice.lane.slow)
-        self._start(site, Request(choice.entry.url, origin.address, flight, timeout=timeout))
+        return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 
     def _start(self, site: SiteContext, request: Request) -> None:
         site.in_flight += 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import NamedTuple, cast
 
 import brotli
@@ -12,9 +13,11 @@ from isal.igzip_lib import IsalError
 
 DECODE_ERROR = "decode-error"  # corrupt, cut short, or in an unknown coding
 DECODED_TOO_LARGE = "decoded-too-large"
+DECODE_RATIO = "decode-ratio"  # many times larger than what was transferred: made to be
 
 _INFLATE_ERROR = cast("type[Exception]", IsalError)  # its stubs call it an instance
 _MAX_LAYERS = 3
+_RATIO_FLOOR = 4 << 20  # bytes that are decoded whatever the ratio: small pages can be very repetitive
 _MAX_MEMBERS = 100  # of a gzip body; each copies what is left of the input
 _GZIP, _ZLIB, _RAW = 31, 15, -15  # window bits, as zlib wants to be told
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -30,16 +33,21 @@ class Decoded(NamedTuple):
     note: str = ""
 
 
-def decode_body(body: bytes, content_encoding: str, limit: int) -> Decoded:
+def decode_body(body: bytes, content_encoding: str, limit: int, max_ratio: float = inf) -> Decoded:
     """Undo the codings of a body, the last one first; no layer may be larger than `limit` bytes.
 
-    A body that was announced as encoded and visibly is not comes back as it is, with the note.
+    Nor may one be larger than `max_ratio` times the body as transferred, if that is more than 4 MiB. A body that was
+    announced as encoded and visibly is not comes back as it is, with the note.
     """
     codings = [name for part in content_encoding.split(",") if (name := part.strip().lower()) not in ("", "identity")]
     if not codings or not body:
         return Decoded(body)
     if len(codings) > _MAX_LAYERS or not _DECODERS.keys() >= set(codings):
         return Decoded(body, DECODE_ERROR)
+    sane = max(_RATIO_FLOOR, len(body) * max_ratio)
+    if sane < limit:
+        decoded = decode_body(body, content_encoding, int(sane))
+        return decoded if decoded.note != DECODED_TOO_LARGE else Decoded(decoded.body, DECODE_RATIO)
     note = ""
     for coding in reversed(codings):
         decoded = _DECODERS[coding](body, limit)

@@ -15,8 +15,8 @@ class PageLinks:
 
     `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link, repeated ones
     repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was read in.
-    `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large"), or is
-    empty.
+    `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
+    "decode-ratio"), or is empty.
     """
 
     base: str

@@ -52,11 +52,15 @@ class _Transfer:
     __slots__ = (
         "address",
         "body",
+        "cookie",
         "handle",
+        "headers",
         "limit",
         "lines",
+        "max_head",
         "origin",
         "overflow",
+        "refusal",
         "request",
         "sent",
         "size",
@@ -68,12 +72,16 @@ class _Transfer:
         self.request: Request | None = None
         self.address = ""
         self.origin = ""
+        self.cookie = ""
+        self.headers = headers
+        self.max_head = limits.max_head
         self.sent = b""
         self.started_at: Millis = 0
         self.timeout = limits.timeout
         self.limit = 0
         self.size = 0
         self.overflow = False
+        self.refusal: tuple[Result, str] | None = None
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
@@ -83,10 +91,11 @@ class _Transfer:
         """Forget the last request and take `request`; only what differs between requests is set."""
         handle = self.handle
         self.request = request
-        self.sent = wire.request_head(target, headers)
+        self.sent = wire.request_head(target, headers, request.cookie)
         self.limit = request.max_body or limits.max_body
         self.size = 0
         self.overflow = False
+        self.refusal = None
         self.lines = []
         self.body = []
         origin = f"{target.scheme}://{target.authority}/"
@@ -103,6 +112,10 @@ class _Transfer:
         if timeout != self.timeout:
             self.timeout = timeout
             handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
+        if request.cookie != self.cookie:
+            self.cookie = request.cookie
+            cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
+            handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies])
         self.started_at = int(time() * 1000)
 
     def end(self) -> None:
@@ -115,6 +128,8 @@ class _Transfer:
         """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
         before = self.size
         self.size = before + len(data)
+        if not before:
+            self._judge_head()
         if self.size <= self.limit:
             self.body.append(data)
             return None
@@ -126,12 +141,27 @@ class _Transfer:
                 return 0
         return None
 
+    def _judge_head(self) -> None:
+        """Refuse the body of a head that is too large, or announces a type that is not wanted."""
+        assert self.request is not None
+        if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
+            self.refusal = Result.BAD_ANSWER, problem
+        elif self.request.accept and (
+            media_type := wire.unwanted_type(wire.final_head(self.lines), self.request.accept)
+        ):
+            self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
+        if self.refusal is not None:
+            self.limit = 0
+
     def response(self, code: int, message: str) -> Response:
         """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""
         assert self.request is not None
+        if not self.size:
+            self._judge_head()
+        readable = self.refusal is None or self.refusal[0] is Result.UNWANTED_TYPE
         lines = wire.final_head(self.lines)
         status, head, headers = 0, b"", {}
-        if lines and lines[-1] in wire.BLANK:
+        if readable and lines and lines[-1] in wire.BLANK:
             status = int(lines[0].split(None, 2)[1][:3])  # as libcurl reads it: "200OK" is 200
             head = wire.as_http1(lines, status)
             headers = wire.parse_headers(head)
@@ -153,12 +183,12 @@ class _Transfer:
         )
 
     def _result(self, code: int, message: str, status: int, headers: dict[str, str]) -> tuple[Result, str]:
+        if self.refusal is not None:
+            return self.refusal
         if self.overflow:
             return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
         if code == 0 and status:
             return wire.result_of(status, headers), ""
-        if sum(map(len, self.lines)) > wire.MAX_HEAD:
-            return Result.BAD_ANSWER, f"head of more than {wire.MAX_HEAD} bytes"
         if code == 0:
             return Result.CUT, "connection ended within the head"
         return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"
@@ -191,13 +221,13 @@ class CurlDownloader:
     """A Downloader on libcurl: HTTP/1.1 and HTTP/2 (TLS only), kept-alive connections, any number in flight.
 
     One thread calls it, except for `wake`. Certificates are checked against `ca_file`, by default certifi's.
-    A head of more than 256 KiB (libcurl itself stops at 300 KB) or an HTTP/0.9 answer is BAD_ANSWER.
+    An HTTP/0.9 answer is BAD_ANSWER, and so is a head of more than `limits.max_head` (libcurl itself stops at 300 KB).
     """
 
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
         self._ca_file = ca_file or certifi.where()
-        lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent)]
+        lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent, limits.accept)]
         self._header_lines = lines
         self._header_text = "".join(f"{line}\r\n" for line in lines)
         self._idle: list[_Transfer] = []

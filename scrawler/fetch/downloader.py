@@ -22,6 +22,8 @@ class Request:
     tag: object = None  # handed back untouched
     max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
     timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
+    cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
+    accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,7 +32,8 @@ class Response:
 
     `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
     heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
-    repeated header the values joined with ", ". `result` is FETCHED, REDIRECT, HTTP_ERROR, or a failure.
+    repeated header the values joined with ", " (so cookies are read from `head`). `result` is FETCHED, REDIRECT,
+    HTTP_ERROR, UNWANTED_TYPE (then `body` is empty), or a failure.
     """
 
     request: Request
@@ -60,6 +63,8 @@ class FetchLimits:
     max_body: int
     connections: int  # kept alive at most
     tls_verify: bool = True
+    accept: tuple[str, ...] = ()  # media ranges that the Accept header prefers; none: HTML, but anything goes
+    max_head: int = 128 * 1024  # of all heads of an answer, interim ones included
 
 
 class Downloader(Protocol):

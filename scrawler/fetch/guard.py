@@ -1,4 +1,4 @@
-"""The address guard: which addresses a crawler never connects to, or only where private ones are allowed.
+"""The address guard: which addresses a crawler connects to only where the user says so.
 
 Source: the IANA special-purpose address registries (RFC 6890). The lists are our own, because what `ipaddress` calls
 private differs between versions of Python.
@@ -6,7 +6,11 @@ private differs between versions of Python.
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from collections.abc import Iterable
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+
+Address = IPv4Address | IPv6Address
+Network = IPv4Network | IPv6Network
 
 # Nobody crawls these on purpose: not unicast, of the link, or the credentials of a cloud's machine.
 _NEVER_4 = tuple(
@@ -52,23 +56,44 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _6TO4 = IPv6Network("2002::/16")
 
 
-def refuses(address: str, allow_private: bool) -> bool:
+def allowed_networks(entries: Iterable[str]) -> tuple[Network, ...]:
+    """Read addresses and networks that are allowed; an IPv4 address written as an IPv6 one is that IPv4 address.
+
+    Raises ValueError.
+    """
+    networks = map(ip_network, entries)
+    return tuple(
+        ip_network(_judged(network.network_address)) if _is_single(network) else network for network in networks
+    )
+
+
+def refuses(address: str, allow_private: bool, allowed: tuple[Network, ...] = ()) -> bool:
     """Tell whether connecting to an IP address is refused.
 
-    With `allow_private`, loopback, private, carrier-grade NAT and documentation addresses pass; link-local,
-    multicast, reserved and metadata addresses never do, nor what is not an IP address. An IPv6 form that
-    carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one.
+    With `allow_private`, or inside one of the networks `allowed`, loopback, private, carrier-grade NAT and
+    documentation addresses pass. Link-local, multicast, reserved and metadata addresses pass only if `allowed` has
+    that very address as an entry, for a network around it may have been listed without a thought of them. What is not
+    an IP address never passes. An IPv6 form that carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one.
     """
     try:
-        parsed = ip_address(address)
+        parsed = _judged(ip_address(address))
     except ValueError:
         return True
-    if isinstance(parsed, IPv6Address):
-        embedded = _embedded(parsed)
-        if embedded is None:
-            return _refuses_6(parsed, allow_private)
-        parsed = embedded
-    return _refuses_4(parsed, allow_private)
+    if isinstance(parsed, IPv6Address) and parsed.scope_id is not None:
+        return True
+    if _is_never(parsed):
+        return not any(_is_single(network) and parsed in network for network in allowed)
+    if allow_private or not _is_private(parsed):
+        return False
+    return not any(parsed in network for network in allowed)
+
+
+def _is_single(network: Network) -> bool:
+    return network.prefixlen == network.max_prefixlen
+
+
+def _judged(address: Address) -> Address:
+    return _embedded(address) or address if isinstance(address, IPv6Address) else address
 
 
 def _embedded(address: IPv6Address) -> IPv4Address | None:
@@ -79,15 +104,11 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
     return None
 
 
-def _refuses_4(address: IPv4Address, allow_private: bool) -> bool:
-    if any(address in network for network in _NEVER_4):
-        return True
-    return not allow_private and any(address in network for network in _PRIVATE_4)
+def _is_private(address: Address) -> bool:
+    return any(address in network for network in (_PRIVATE_4 if address.version == 4 else _PRIVATE_6))
 
 
-def _refuses_6(address: IPv6Address, allow_private: bool) -> bool:
-    if address.scope_id is not None or any(address in network for network in _NEVER_6):
-        return True
-    if any(address in network for network in _PRIVATE_6):
-        return not allow_private
-    return address not in _GLOBAL_6
+def _is_never(address: Address) -> bool:
+    if address.version == 4:
+        return any(address in network for network in _NEVER_4)
+    return any(address in network for network in _NEVER_6) or (address not in _GLOBAL_6 and not _is_private(address))

@@ -25,12 +25,14 @@ from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.model import Result
 
 _PIECE = 64 * 1024  # bytes of the body read at a time
+_FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")
 
 
 @dataclass(slots=True)
 class _Exchange:
     """The download in progress, as far as the adapter and the connection below it have to know."""
 
+    max_head: int
     address: str = ""
     host: str = ""  # the URL's, for the certificate
     path: str = ""
@@ -71,12 +73,17 @@ class _DeadlineFile(io.RawIOBase):
 
 
 class _HeadFile:
-    """Stands in for an answer's file while its head is read: skips interim heads, keeps and bounds the lines."""
+    """Stands in for an answer's file while its head is read: skips interim heads, keeps and bounds the lines.
 
-    def __init__(self, file: io.BufferedReader) -> None:
+    Of the headers only those are passed on that say where the body ends: http.client refuses more than a hundred, and
+    requests would keep the cookies.
+    """
+
+    def __init__(self, file: io.BufferedReader, limit: int) -> None:
         self.file = file
         self.lines: list[bytes] = []
-        self._size = 0
+        self._limit = limit  # bytes of all heads
+        self._size = self._count = 0
 
     def readline(self, limit: int = -1) -> bytes:
         line = self._next(limit)
@@ -84,7 +91,11 @@ class _HeadFile:
             while self._next(limit) not in (*wire.BLANK, b""):
                 pass
             line = self._next(limit)
+        wanted = not self.lines or (len(self.lines) > 1 and line[:1] in (b" ", b"\t"))  # a fold of what went before
         self.lines.append(line)
+        while not (wanted or line in wire.BLANK or not line or line.lower().startswith(_FRAMING)):
+            line = self._next(limit)
+            self.lines.append(line)
         return line
 
     def close(self) -> None:
@@ -93,8 +104,11 @@ class _HeadFile:
     def _next(self, limit: int) -> bytes:
         line = self.file.readline(limit)
         self._size += len(line)
-        if self._size > wire.MAX_HEAD:
-            raise http.client.HTTPException(f"head of more than {wire.MAX_HEAD} bytes")
+        self._count += 1
+        if problem := wire.head_problem(self._size, self._count, self._limit):
+            raise http.client.HTTPException(problem)
+        if len(line) == limit:
+            raise http.client.LineTooLong("head")
         return line
 
 
@@ -108,7 +122,7 @@ class _Answer(http.client.HTTPResponse):
 
     def begin(self) -> None:
         """Read the head, as the base class does; an end of the connection within it is no end of a head."""
-        head = _HeadFile(self.fp)
+        head = _HeadFile(self.fp, self._exchange.max_head)
         self.fp = cast("io.BufferedReader", head)
         try:
             super().begin()
@@ -178,12 +192,12 @@ class RequestsDownloader:
         self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
         if not limits.tls_verify:
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it is what the user asked for
-        self._headers = wire.header_lines(limits.user_agent)
+        self._headers = wire.header_lines(limits.user_agent, limits.accept)
         self._header_text = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
         self._queue: deque[Request] = deque()
         self._done: list[Response] = []
         self._woken = threading.Event()
-        self._exchange = _Exchange()
+        self._exchange = _Exchange(limits.max_head)
         self._adapter = _PinnedAdapter(self._exchange, limits.connections)
 
     def start(self, request: Request) -> None:
@@ -242,11 +256,13 @@ class RequestsDownloader:
         exchange, body = self._exchange, bytearray()
         began, started_at = monotonic(), int(time() * 1000)
         exchange.begin(request.address, target, request.timeout or self._limits.timeout)
-        status, limit = 0, request.max_body or self._limits.max_body
+        status, limit, unwanted = 0, request.max_body or self._limits.max_body, ""
         result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
         try:
             with self._send(request, target) as answer:
                 status = answer.status_code
+                if unwanted := wire.unwanted_type(exchange.lines, request.accept):
+                    limit = 0
                 whole = _read_body(answer.raw, body, limit, exchange.lines)
         except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             if len(body) <= limit:
@@ -254,7 +270,9 @@ class RequestsDownloader:
             whole = False
         head = b"".join(exchange.lines)
         headers = wire.parse_headers(head)
-        if whole:
+        if unwanted:
+            result, detail = Result.UNWANTED_TYPE, f"{unwanted} is not accepted"
+        elif whole:
             result, detail = wire.result_of(status, headers), ""
         return Response(
             request,
@@ -263,7 +281,7 @@ class RequestsDownloader:
             head,
             headers,
             bytes(body[:limit]),
-            wire.request_head(target, self._header_text) if exchange.sent else b"",
+            wire.request_head(target, self._header_text, request.cookie) if exchange.sent else b"",
             started_at,
             int((monotonic() - began) * 1000),
             detail,
@@ -273,7 +291,9 @@ class RequestsDownloader:
         prepared = requests.PreparedRequest()
         prepared.method = "GET"
         prepared.url = request.url  # by hand: prepare_url would rewrite it
-        prepared.headers = requests.structures.CaseInsensitiveDict([("Host", target.authority), *self._headers])
+        cookies = [("Cookie", request.cookie)] if request.cookie else []
+        headers = [("Host", target.authority), *self._headers, *cookies]
+        prepared.headers = requests.structures.CaseInsensitiveDict(headers)
         whole = request.timeout or self._limits.timeout
         timeout = (min(self._limits.connect_timeout, whole), whole)
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)

@@ -6,7 +6,7 @@ import math
 import socket
 import threading
 from collections import OrderedDict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
@@ -54,12 +54,14 @@ class Resolver:
         ttl: float = 300.0,
         static: Mapping[str, str] | None = None,
         allow_private: bool = False,
+        allow_addresses: Iterable[str] = (),
         *,
         look_up: Callable[[str], list[str]] = system_addresses,
     ) -> None:
         self._ttl = ttl
         self._static = dict(static or {})
         self._allow_private = allow_private
+        self._allowed = guard.allowed_networks(allow_addresses)
         self._look_up = look_up
         self._lock = threading.Condition()
         self._cache: OrderedDict[str, Resolution] = OrderedDict()
@@ -161,12 +163,15 @@ class Resolver:
         return self._choose(host, addresses, monotonic() + self._ttl)
 
     def _choose(self, host: str, addresses: list[str], expires_at: float) -> Resolution:
-        allowed = [address for address in addresses if not guard.refuses(address, self._allow_private)]
+        allowed = [address for address in addresses if not self._refuses(address)]
         if not allowed:
             detail = f"{host} is at {addresses[0]}, where this crawler does not connect to"
             return Resolution(None, Result.PRIVATE_ADDRESS, detail, expires_at)
         address = next((address for address in allowed if ":" not in address), allowed[0])
         return Resolution(address, None, "", expires_at)
+
+    def _refuses(self, address: str) -> bool:
+        return guard.refuses(address, self._allow_private, self._allowed)
 
     def _failed(self, result: Result, detail: str) -> Resolution:
         return Resolution(None, result, detail, monotonic() + min(self._ttl, _NEGATIVE_TTL))

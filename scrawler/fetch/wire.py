@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -11,7 +11,8 @@ from scrawler.model import Result
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
-MAX_HEAD = 256 * 1024  # bytes of all heads of one answer, interim ones included
+ACCEPT_REST = "*/*;q=0.1"  # so that a server has a robots.txt, or an error page, for somebody who wants PDF files
+MAX_LINES = 1000  # of all heads of one answer, interim ones included; the most that pages are seen to send is about 100
 SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than paid for with a new connection
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
@@ -52,13 +53,16 @@ def split_url(url: str) -> RequestTarget | None:
     return RequestTarget(scheme, authority, path)
 
 
-def header_lines(user_agent: str) -> list[tuple[str, str]]:
-    """Return the headers that follow Host, in the order in which they are sent."""
-    return [("User-Agent", user_agent), ("Accept", ACCEPT), ("Accept-Encoding", ACCEPT_ENCODING)]
+def header_lines(user_agent: str, accept: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return the headers that follow Host, in the order in which they are sent; Cookie follows them."""
+    wanted = ",".join(accept if "*/*" in accept else (*accept, ACCEPT_REST)) if accept else ACCEPT
+    return [("User-Agent", user_agent), ("Accept", wanted), ("Accept-Encoding", ACCEPT_ENCODING)]
 
 
-def request_head(target: RequestTarget, headers: str) -> bytes:
+def request_head(target: RequestTarget, headers: str, cookie: str = "") -> bytes:
     """Return the head of a GET; `headers` are the lines after Host, each ended by CRLF."""
+    if cookie:
+        headers = f"{headers}Cookie: {cookie}\r\n"
     return f"GET {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n{headers}\r\n".encode("latin-1", "replace")
 
 
@@ -106,6 +110,45 @@ def parse_headers(head: bytes) -> dict[str, str]:
         name = name.rstrip().lower()
         headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
     return headers
+
+
+def header_values(head: bytes, name: str) -> list[str]:
+    """Return each value of a header that may be repeated, such as Set-Cookie; `name` is in lower case."""
+    values: list[str] = []
+    ours = False
+    for line in head.decode("latin-1").split("\n")[1:]:
+        if line[:1] in (" ", "\t"):
+            if ours and line.strip():
+                values[-1] += " " + line.strip()
+            continue
+        field, separator, value = line.partition(":")
+        ours = bool(separator) and field.rstrip().lower() == name
+        if ours:
+            values.append(value.strip())
+    return values
+
+
+def unwanted_type(head: Sequence[bytes], accept: Collection[str]) -> str:
+    """Return the media type of a 2xx answer that is in none of the media ranges (RFC 9110, 12.5.1), else "".
+
+    An answer that names no media type, or what is none, may be of any.
+    """
+    if not (accept and head) or head[0].partition(b" ")[2].lstrip()[:1] != b"2":
+        return ""
+    for line in head:
+        if line[:13].lower() == b"content-type:":
+            media_type = line[13:].partition(b";")[0].strip().lower().decode("latin-1")
+            main, slash, _ = media_type.partition("/")
+            fits = not slash or media_type in accept or f"{main}/*" in accept or "*/*" in accept
+            return "" if fits else media_type
+    return ""
+
+
+def head_problem(size: int, lines: int, limit: int) -> str:
+    """Return what is wrong with a head of `size` bytes in `lines` lines, if it is too large, else ""."""
+    if size > limit:
+        return f"head of more than {limit} bytes"
+    return f"head of more than {MAX_LINES} lines" if lines > MAX_LINES else ""
 
 
 def result_of(status: int, headers: dict[str, str]) -> Result:

@@ -129,7 +129,7 @@ class Settings(BaseSettings):
     max_ratio: int = Field(
         1000, ge=2, le=100_000, description="Largest ratio of a decoded body to the one that was transferred."
     )
-    max_headers: Bytes = Field(128 * KIB, ge=KIB, le=MIB, description="Largest head of an answer.")
+    max_headers: Bytes = Field(128 * KIB, ge=KIB, le=256 * KIB, description="Largest head of an answer.")
     accept: MediaTypes = Field((), description="Media types that are downloaded, decided at the headers; none: all.")
     assets: bool = Field(False, description="Fetch the images, scripts and styles of pages as well.")
     cookies: bool = Field(True, description="Keep cookies, in a jar for each party.")
@@ -158,7 +158,10 @@ class Settings(BaseSettings):
     )
     insecure: bool = Field(False, description="Do not check the certificates of https sites.")
     allow_private: bool = Field(False, description="Crawl loopback, private and reserved addresses as well.")
-    allow_addresses: Networks = Field((), description="Private addresses or networks that are crawled nevertheless.")
+    allow_addresses: Networks = Field(
+        (),
+        description="Private addresses or networks that are crawled nevertheless; metadata addresses only one by one.",
+    )
     resolve: HostAddresses = Field(
         (), description="Addresses of hosts that the name service need not be asked for, as host=address."
     )

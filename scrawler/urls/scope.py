@@ -74,6 +74,11 @@ def registrable_domain(host: str) -> str:
     return _suffixes().privatesuffix(host) or host
 
 
+def is_public_suffix(name: str) -> bool:
+    """Tell whether a domain name is a public suffix, such as `com`, `co.uk` or `github.io`, or of a single label."""
+    return _suffixes().privatesuffix(name) is None
+
+
 @cache
 def _suffixes() -> PublicSuffixList:
     return PublicSuffixList()  # reads a file of 10,000 rules: not before somebody needs it

@@ -106,6 +106,11 @@ def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> N
     assert "has no contact" not in scrawler(*CRAWL, "--no-export").stderr
 
 
+def test_a_crawl_that_checks_no_certificates_is_warned_about(scrawler: Scrawler) -> None:
+    assert scrawler("run", "--no-export", "--insecure").stderr.count("certificates of https sites are not checked") == 1
+    assert "certificates" not in scrawler(*CRAWL, "--no-export").stderr
+
+
 def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:
     scrawler("import", "-", given="".join(f"http://h{number}.example/\n" for number in range(5000)))
     with subprocess.Popen(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -97,7 +98,8 @@ class Crawl:
             assert counts.http_errors == by_result[Result.HTTP_ERROR]
             denied = by_result[Result.ROBOTS_DENIED] + by_result[Result.ROBOTS_UNAVAILABLE]
             assert counts.denied == denied
-            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied
+            assert counts.unwanted == by_result[Result.UNWANTED_TYPE]
+            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied - counts.unwanted
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
 
@@ -117,8 +119,8 @@ def serve() -> Iterator[Callable[..., RawServer]]:
     """Starts servers that run a script for every connection, and stops them."""
     servers: list[RawServer] = []
 
-    def start(script: Script, host: str = "127.0.0.1") -> RawServer:
-        servers.append(RawServer(script, host))
+    def start(script: Script, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> RawServer:
+        servers.append(RawServer(script, host, tls))
         return servers[-1]
 
     yield start

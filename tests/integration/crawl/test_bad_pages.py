@@ -124,3 +124,16 @@ def test_a_hundred_thousand_links_on_a_page(crawl_on_both: Crawl, serve: Serve) 
     assert len(crawl.candidates()) == number // 2
     assert asked(many).total() == 51
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+@pytest.mark.parametrize(
+    ("max_ratio", "note"), [(300, "decode-ratio"), (1000, "decoded-too-large"), (100_000, "decoded-too-large")]
+)
+def test_a_page_that_swells_is_read_in_part(crawl: Crawl, serve: Serve, max_ratio: int, note: str) -> None:
+    """The ratio of the bomb is 1,030 or so; what is repetitive but small is read whole."""
+    bomb = page(gzip.compress(LINK + b" " * (32 * MIB)), "Content-Encoding: gzip", links=())
+    small = page(gzip.compress(b" " * (3 * MIB) + LINK), "Content-Encoding: gzip")
+    server = serve(by_path({"/": bomb, "/next": small}))
+    crawl.add([server.url()])
+    run_whole(crawl, max_ratio=max_ratio, max_decoded=16 * MIB)
+    assert {row.url.removeprefix(server.url()): row.detail for row in crawl.pages()} == {"": note, "next": ""}

@@ -70,16 +70,18 @@ def test_http2(make_curl, certificates, http2_port):
 def test_http2_faults_and_redirects(make_curl, certificates, http2_port):
     downloader = make_curl(ca_file=str(certificates.certificate))
     base = f"https://localhost:{http2_port}"
-    large, moved, missing, page = (
+    large, unwanted, moved, missing, page = (
         drive(downloader, request)[0]
         for request in (
             Request(f"{base}/page", "127.0.0.1", max_body=1000),
+            Request(f"{base}/page", "127.0.0.1", accept=("text/html",), cookie="a=1"),
             Request(f"{base}/moved", "127.0.0.1"),
             Request(f"{base}/missing", "127.0.0.1"),
             Request(f"{base}/page", "127.0.0.1"),
         )
     )
     assert (large.result, len(large.body)) == (Result.TOO_LARGE, 1000)
+    assert (unwanted.result, unwanted.body, unwanted.content_type) == (Result.UNWANTED_TYPE, b"", "text/plain")
     assert (moved.result, moved.status) == (Result.REDIRECT, 301)
     assert moved.headers["location"].endswith("/page")
     assert missing.head.startswith(b"HTTP/1.1 404 Not Found\r\n")

@@ -109,6 +109,25 @@ def test_limit(coding: str) -> None:
     assert decode_body(body, coding, 10) == Decoded(PAGE[:10], "decoded-too-large")
 
 
+@pytest.mark.parametrize("coding", [*ENCODERS, "gzip, br", "gzip, gzip, gzip"])
+def test_ratio(coding: str) -> None:
+    """What decodes to more than so many times its size is cut there, but not before 4 MiB."""
+    floor, large = 4 << 20, bytes(20_000_000)
+
+    def encoded(data: bytes) -> bytes:
+        for name in coding.split(", "):
+            data = ENCODERS[name](data)
+        return data
+
+    assert decode_body(encoded(large), coding, 1 << 30) == Decoded(large)
+    ratio = 1000 if coding == "gzip, gzip, gzip" else 300  # gzip alone does not reach 1,032
+    size = max(floor, ratio * len(encoded(large)))
+    assert size < len(large)
+    assert decode_body(encoded(large), coding, 1 << 30, ratio) == Decoded(large[:size], "decode-ratio")
+    assert decode_body(encoded(large), coding, 1_000_000, ratio) == Decoded(large[:1_000_000], "decoded-too-large")
+    assert decode_body(encoded(large[:floor]), coding, 1 << 30, 2) == Decoded(large[:floor])
+
+
 def test_many_small_members() -> None:
     body, note = decode_body(gzip.compress(b"x") * 50_000, "gzip", LIMIT)
     assert (set(body), note) == ({ord("x")}, "decode-error")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.fetch.guard import refuses
+from scrawler.fetch.guard import allowed_networks, refuses
 
 PUBLIC = [
     "8.8.8.8",
@@ -49,3 +49,39 @@ def test_private_by_permission(address):
 def test_never(address):
     assert refuses(address, allow_private=False)
     assert refuses(address, allow_private=True)
+
+
+@pytest.mark.parametrize(
+    ("entries", "address", "passes"),
+    [
+        ("10.1.0.0/16", "10.1.2.3", True),
+        ("10.1.0.0/16", "::ffff:10.1.2.3", True),
+        ("10.1.0.0/16", "10.2.0.1", False),
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "64:ff9b::7f00:1", True),
+        ("127.0.0.1", "127.0.0.2", False),
+        ("127.0.0.1", "::1", False),
+        ("::1", "::1", True),
+        ("::1", "127.0.0.1", False),
+        ("fd00::/8", "fd12::1", True),
+        ("::ffff:127.0.0.1", "127.0.0.1", True),
+        ("10.0.0.0/8 fd00::/8", "192.168.0.1", False),
+        ("10.0.0.0/8", "8.8.8.8", True),
+        # a network does not open what nobody crawls on purpose, an entry of its own does
+        ("0.0.0.0/0 ::/0", "127.0.0.1", True),
+        ("0.0.0.0/0 ::/0", "169.254.169.254", False),
+        ("0.0.0.0/0 ::/0", "::ffff:169.254.169.254", False),
+        ("0.0.0.0/0 ::/0", "fe80::1", False),
+        ("0.0.0.0/0 ::/0", "224.0.0.1", False),
+        ("169.254.0.0/16", "169.254.169.254", False),
+        ("169.254.169.254", "169.254.169.254", True),
+        ("169.254.169.254", "169.254.169.253", False),
+        ("169.254.169.254/32", "2002:a9fe:a9fe::1", True),
+        ("fd00::/8", "fd00:ec2::254", False),
+        ("fd00:ec2::254", "fd00:ec2::254", True),
+        ("fe80::1", "fe80::1%eth0", False),
+        ("0.0.0.0/0 ::/0", "localhost", False),
+    ],
+)
+def test_allowed_addresses(entries: str, address: str, passes: bool) -> None:
+    assert refuses(address, False, allowed_networks(entries.split())) is not passes

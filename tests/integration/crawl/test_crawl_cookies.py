@@ -1,0 +1,171 @@
+"""Cookies in whole crawls: each party has its own, they go with it, and robots.txt is asked for without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from warcio.archiveiterator import ArchiveIterator
+
+from scrawler.model import EndReason, Result, Scope
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import page, redirect, run_whole
+from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+
+Serve = Callable[..., RawServer]
+
+MISSING = answer(b"no such page", "404 Not Found")
+each_downloader = pytest.mark.parametrize("downloader", ["curl", "requests"])
+
+
+def path_of(head: bytes) -> str:
+    return head.split(b" ", 2)[1].decode()
+
+
+def cookie_of(head: bytes) -> str:
+    """What stands in the Cookie header of a request."""
+    return head.partition(b"\r\nCookie: ")[2].partition(b"\r\n")[0].decode()
+
+
+def walled(pages: int, page_headers: tuple[str, ...] = ()) -> Script:
+    """A site whose pages are shown to those only who bring the cookie that its front page sets with a redirect."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path, cookie = path_of(head), cookie_of(head)
+            if path == "/robots.txt":
+                visit.send(MISSING)
+            elif "sid=1" not in cookie:
+                door = answer(
+                    b"", "302 Found", "Location: /1", "Set-Cookie: sid=1; Path=/", "Set-Cookie: z=; Max-Age=0"
+                )
+                visit.send(door if path == "/" else answer(b"no", "403 Forbidden"))
+            else:
+                number = int(path[1:] or 0)
+                links = tuple(f"/{n}" for n in range(2, pages + 1)) if number == 1 else ()
+                visit.send(page(f"page {number}", *page_headers, links=links))
+
+    return script
+
+
+@each_downloader
+@pytest.mark.parametrize("cookies", [True, False])
+def test_a_site_behind_a_cookie(crawl: Crawl, serve: Serve, downloader: str, cookies: bool) -> None:
+    server = serve(walled(5))
+    crawl.add([server.url()])
+    run_whole(crawl, downloader=downloader, cookies=cookies)
+    seed = crawl.seed(server.url())
+    if not cookies:
+        assert (seed.end_reason, seed.counts.http_errors) == (EndReason.HTTP_ERROR, 1)
+        assert not any(map(cookie_of, server.heads))
+        return
+    assert (seed.end_reason, seed.counts.pages) == (EndReason.COMPLETED, 5)
+    assert {path_of(head): cookie_of(head) for head in server.heads} == {
+        "/robots.txt": "", "/": "", **{f"/{n}": "sid=1" for n in range(1, 6)}
+    }  # fmt: skip
+    requests = [head for head in server.heads if path_of(head) != "/robots.txt"]
+    (file,) = (crawl.folder / "pages").glob("*.warc.gz")
+    with file.open("rb") as stream:
+        recorded = [
+            record.content_stream().read() for record in ArchiveIterator(stream, no_record_parse=True)
+            if record.rec_type == "request"
+        ]  # fmt: skip
+    assert recorded == requests, "the archive shows requests as they were sent"
+
+
+@each_downloader
+def test_each_party_has_a_jar_of_its_own(crawl: Crawl, serve: Serve, downloader: str) -> None:
+    """Two seeds of one site: what one is told, the other does not say."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if path in ("/a", "/b"):
+                links = tuple(f"{path}{n}" for n in range(4))
+                visit.send(page(path, f"Set-Cookie: who={path[1]}; Path=/", links=links))
+            else:
+                visit.send(MISSING if path == "/robots.txt" else page(path))
+
+    server = serve(script)
+    crawl.add([server.url("/a"), server.url("/b")])
+    run_whole(crawl, downloader=downloader)
+    sent = {path_of(head): cookie_of(head) for head in server.heads}
+    assert sent == {
+        "/robots.txt": "", "/a": "", "/b": "", **{f"/{who}{n}": f"who={who}" for who in "ab" for n in range(4)}
+    }  # fmt: skip
+
+
+def test_cookies_of_a_domain_stay_in_it_and_out_of_robots_txt(crawl: Crawl, serve: Serve) -> None:
+    """A party over two hosts, and a seed that leads to another site: nothing of the first goes there."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            host = head.partition(b"Host: ")[2].partition(b":")[0].decode()
+            path = path_of(head)
+            if path == "/robots.txt":
+                visit.send(answer(b"", "200 OK", "Set-Cookie: robots=1; Path=/"))
+            elif path == "/away":
+                visit.send(answer(b"", "302 Found", f"Location: {server.url('/', 'c.elsewhere.example')}",
+                                  "Set-Cookie: mine=1; Path=/", "Set-Cookie: no=1; Domain=example"))  # fmt: skip
+            else:
+                cookies = "Set-Cookie: host=a; Path=/", "Set-Cookie: all=1; Domain=site.example; Path=/"
+                there = server.url("/there", "b.site.example")
+                visit.send(page(host + path, *cookies, links=(there, "/here") if path == "/" else ()))
+
+    server = serve(script)
+    names = ("a.site.example", "b.site.example", "away.example", "c.elsewhere.example")
+    crawl.add([server.url("/", names[0]), server.url("/away", names[2])], Scope.DOMAIN)
+    run_whole(crawl, scope=Scope.DOMAIN, resolve=tuple(f"{name}=127.0.0.1" for name in names))
+    assert {row.result for row in crawl.pages()} == {Result.FETCHED, Result.REDIRECT}
+    sent = {}
+    for head in server.heads:
+        host = head.partition(b"Host: ")[2].partition(b":")[0].decode()
+        sent[host, path_of(head)] = cookie_of(head)
+    assert {place: cookie for place, cookie in sent.items() if cookie} == {
+        ("a.site.example", "/here"): "host=a; all=1",
+        ("b.site.example", "/there"): "all=1",
+        ("c.elsewhere.example", "/here"): "host=a",  # its own, and neither of those that the way there had set
+    }
+    assert {host for host, path in sent if path == "/robots.txt"} == set(names)
+
+
+def test_the_jar_goes_with_the_party_to_another_thread(crawl: Crawl, serve: Serve) -> None:
+    """One thread is dealt the sites of one page, the other the long ones: these move."""
+    servers = [serve(walled(30 if n % 2 else 1)) for n in range(12)]
+    crawl.add([server.url() for server in servers])
+    watched = watch(crawl.settings(threads=2, delay=0.01))
+    assert watched.moves > 0
+    assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.COMPLETED}
+    assert len(crawl.fetched()) == 6 * 30 + 6
+
+
+def test_a_flood_of_cookies_does_no_harm(crawl: Crawl, serve: Serve) -> None:
+    flood = tuple(f"Set-Cookie: c{n}={'x' * 300}; Path=/" for n in range(45))
+    server = serve(walled(12, flood))
+    crawl.add([server.url()])
+    run_whole(crawl)
+    assert crawl.seed(server.url()).counts.pages == 12
+    longest = max(map(len, map(cookie_of, server.heads)))
+    assert 7_000 < longest <= 8_192
+
+
+@pytest.mark.parametrize("believes", [True, False])
+def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_asked_once_more(
+    crawl: Crawl, serve: Serve, believes: bool
+) -> None:
+    bounce = redirect("/?x=1#top").replace(b"\r\n\r\n", b"\r\nSet-Cookie: sid=1\r\n\r\n")
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            if path_of(head) == "/robots.txt":
+                visit.send(MISSING)
+            else:
+                visit.send(page("in") if believes and "sid" in cookie_of(head) else bounce)
+
+    server = serve(script)
+    crawl.add([server.url("/?x=1")])
+    run_whole(crawl)
+    seed = crawl.seed(server.url("/?x=1"))
+    assert seed.end_reason is (EndReason.COMPLETED if believes else EndReason.REDIRECTED)
+    assert (seed.counts.requests, seed.counts.retries, seed.counts.pages) == (2, 1, int(believes))

@@ -1,0 +1,231 @@
+"""The cookie jar: the rules of RFC 6265 case by case, its bounds, and headers of people who mean no good."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from math import inf
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrawler.fetch.cookies import (
+    MAX_COOKIE,
+    MAX_HEADER,
+    MAX_PER_DOMAIN,
+    MAX_PER_JAR,
+    CookieJar,
+    cookie_date,
+    parse_set_cookie,
+)
+
+NOW = 1_800_000_000.0
+HOME = "http://www.site.example/docs/page.html?x=/y/"
+
+
+def head(*cookies: str) -> bytes:
+    lines = ["HTTP/1.1 200 OK", "Content-Type: text/html", *(f"Set-Cookie: {cookie}" for cookie in cookies)]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def jar(url: str = HOME, *cookies: str, clock: Callable[[], float] = lambda: NOW) -> CookieJar:
+    made = CookieJar(clock)
+    made.take(url, head(*cookies))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("cookie", "asked", "sent"),
+    [
+        # name and value (5.2)
+        ("a=1", HOME, "a=1"),
+        ("  a  =  1 2  ; x=y", HOME, "a=1 2"),
+        ('a="q"', HOME, 'a="q"'),
+        ("a=b=c", HOME, "a=b=c"),
+        ("a=", HOME, "a="),
+        ("=1", HOME, ""),
+        ("a", HOME, ""),
+        ("", HOME, ""),
+        ("; path=/", HOME, ""),
+        # host-only without Domain (5.3, 6), with it also below (5.1.3)
+        ("a=1", "http://sub.www.site.example/docs/", ""),
+        ("a=1", "http://site.example/docs/", ""),
+        ("a=1; Domain=site.example", HOME, "a=1"),
+        ("a=1; domain = .Site.Example", "http://other.site.example/docs/", "a=1"),
+        ("a=1; Domain=www.site.example", "http://sub.www.site.example/docs/", "a=1"),
+        ("a=1; Domain=site.example", "http://notsite.example/docs/", ""),
+        ("a=1; Domain=", "http://sub.www.site.example/docs/", ""),
+        ("a=1; Domain=x.example; Domain=site.example", HOME, "a=1"),
+        # of somebody else, of somebody below, of a public suffix
+        ("a=1; Domain=other.example", HOME, ""),
+        ("a=1; Domain=sub.www.site.example", HOME, ""),
+        ("a=1; Domain=te.example", HOME, ""),
+        ("a=1; Domain=example", HOME, ""),
+        ("a=1; Domain=..", HOME, ""),
+        # path (5.1.4)
+        ("a=1", "http://www.site.example/docs", "a=1"),
+        ("a=1", "http://www.site.example/docs/x", "a=1"),
+        ("a=1", "http://www.site.example/docsx", ""),
+        ("a=1", "http://www.site.example/", ""),
+        ("a=1; Path=/", "http://www.site.example/", "a=1"),
+        ("a=1; Path=relative", "http://www.site.example/", ""),
+        ("a=1; Path", HOME, "a=1"),
+        ("a=1; Path=/docs/", "http://www.site.example/docs", ""),
+        ("a=1; Path=/docs/", "http://www.site.example/docs/x?/", "a=1"),
+        ("a=1; Path=/other", "http://www.site.example/other?q", "a=1"),
+        # Secure (5.4); a port is no boundary
+        ("a=1; Secure", HOME, ""),
+        ("a=1; secure=no", "https://www.site.example/docs/", "a=1"),
+        ("a=1", "https://www.site.example:8443/docs/", "a=1"),
+        # Max-Age goes before Expires (5.3, 3)
+        ("a=1; Max-Age=10", HOME, "a=1"),
+        ("a=1; Max-Age=0", HOME, ""),
+        ("a=1; Max-Age=-1", HOME, ""),
+        ("a=1; Max-Age=soon", HOME, "a=1"),
+        ("a=1; Max-Age=+5", HOME, "a=1"),
+        ("a=1; Max-Age=" + "9" * 900, HOME, "a=1"),
+        ("a=1; Expires=Wed, 09 Jun 2021 10:18:14 GMT", HOME, ""),
+        ("a=1; Expires=Wed, 09 Jun 2038 10:18:14 GMT", HOME, "a=1"),
+        ("a=1; Expires=never", HOME, "a=1"),
+        ("a=1; Max-Age=10; Expires=Wed, 09 Jun 2021 10:18:14 GMT", HOME, "a=1"),
+        ("a=1; Expires=Wed, 09 Jun 2038 10:18:14 GMT; Max-Age=0", HOME, ""),
+        # what else browsers know does not matter here
+        ("a=1; HttpOnly; SameSite=Strict; Priority=High", HOME, "a=1"),
+    ],
+)
+def test_when_a_cookie_is_sent(cookie: str, asked: str, sent: str) -> None:
+    assert jar(HOME, cookie).header(asked) == sent
+
+
+@pytest.mark.parametrize(
+    ("home", "cookie", "asked", "sent"),
+    [
+        ("http://192.0.2.7/", "a=1", "http://192.0.2.7/", "a=1"),
+        ("http://192.0.2.7/", "a=1; Domain=192.0.2.7", "http://192.0.2.7/", "a=1"),
+        ("http://192.0.2.7/", "a=1; Domain=2.7", "http://192.0.2.7/", ""),
+        ("http://[2001:db8::1]:80/", "a=1", "http://[2001:db8::1]:8080/", "a=1"),
+        ("http://localhost/", "a=1; Domain=localhost", "http://localhost/", "a=1"),
+        ("http://localhost/", "a=1; Domain=localhost", "http://x.localhost/", ""),
+        ("http://github.io/", "a=1; Domain=github.io", "http://github.io/", "a=1"),
+        ("http://github.io/", "a=1; Domain=github.io", "http://me.github.io/", ""),
+        ("http://me.github.io/", "a=1; Domain=github.io", "http://me.github.io/", ""),
+        ("http://www.shop.co.uk/", "a=1; Domain=co.uk", "http://www.shop.co.uk/", ""),
+        ("http://www.shop.co.uk/", "a=1; Domain=shop.co.uk", "http://shop.co.uk/", "a=1"),
+    ],
+)
+def test_hosts_that_are_their_own_domain(home: str, cookie: str, asked: str, sent: str) -> None:
+    assert jar(home, cookie).header(asked) == sent
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("Wed, 09 Jun 2021 10:18:14 GMT", 1623233894),
+        ("Wednesday, 09-Jun-21 10:18:14 GMT", 1623233894),
+        ("Wed Jun  9 10:18:14 2021", 1623233894),
+        ("2021 june 9 10:18:14", 1623233894),
+        ("Thu, 01-Jan-1970 00:00:00 GMT", 0),
+        ("Fri, 01-Jan-99 0:0:0", 915148800),
+        ("01 Jan 1601 00:00:00", -11644473600),
+        ("Wed, 09 Jun 1600 10:18:14 GMT", None),
+        ("30 Feb 2021 10:18:14", None),
+        ("09 Jun 2021 24:00:00", None),
+        ("09 Jun 2021 10:18:60", None),
+        ("09 Jun 2021 10:18", None),
+        ("09 Jun 10:18:14", None),
+        ("09 Jul2 2021 10:18:141", None),
+        ("1623233894", None),
+        ("", None),
+    ],
+)
+def test_dates(text: str, seconds: int | None) -> None:
+    assert cookie_date(text) == seconds
+
+
+def test_order_and_replacement() -> None:
+    made = jar(HOME, "old=1; Path=/", "deep=2; Path=/docs", "new=3; Path=/")
+    assert made.header(HOME) == "deep=2; old=1; new=3"
+    made.take(HOME, head("old=9; Path=/", "deep=; Path=/docs; Max-Age=0"))
+    assert (made.header(HOME), len(made)) == ("old=9; new=3", 2)
+
+
+def test_time_goes_on() -> None:
+    now = [NOW]
+    made = jar(HOME, "brief=1; Max-Age=60", "long=2", clock=lambda: now[0])
+    assert made.header(HOME) == "brief=1; long=2"
+    now[0] += 61
+    assert made.header(HOME) == "long=2"
+
+
+def test_repeated_headers_are_read_apart() -> None:
+    """A list joined with commas could not be: dates have them."""
+    raw = (
+        b"HTTP/1.1 200 OK\r\nset-cookie: a=1; Expires=Wed, 09 Jun 2038 10:18:14 GMT\r\nX: Set-Cookie: no=1\r\n"
+        b"SET-COOKIE:b=2;\r\n Path=/docs\r\nSet-Cookie : c=3\r\nnonsense\r\n d=4\r\n\r\nSet-Cookie: body=1\r\n"
+    )
+    made = CookieJar(lambda: NOW)
+    made.take(HOME, raw.partition(b"\r\n\r\n")[0] + b"\r\n\r\n")
+    assert made.header(HOME) == "a=1; b=2; c=3"
+
+
+@pytest.mark.parametrize(
+    "cookie",
+    ["a=1\x00", "a\x01b=1", "a=1\rX-Evil: 1", "a=1; Path=/\x7f", "a" * MAX_COOKIE + "=1", "a=" + "x" * MAX_COOKIE],
+)
+def test_what_is_no_cookie(cookie: str) -> None:
+    assert parse_set_cookie(cookie, NOW) is None
+
+
+def test_an_attribute_that_is_too_long_is_none() -> None:
+    parsed = parse_set_cookie(f"a=1; Path=/{'x' * 2000}; Domain={'y' * 2000}; Secure", NOW)
+    assert parsed is not None
+    assert (parsed.path, parsed.domain, parsed.secure, parsed.expires_at) == ("", "", True, inf)
+
+
+def test_a_jar_is_bounded_and_the_unused_go_first() -> None:
+    made = jar(HOME, *(f"c{n}=1" for n in range(MAX_PER_DOMAIN)))
+    made.take("http://www.site.example/docs/", head("only=there; Path=/away"))  # c0 goes
+    assert len(made) == MAX_PER_DOMAIN
+    assert "c0=1" not in made.header(HOME)
+    made.take(HOME, head("new=1"))  # all others were just sent
+    assert made.header("http://www.site.example/away") == ""
+    assert len(made) == MAX_PER_DOMAIN
+    for n in range(10):
+        made.take(f"http://h{n}.site.example/", head(*(f"c{m}=1" for m in range(MAX_PER_DOMAIN + 5))))
+        made.header(HOME)
+    assert len(made) == MAX_PER_JAR
+    assert made.header(HOME).count(";") == MAX_PER_DOMAIN - 1
+
+
+def test_a_cookie_header_is_bounded() -> None:
+    made = jar(HOME, *(f"c{n}={'x' * 1000}" for n in range(20)))
+    sent = made.header(HOME)
+    assert MAX_HEADER - 1010 < len(sent) <= MAX_HEADER
+    assert sent.startswith("c0=")
+
+
+def test_thousands_of_headers_cost_no_more_than_a_few() -> None:
+    made = jar(HOME, *(f"c{n}=1; Domain=h{n}.example" for n in range(5_000)), "late=1")
+    assert len(made) == 0
+
+
+@given(st.lists(st.text(st.characters(max_codepoint=255, exclude_characters="\n"), max_size=60), max_size=8), st.data())
+def test_any_header_leaves_a_jar_that_sends_clean_headers(cookies: list[str], data: st.DataObject) -> None:
+    parts = ["a", "=", ";", " ", "Domain=site.example", "Path=/", "Expires=", "Max-Age=", "9", "\t", "\r", "\x00", "é"]
+    shuffled = ["".join(data.draw(st.lists(st.sampled_from(parts), max_size=12))) for _ in range(3)]
+    sent = jar(HOME, *cookies, *shuffled).header(HOME)
+    assert not set(sent) & set(map(chr, [*range(9), *range(10, 32), 127]))
+    assert len(sent) <= MAX_HEADER
+
+
+def test_a_long_life_of_random_cookies_keeps_all_bounds() -> None:
+    luck, now = random.Random(6265), [NOW]
+    made = CookieJar(lambda: now[0])
+    for _ in range(2_000):
+        host = luck.choice(["www.site.example", "site.example", "a.b.site.example", "b.site.example", "c.example"])
+        life = luck.choice(["", "; Max-Age=0", "; Max-Age=30", "; Domain=site.example", "; Path=/docs"])
+        made.take(f"http://{host}/docs/", head(f"n{luck.randrange(120)}={luck.randrange(10)}{life}"))
+        now[0] += luck.random()
+        made.header(f"http://{host}/docs/")
+        assert len(made) <= MAX_PER_JAR
