@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
-TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "warcio>=1.7.5"]
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "protego>=0.5", "warcio>=1.7.5"]
 DEV = [
     *TEST,
     "ruff>=0.12",
@@ -50,7 +50,6 @@ setup(
         "click>=8.1",
         "html5lib>=1.1",
         "isal>=1.6",
-        "protego>=0.3.1",
         "publicsuffixlist>=1.0",
         "pybloom-live>=4.0",
         "pycurl>=7.45.3",

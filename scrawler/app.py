@@ -39,6 +39,7 @@ from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
@@ -212,6 +213,7 @@ class _Run:
             Checkpoints(prompt, self._machine_id),
             Frontier(prompt),
             Seeds(prompt),
+            RobotsCopies(prompt),
         )
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines

@@ -18,14 +18,16 @@ from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
-from scrawler.crawl.origins import Origins
+from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
-from scrawler.extract.links import LinkExtractor
+from scrawler.extract.directives import EVERY_ROBOT
+from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
@@ -34,6 +36,7 @@ from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
@@ -69,6 +72,7 @@ class Stores:
     checkpoints: Checkpoints
     frontier: Frontier
     seeds: Seeds
+    robots: RobotsCopies
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -94,14 +98,15 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0]
+    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    make_extractor: Callable[[], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    pipeline = PagePipeline(archive, make_extractor(), settings.max_decoded, settings.max_ratio)
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
@@ -130,7 +135,7 @@ def build_machine(
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
     machine.selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
         machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
@@ -140,12 +145,24 @@ def build_machine(
     return machine, resolver
 
 
-def make_taker(settings: Settings, frontier: Frontier, rules: CrawlRules, clock: DatabaseClock) -> SiteTaker:
+def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
+    """Bring back what is kept of a site's robots.txt files."""
+    if origins.obey_robots:
+        origins.recall(site, stores.robots.of_site(site.id, stores.clock.now() - ROBOTS_KEPT))
+
+
+def make_taker(
+    settings: Settings,
+    frontier: Frontier,
+    rules: CrawlRules,
+    clock: DatabaseClock,
+    recall_robots: Callable[[SiteContext], None] = lambda site: None,
+) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
     make_analyzer = partial(_make_analyzer, settings.max_url_length)
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
@@ -177,7 +194,6 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         slow_per_site=settings.slow_per_site,
         slow_pass=settings.slow_pass,
         obey_meta=settings.obey_meta,
-        assets=settings.assets,
         cookies=settings.cookies,
         accept=settings.accept,
         insecure=settings.insecure,
@@ -187,6 +203,11 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         trap_yield=settings.trap_yield,
         near_duplicates=settings.near_duplicates,
     )
+
+
+def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+    robots = frozenset((EVERY_ROBOT, product_token.lower()))
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets)
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:

@@ -10,7 +10,7 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import InputError
-from scrawler.model import PageRow
+from scrawler.model import PageFlag, PageRow
 from scrawler.settings import Settings
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
@@ -20,6 +20,7 @@ _FOR_PEOPLE = ("depth", "result", "status", "length", "attempts", "url", "detail
 _ALL = (
     *("url", "depth", "result", "status", "content_type", "length", "digest", "attempts", "fetched_at", "elapsed_ms"),
     *("warc_file", "warc_offset", "warc_length", "revisit", "detail"),
+    *("flags", "canonical"),
 )
 
 
@@ -35,8 +36,10 @@ def pages(settings: Settings, seed: str, written: str | None) -> None:
     with crawl_database(settings) as database:
         if Seeds(database).get(url) is None:
             raise InputError(f"{url} is no seed of this crawl; `scrawler seeds` lists them")
-        print_rows(map(_row, Pages(database).of_seed(url)), _ALL if written else _FOR_PEOPLE, written)
+        rows = (_row(page, canonical) for page, canonical in Pages(database).with_canonical(url))
+        print_rows(rows, _ALL if written else _FOR_PEOPLE, written)
 
 
-def _row(page: PageRow) -> dict[str, Any]:
-    return page._asdict() | {"digest": page.digest.hex()}
+def _row(page: PageRow, canonical: str) -> dict[str, Any]:
+    flags = [flag.name.lower().replace("_", "-") for flag in PageFlag(page.flags) if flag.name]
+    return page._asdict() | {"digest": page.digest.hex(), "flags": " ".join(flags), "canonical": canonical}

@@ -6,21 +6,26 @@ from dataclasses import dataclass
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
-from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
+from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, PUSH_BACK, listed_again, location_of, retry_pause_ms
 from scrawler.crawl.depth import NORMAL, SLOW, Entry, Lane, after, tries
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
 
 _DETAIL_CHARACTERS = 1000
 SEEN_VERDICT = "seen"
+EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
+_MAX_ASSET_REDIRECTS = 5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,8 +70,11 @@ class AnswerHandler:
         if again is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
-        links = self._pipeline.links(response) if response.result is Result.FETCHED else None
-        return Reading(None, record, links, self._flags(flight, response))
+        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
+            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
+        links = None if flight.entry.is_asset else self._pipeline.links(response)
+        directives = self._pipeline.directives(response, links)
+        return Reading(None, record, links, self._flags(flight, response, directives))
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
@@ -75,10 +83,17 @@ class AnswerHandler:
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url
 
-    def _flags(self, flight: PageFlight, response: Response) -> int:
+    def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
         """Return what is to be flagged in the page's row."""
         unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
-        return (PageFlag.INSECURE if unchecked else 0) | (PageFlag.SLOW if flight.lane.slow else 0)
+        flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.lane.slow:
+            flags |= PageFlag.SLOW
+        if flight.entry.is_asset:
+            flags |= PageFlag.ASSET
+        if directives.noindex:
+            flags |= PageFlag.NOINDEX
+        return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
@@ -93,13 +108,16 @@ class AnswerHandler:
         note = links.note if links else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        self.finish(flight, page_row(flight, response, reading, note))
+        row = page_row(flight, response, reading, note)
+        self.finish(flight, row)
         if response.result is Result.REDIRECT:
-            self._follow(flight, response)
+            self._follow(flight, response, row)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+            self._take_page(flight, links, reading.flags)
+        if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
+            party.add_relation(row.url_hash, "canonical", target)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
@@ -141,6 +159,33 @@ class AnswerHandler:
         party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
+    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int) -> None:
+        """Follow what a page holds, as far as it and its links allow."""
+        if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
+            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets])
+            return
+        if links.unfollowed:
+            self._leave_out(flight, links.unfollowed)
+        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+        if links.assets:  # after the links: what is both is a page
+            self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
+
+    @staticmethod
+    def _leave_out(flight: PageFlight, hrefs: list[str]) -> None:
+        """Do not follow links because their page, or their rel, asks for it."""
+        if hrefs:
+            flight.party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+
+    def _take_assets(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+        """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
+        party = flight.party
+        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base)
+        counts = dict(analysis.counts)
+        if external := counts.pop(Verdict.EXTERNAL, 0):
+            counts[EXTERNAL_ASSET_VERDICT] = external
+        party.verdicts.update(counts)
+        self._list(flight.site, party, analysis.internal, -depth)
+
     def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
         party, site = flight.party, flight.site
@@ -153,7 +198,7 @@ class AnswerHandler:
         self._list(site, party, analysis.internal, depth)
 
     def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
-        """List those of the internal URLs that no party of the site has listed yet."""
+        """List those of the internal URLs that no party of the site has listed yet; for assets `depth` is negative."""
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = sum(url not in site.seen for url in urls)
             if left_out:
@@ -168,12 +213,22 @@ class AnswerHandler:
         for url in new:
             lane.append(url, depth)
         party.counts.listed += len(new)
+        if depth < 0:
+            party.counts.assets += len(new)
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
 
-    def _follow(self, flight: PageFlight, response: Response) -> None:
-        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home."""
+    def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
+        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
+
+        What its X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
+        """
         party, entry = flight.party, flight.entry
         location = location_of(response)
+        if target := redirect_target(party.analyzer, entry.url, location):
+            party.add_relation(row.url_hash, "redirect", target)
+        if entry.is_asset:
+            self._follow_asset(flight, location)
+            return
         is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
         if not is_seed:
             self._take_links(flight, [location], "", entry.depth + 1)
@@ -193,6 +248,14 @@ class AnswerHandler:
             home = analysis.external[0]
             party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
 
+    def _follow_asset(self, flight: PageFlight, location: str) -> None:
+        """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
+        depth = 1 - flight.entry.depth
+        if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
+            flight.party.verdicts[DEPTH_VERDICT] += 1
+            return
+        self._take_assets(flight, [location], "", depth)
+
     def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
         party = flight.party
@@ -209,7 +272,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
         seed_id=flight.party.seed.id,
         url_hash=url_hash(entry.url),
         url=entry.url,
-        depth=entry.depth,
+        depth=abs(entry.depth),
         lane_seed=flight.lane.seed_id,
         position=entry.position,
         result=response.result.value,
@@ -233,6 +296,7 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
     """Make the row of a URL that is not asked for."""
     entry = flight.entry
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.position,
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
         result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
+        PageFlag.ASSET if entry.is_asset else 0,
     )  # fmt: skip

@@ -158,7 +158,11 @@ def _pages(deltas: Iterable[SiteDelta]) -> int:
 
 def _weight(delta: SiteDelta) -> int:
     """Rows of a delta, about."""
-    return 1 + sum(
-        len(seed.pages) + len(seed.candidates) + len(seed.relations) + len(seed.sitemap_urls) + 8 * len(seed.chunks)
-        for seed in delta.seeds
+    return (
+        1
+        + 8 * len(delta.robots)
+        + sum(
+            len(seed.pages) + len(seed.candidates) + len(seed.relations) + len(seed.sitemap_urls) + 8 * len(seed.chunks)
+            for seed in delta.seeds
+        )
     )

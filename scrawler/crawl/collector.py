@@ -205,7 +205,8 @@ class UrlCollector(threading.Thread):
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         page = flight if isinstance(flight, PageFlight) else None
         kind = page.lane.kind if page else None
-        if site.health.note(response, flight.origin.host, kind, now, self._rules):
+        origin = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+        if site.health.note(response, origin.host, kind, now, self._rules):
             site.count_push_back(page.party if page else None)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
@@ -215,9 +216,9 @@ class UrlCollector(threading.Thread):
         """Note that a request is over, or given up: return its site and when that may be asked again."""
         flight = request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, origin = flight.site, flight.origin
+        site, origin = flight.site, flight.asked if isinstance(flight, RobotsFlight) else flight.origin
         site.in_flight -= 1
-        crawl_delay = origin.robots.crawl_delay if origin.robots else None
+        crawl_delay = self._origins.crawl_delay(origin)
         slow = isinstance(flight, PageFlight) and flight.lane.slow
         delay = max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
         due = site.due[origin.host] = next_due(int(now * 1000), delay, crawl_delay) / 1000

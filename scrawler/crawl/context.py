@@ -18,6 +18,7 @@ from scrawler.model import (
     PageFlag,
     PageRow,
     Rehoming,
+    RelationRow,
     Result,
     Seed,
     SeedDelta,
@@ -28,6 +29,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
 
 DEPTH_VERDICT = "depth"
+NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page, or their rel, asks for it
 
 
 class SeedContext:
@@ -54,6 +56,7 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
+        self._relations: list[RelationRow] = []
         self._dirty = True
 
     @property
@@ -145,6 +148,9 @@ class SeedContext:
             counts.unwanted += 1
         else:
             counts.failures += 1
+        if row.flags:
+            counts.noindex += bool(row.flags & PageFlag.NOINDEX)
+            counts.nofollow += bool(row.flags & PageFlag.NOFOLLOW)
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.seed_result = Result(result)
             self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
@@ -163,10 +169,14 @@ class SeedContext:
             known[url] = (first, times + 1)
         self.counts.candidates += len(urls)
 
+    def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
+        """Note that a page says which URL stands for it."""
+        self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
+
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._candidates)
+        return len(self.pages) + len(self._candidates) + len(self._relations)
 
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
@@ -194,8 +204,9 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
+            relations=tuple(self._relations),
         )
-        self.pages, self._candidates, self._dirty = [], {}, False
+        self.pages, self._candidates, self._relations, self._dirty = [], {}, [], False
         return delta
 
     def _state(self) -> SeedState:

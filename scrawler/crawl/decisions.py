@@ -76,14 +76,19 @@ def listed_again(response: Response, kind: int, retries: int, pushbacks: int) ->
 
 
 def location_of(response: Response) -> str:
-    """Return where a redirect says it leads: headers are read as Latin-1, but what servers send there is UTF-8."""
-    location = response.headers.get("location", "")
-    if location.isascii():
-        return location
+    """Return where a redirect says it leads."""
+    return header_text(response, "location")
+
+
+def header_text(response: Response, name: str) -> str:
+    """Return a header that holds URLs: headers are read as Latin-1, but what servers send there is UTF-8."""
+    value = response.headers.get(name, "")
+    if value.isascii():
+        return value
     try:
-        return location.encode("latin-1").decode()
+        return value.encode("latin-1").decode()
     except UnicodeDecodeError:
-        return location
+        return value
 
 
 def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
@@ -98,3 +103,10 @@ def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_fo
     if links_left_out_for_depth:
         return EndReason.MAX_DEPTH
     return EndReason.COMPLETED
+
+
+def end_detail(counts: SeedCounts, links_not_followed: int) -> str:
+    """Say in words why a completed party is as small as it is, where its counts tell that."""
+    if counts.pages == 1 and links_not_followed:
+        return f"{links_not_followed} links of its only page are not followed, because they or the page ask for that"
+    return ""

@@ -36,12 +36,21 @@ def after(kind: int, retries: int = 0, pushbacks: int = 0) -> int:
 
 
 class Entry(NamedTuple):
-    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds."""
+    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds.
+
+    `depth` counts links from the seed's URL. For an asset, which is never the seed's URL itself, it is negative: so the
+    mark goes with the entry through all lanes, chunks and machines, and where there are no assets it costs nothing.
+    """
 
     url: str
     depth: int
     position: int
     not_before: Millis = 0
+
+    @property
+    def is_asset(self) -> bool:
+        """Whether it was listed as an image, script or style of a page."""
+        return self.depth < 0
 
 
 def encode(entries: list[Entry]) -> bytes:

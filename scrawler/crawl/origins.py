@@ -1,9 +1,14 @@
-"""Makes an origin ready to be asked: its address from the resolver, its robots.txt from the server."""
+"""Makes an origin ready to be asked: its address from the resolver, its robots.txt from the server.
+
+An answer to the request for robots.txt that says something holds for 24 hours, also across restarts: it goes to the
+database with the next checkpoint. One that cannot be had forbids all, unless an answer of the last 30 days is there.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,7 +19,9 @@ from scrawler.extract.decode import decode_body
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
-from scrawler.model import Result
+from scrawler.fetch.robots_text import MAX_ROBOTS, plain_text
+from scrawler.model import Millis, Result, RobotsRow, url_hash
+from scrawler.units import format_seconds
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
@@ -22,8 +29,12 @@ from scrawler.urls.scope import origin as origin_of
 if TYPE_CHECKING:
     from threading import RLock
 
-ROBOTS_BYTES = 500 * 1024  # RFC 9309, 2.5
 ROBOTS_REDIRECTS = 5  # RFC 9309, 2.3.1.2
+ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
+ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
+_ROBOTS_BYTES = MAX_ROBOTS + 1  # one byte more tells that there is more
+_AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
+_GZIP_MAGIC = b"\x1f\x8b"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +45,12 @@ class RobotsFlight:
     origin: Origin
     url: str
     hop: int = 0
+
+    @property
+    def asked(self) -> Origin:
+        """The origin that is asked: a redirect may lead elsewhere, also to one of which the site has pages."""
+        name = origin_of(self.url)
+        return self.site.origins.get(name) or Origin(name, host_port(self.url)[0])
 
 
 class Origins:
@@ -52,7 +69,7 @@ class Origins:
         look_again: Callable[[SiteContext], None],
     ) -> None:
         self._turn, self._resolver, self._token = turn, resolver, product_token
-        self._obey_robots, self._look_again = obey_robots, look_again
+        self.obey_robots, self._look_again = obey_robots, look_again
         self._rules = rules
 
     def of(self, site: SiteContext, url: str) -> Origin:
@@ -61,6 +78,8 @@ class Origins:
         known = site.origins.get(name)
         if known is None:
             known = site.origins[name] = Origin(name, host_port(url)[0])
+            if (row := site.robots_kept.pop(name, None)) is not None:
+                self._restore(site, known, row)
         return known
 
     def addressed(self, site: SiteContext, origin: Origin, now: float) -> bool:
@@ -96,17 +115,40 @@ class Origins:
         origin.failure = None if resolution.address else (resolution.result or Result.NO_ADDRESS)
         origin.detail, origin.expires_at = resolution.detail, resolution.expires_at
 
+    def recall(self, site: SiteContext, rows: Iterable[RobotsRow]) -> None:
+        """Take what the database has of the site's robots.txt files; needs no turn while nobody else has the site."""
+        site.robots_kept.update((row.origin, row) for row in rows)
+
+    def _restore(self, site: SiteContext, origin: Origin, row: RobotsRow) -> None:
+        body = zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""
+        origin.robots, origin.robots_row = RobotsRules.parse(row.status, body, self._token), row
+        left = min(row.fetched_at + ROBOTS_FRESH - site.clock.now(), ROBOTS_FRESH)
+        origin.robots_until = time.monotonic() + left / 1000
+
     def robots_request(self, site: SiteContext, origin: Origin) -> Request | None:
-        """Return the request for the origin's robots.txt if it is needed now; it is then awaited."""
-        if origin.robots is not None or not self._obey_robots or origin.pending:
+        """Return the request for the origin's robots.txt, which is then awaited; None while it is on its way."""
+        if origin.pending:
             return None
         origin.pending = True
         url = robots_url(origin.origin + "/")
-        return Request(url, origin.address, RobotsFlight(site, origin, url), ROBOTS_BYTES)
+        return Request(url, origin.address, RobotsFlight(site, origin, url), _ROBOTS_BYTES)
 
-    def awaits_robots(self, origin: Origin) -> bool:
+    def awaits_robots(self, origin: Origin, now: float) -> bool:
         """Tell whether pages of the origin have to wait for its robots.txt."""
-        return self._obey_robots and origin.robots is None
+        return self.obey_robots and (origin.robots is None or now >= origin.robots_until)
+
+    def crawl_delay(self, origin: Origin) -> float | None:
+        """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
+        asked = origin.robots.crawl_delay if origin.robots else None
+        return None if asked is None else min(asked, self._rules.max_crawl_delay)
+
+    def asks_too_much(self, origin: Origin) -> str:
+        """Say, in words, that robots.txt asks for a longer pause than is kept; empty if it does not."""
+        asked = origin.robots.crawl_delay if origin.robots else None
+        if asked is None or asked <= self._rules.max_crawl_delay:
+            return ""
+        kept = format_seconds(self._rules.max_crawl_delay)
+        return f"{origin.origin}/robots.txt asks for a Crawl-delay of {asked:g} s; max_crawl_delay is {kept}"
 
     def robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
         """Take the answer; returns the next request of a redirect inside the host, else None."""
@@ -115,7 +157,7 @@ class Origins:
             target = normalise(location_of(response), flight.url).url
             if target and host_port(target)[0] == origin.host:
                 follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
-                return Request(target, origin.address, follow, ROBOTS_BYTES)
+                return Request(target, origin.address, follow, _ROBOTS_BYTES)
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
@@ -124,7 +166,7 @@ class Origins:
         elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
             self._ask_later(flight)
         else:
-            self._take_rules(origin, response)
+            self._take_answer(flight, response)
         return None
 
     def _ask_later(self, flight: RobotsFlight) -> None:
@@ -135,21 +177,42 @@ class Origins:
         pause = retry_pause_ms(origin.robots_tries, self._rules.retry_pause_ms) / 1000
         site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
 
-    def _take_rules(self, origin: Origin, response: Response) -> None:
+    def _take_answer(self, flight: RobotsFlight, response: Response) -> None:
         whole = response.result.answered or response.result is Result.TOO_LARGE
-        status = response.status if whole else 0
-        if response.result is Result.REDIRECT:
-            status = 404  # too many redirects, or to no URL: as unavailable (RFC 9309, 2.3.1.2)
-        if not whole:
-            origin.robots_failure = response.result  # no server: that is more telling than what it could not say
-        text = decode_body(response.body, response.headers.get("content-encoding", ""), ROBOTS_BYTES).body
-        self._learn_robots(origin, status, text, response.detail)
+        if not whole:  # no server: that is more telling than what it could not say
+            self._unavailable(flight, response.detail, response.result)
+        elif response.status >= 500:
+            self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
+        else:
+            detail = f"redirects end at {flight.url}" if response.result is Result.REDIRECT else response.detail
+            text = _text_of(response) if response.status < 300 else b""
+            self._take_rules(flight.site, flight.origin, response.status, text, detail)
 
-    def _learn_robots(self, origin: Origin, status: int, text: bytes, problem: str) -> None:
-        origin.pending = False
+    def _take_rules(self, site: SiteContext, origin: Origin, status: int, text: bytes, detail: str) -> None:
+        """Follow from now on what the site says, and keep it."""
+        now = time.monotonic()
+        origin.pending, origin.robots_tries = False, 0
         origin.robots = RobotsRules.parse(status, text, self._token)
-        if origin.robots.unavailable:
-            origin.robots_detail = f"robots.txt: {problem or f'HTTP status {status}'}"
+        origin.robots_until = now + ROBOTS_FRESH / 1000
+        origin.robots_row = RobotsRow(
+            url_hash(origin.origin), origin.origin, site.id, site.clock.now(), status, detail, zlib.compress(text)
+        )
+        site.robots_news.append(origin.robots_row)
+        pause = self.crawl_delay(origin)
+        if pause is not None and not self.asks_too_much(origin):
+            site.due[origin.host] = max(site.due_at(origin.host), now + pause)
+
+    def _unavailable(self, flight: RobotsFlight, problem: str, failure: Result) -> None:
+        """Let what the site said in the last 30 days go on to hold, else allow nothing; it is asked again later."""
+        site, origin = flight.site, flight.origin
+        origin.pending, origin.robots_tries = False, 0
+        origin.robots_until = time.monotonic() + _AGAIN
+        row = origin.robots_row
+        if row is not None and row.fetched_at + ROBOTS_KEPT > site.clock.now():
+            site.robots_news.append(row._replace(detail=f"an older copy holds, for it cannot be had: {problem}"))
+            return
+        origin.robots = RobotsRules.parse(0, b"", self._token)
+        origin.robots_failure, origin.robots_detail = failure, f"robots.txt: {problem}"
 
     def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> None:
         """Follow a redirect of robots.txt to another host, once that one's address is known."""
@@ -160,12 +223,22 @@ class Origins:
                 site.waiting -= 1
                 if resolution.address:
                     follow = RobotsFlight(site, origin, target, flight.hop + 1)
-                    site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
+                    site.queued.append(Request(target, resolution.address, follow, _ROBOTS_BYTES))
                 else:
-                    self._learn_robots(origin, 0, b"", resolution.detail)
+                    self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
                 self._look_again(site)
 
         site.waiting += 1
         if not self._resolver.resolve(host_port(target)[0], done):
             site.waiting -= 1
             origin.pending = False  # asked again from the start
+
+
+def _text_of(response: Response) -> bytes:
+    """Undo the codings of a robots.txt, as far as there are any."""
+    body, coding = response.body, response.headers.get("content-encoding", "")
+    if not coding and body.startswith(_GZIP_MAGIC):
+        coding = "gzip"
+    decoded = decode_body(body, coding, _ROBOTS_BYTES)
+    body = decoded.body or body  # said to be encoded, but it is not
+    return plain_text(body, cut=bool(decoded.note) or response.result is Result.TOO_LARGE)

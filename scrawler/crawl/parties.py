@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
-from scrawler.crawl.context import DEPTH_VERDICT, SeedContext
-from scrawler.crawl.decisions import end_reason, limit_reached
+from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
+from scrawler.crawl.decisions import end_detail, end_reason, limit_reached
 from scrawler.crawl.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
@@ -197,6 +197,8 @@ class Parties:
         else:
             party.end = reason
             party.end_detail = party.end_detail or ("" if party.counts.pages else party.seed_problem)
+            if reason is EndReason.COMPLETED and not party.end_detail:
+                party.end_detail = end_detail(party.counts, party.verdicts[NOFOLLOW_VERDICT])
         party.touch()
         left = [lane for lane in party.lanes if lane.unfinished]
         site.orphans += left

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
+from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
 from scrawler.fetch.downloader import Response
+from scrawler.fetch.wire import header_values
 from scrawler.model import Result
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
@@ -16,11 +20,17 @@ _SNIFFED_BYTES = 512
 
 
 class PagePipeline:
-    """Archives answers and finds their links; shared by the collectors of a machine."""
+    """Archives answers and finds their links; shared by the collectors of a machine.
 
-    def __init__(self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int) -> None:
+    X-Robots-Tag headers address this crawler by `product_token`.
+    """
+
+    def __init__(
+        self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+    ) -> None:
         self._archive, self._extractor = archive, extractor
         self._max_decoded, self._max_ratio = max_decoded, max_ratio
+        self._product_token = product_token
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted. Raises ArchiveError.
@@ -61,4 +71,12 @@ class PagePipeline:
         if not is_html(content_type, body[:_SNIFFED_BYTES]):
             return None
         found = self._extractor.links(body, response.request.url, content_type)
-        return PageLinks(found.base, found.hrefs, found.charset, note or found.note)
+        return replace(found, note=note) if note else found
+
+    def directives(self, response: Response, links: PageLinks | None) -> Directives:
+        """Return what a page, HTML or not, allows robots to do with it."""
+        said = links.robots if links else []
+        if not said and "x-robots-tag" not in response.headers:
+            return ALL_ALLOWED
+        headers = header_values(response.head, "x-robots-tag")
+        return directives(said, headers, self._product_token, response.started_at)

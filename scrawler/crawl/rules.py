@@ -37,7 +37,6 @@ class CrawlRules:
     slow_per_site: int = 1
     slow_pass: str = "party"  # or "crawl"
     obey_meta: bool = True
-    assets: bool = False
     cookies: bool = True
     accept: tuple[str, ...] = ()  # media ranges; none: all
     insecure: bool = False

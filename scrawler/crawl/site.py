@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from itertools import chain
+from math import inf
 from typing import Protocol
 
 from scrawler.crawl.clock import DatabaseClock
@@ -19,7 +20,7 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import Millis, Result, SiteDelta
+from scrawler.model import Millis, Result, RobotsRow, SiteDelta
 
 _DIGESTS_KEPT = 10_000
 
@@ -35,6 +36,8 @@ class Origin:
     failure: Result | None = None  # no address, or one that must not be asked
     detail: str = ""
     robots: RobotsRules | None = None
+    robots_until: float = inf  # machine time at which they are asked for again
+    robots_row: RobotsRow | None = None  # the last answer that said something
     robots_tries: int = 0  # that failed
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
@@ -99,6 +102,8 @@ class SiteContext:
     archived: OrderedDict[bytes, Archived] = field(default_factory=OrderedDict)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
+    robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
+    robots_news: list[RobotsRow] = field(default_factory=list)  # for the next checkpoint
     aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
@@ -152,9 +157,19 @@ class SiteContext:
     def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
-        if not (seeds or released):
+        if not (seeds or self.robots_news or released):
             return None
+        robots, self.robots_news = tuple(self.robots_news), []
         due_at = self.clock.now() + int((self.next_due() - now) * 1000)
-        pause = int(self.pause * 1000)
-        pushbacks = self.health.pushbacks
-        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released, pause, pushbacks, resting)
+        return SiteDelta(
+            self.id,
+            self.token,
+            tuple(seeds),
+            due_at,
+            self.address(),
+            released,
+            pause_ms=int(self.pause * 1000),
+            pushbacks=self.health.pushbacks,
+            resting=resting,
+            robots=robots,
+        )

@@ -40,7 +40,10 @@ class Frontier(Protocol):
 
 
 class SiteTaker:
-    """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database."""
+    """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database.
+
+    `recall_robots(site)` brings back what is kept of a site's robots.txt.
+    """
 
     def __init__(
         self,
@@ -49,8 +52,10 @@ class SiteTaker:
         clock: DatabaseClock,
         make_seen: Callable[[], SeenFilter],
         make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
+        recall_robots: Callable[[SiteContext], None] = lambda site: None,
     ) -> None:
         self._frontier, self._rules, self._clock = frontier, rules, clock
+        self._recall_robots = recall_robots
         self._make_seen, self._make_analyzer = make_seen, make_analyzer
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
@@ -71,6 +76,7 @@ class SiteTaker:
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
+            self._recall_robots(site)
             site.owners.update(self._frontier.own_urls(claimed.id))
             site.owners.update(
                 (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun

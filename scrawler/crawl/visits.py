@@ -12,10 +12,12 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
+from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
 _SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
@@ -34,7 +36,8 @@ class Visits:
         if site.queued and site.in_flight < self._rules.per_site:
             flight = site.queued[0].tag
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            if (due := site.due_at(flight.origin.host)) > now:
+            asked = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+            if (due := site.due_at(asked.host)) > now:
                 return due
             self._start(site, site.queued.pop(0))
         refused = 0
@@ -54,26 +57,33 @@ class Visits:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif (due := site.due_at(origin.host)) > now:
                 return due
-            elif self._origins.awaits_robots(origin):
+            elif self._origins.awaits_robots(origin, now):
                 request = self._origins.robots_request(site, origin)
                 if request is None:
                     return inf
                 self._start(site, request)
+            elif too_slow := self._origins.asks_too_much(origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                result = origin.robots_failure if origin.robots.unavailable else Result.ROBOTS_DENIED
-                self._refuse(site, choice, origin, result, origin.robots_detail, wall)
+                self._deny(site, choice, origin, origin.robots, wall)
             else:
                 self._start_page(site, choice, origin)
                 continue
             refused += 1
-            if refused >= _REFUSALS_AT_ONCE:
+            if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
 
     @staticmethod
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
         """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
-        return choice.entry.depth > 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+        return choice.entry.depth != 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+
+    def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
+        if robots.unavailable:
+            self._refuse(site, choice, origin, origin.robots_failure, origin.robots_detail, wall)
+        else:
+            self._refuse(site, choice, origin, Result.ROBOTS_DENIED, robots.rule(choice.entry.url), wall)
 
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int

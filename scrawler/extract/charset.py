@@ -2,7 +2,9 @@
 
 The order is that of the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, <meta> in the first 1,024
 bytes, and then a guess. A page that declares nothing and is valid UTF-8 is UTF-8 here; browsers refuse that guess only
-to keep authors honest. For the rest chardetng guesses, the detector that Firefox uses for the same question.
+to keep authors honest. So are pages in UTF-16 without a byte order mark recognised, by the zeros in their markup. For
+the rest chardetng guesses, the detector that Firefox uses for the same question; it cannot tell GBK from its superset
+GB18030 nor KOI8-R from KOI8-U, which does no harm, and a single-byte encoding needs some words to be told from others.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 
 _PRESCANNED = 1_024  # bytes
 _DETECTED = 16_384  # bytes, at most, that a guess is based on
+_TELLING = re.compile(rb"[\x1b\x80-\xff]")  # no plain ASCII
 _VALIDATED = 65_536  # bytes that must be valid UTF-8 for a page that does not declare it
 _FALLBACK = "windows-1252"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
@@ -98,14 +101,31 @@ def _known(label: str | None) -> str:
 
 
 def _guess(body: bytes) -> str:
+    if utf16 := _guess_utf16(body[:_PRESCANNED]):
+        return utf16
     if b"\x1b" not in body and (body.isascii() or _is_utf8(body[:_VALIDATED])):  # escapes: perhaps ISO-2022-JP
         return "utf-8"
     # A declaration further down makes a browser start again; here it only has to be better than a guess.
     if late := declared_in_meta(body[:_DETECTED]):
         return late
+    telling = _TELLING.search(body)  # what comes before says nothing, and long scripts may stand there
+    begin = max(telling.start() - _PRESCANNED, 0) if telling else 0
     guess = EncodingDetector()
-    guess.feed(body[:_DETECTED], last=len(body) <= _DETECTED)
+    guess.feed(body[begin : begin + _DETECTED], last=len(body) <= begin + _DETECTED)
     return _known(guess.guess(tld=None, allow_utf8=False)) or _FALLBACK
+
+
+def _guess_utf16(start: bytes) -> str:
+    """Return the UTF-16 in which a page begins, which declares nothing that could be read, or an empty string.
+
+    A page begins with ASCII markup, and holds more of it, so that zeros stand in every other place and hardly between.
+    """
+    if b"\0" not in start[:4]:
+        return ""
+    even, odd = start[::2].count(0), start[1::2].count(0)
+    if max(even, odd) < max(len(start) // 16, 3) or 8 * min(even, odd) > max(even, odd):
+        return ""
+    return "utf-16le" if odd > even else "utf-16be"
 
 
 def _is_utf8(start: bytes) -> bool:

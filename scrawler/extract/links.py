@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
@@ -10,19 +10,32 @@ PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unread
 
 
 @dataclass(frozen=True, slots=True)
+class LinkPolicy:
+    """What an extractor is to look for, and what of it is not to be followed."""
+
+    robots: frozenset[str] = frozenset({"robots"})  # names of the meta elements that address us, lower case
+    nofollow: frozenset[str] = frozenset()  # relations of links that are not followed, lower case
+    assets: bool = False  # images, scripts and styles are wanted
+
+
+@dataclass(frozen=True, slots=True)
 class PageLinks:
     """Links of one page, as written (character references decoded, surrounding white space stripped).
 
-    `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link, repeated ones
-    repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was read in.
-    `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
-    "decode-ratio"), or is empty.
+    `base` is the page's URL, or what its first <base href> makes of it. `hrefs` holds every link that may be followed,
+    repeated ones repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was
+    read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
+    "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
     """
 
     base: str
     hrefs: list[str]
     charset: str = ""
     note: str = ""
+    robots: list[str] = field(default_factory=list)
+    canonicals: list[str] = field(default_factory=list)  # of <link rel=canonical> in the head
+    unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
+    assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +50,10 @@ class PageText:
 
 
 class LinkExtractor(Protocol):
-    """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one."""
+    """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one.
+
+    It is made with a LinkPolicy, or without one for the default.
+    """
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; `content_type` is the raw header, for its charset."""

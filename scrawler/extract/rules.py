@@ -6,7 +6,12 @@ style sheets and icons; here the relation must be one that leads to a page, and 
 feeds, styles, icons, preloads and manifests are left out without being fetched first.
 
 Links inside <template> and <noscript> count: scripts show the ones, old browsers the others. A <base> inside a
-<template> does not, as in browsers.
+<template> does not, as in browsers, nor does a robots meta element; elsewhere that one counts in the body too.
+A canonical link counts only in the head, as for search engines: what stands in the body may be a guest's.
+
+Assets, where they are wanted, are img[src], img[srcset] and source[srcset] (all their candidates), input[type=image],
+video[poster], script[src], and link[href] for styles, icons and preloaded styles, scripts and images. What style sheets
+and scripts ask for themselves is not among them.
 """
 
 from __future__ import annotations
@@ -16,13 +21,18 @@ from collections.abc import Mapping
 
 import ada_url
 
+from scrawler.extract.links import LinkPolicy, PageLinks
+
 HTML_SPACE = " \t\n\f\r"
-LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
+_LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
+_ASSET_TAGS = frozenset(("img", "input", "script", "source", "video"))
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter contents copyright end first glossary help
 home index last license next prev previous related search section start subsection toc top up"""
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
+_ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
+_PRELOADED_ASSETS = frozenset(("style", "script", "image"))
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
     r"""[ \t\n\f\r]*+(?=[0-9.])[0-9.]*+[ \t\n\f\r;,]
@@ -32,34 +42,56 @@ _REFRESH = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+# HTML Standard, 4.8.4.3.10: URLs with descriptors behind, between commas; a comma in parentheses separates nothing.
+_CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
+_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?+)*+")
+
 Attributes = Mapping[str, str | None]
+
+DEFAULT_POLICY = LinkPolicy()
 
 
 class LinkCollector:
     """Gathers the links of one page from its elements, handed over in document order."""
 
-    __slots__ = ("_base_href", "_url", "hrefs")
+    __slots__ = ("_assets", "_base_href", "_canonicals", "_policy", "_robots", "_unfollowed", "_url", "hrefs", "tags")
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, policy: LinkPolicy = DEFAULT_POLICY) -> None:
+        self._url, self._policy = url, policy
         self._base_href: str | None = None
         self.hrefs: list[str] = []
+        self._robots: list[str] = []
+        self._canonicals: list[str] = []
+        self._unfollowed: list[str] = []
+        self._assets: list[str] = []
+        self.tags = _LINKING_TAGS | _ASSET_TAGS if policy.assets else _LINKING_TAGS  # of the elements to hand over
 
     def element(self, tag: str, attributes: Attributes, in_template: bool = False) -> None:
         """Take an element: its lower-case local name, and its attributes (None: written without a value)."""
         if tag in ("a", "area"):
             if "href" in attributes:
-                self.hrefs.append(_value(attributes, "href"))
+                self._place_for(attributes).append(_value(attributes, "href"))
         elif tag == "link":
-            if _leads_to_document(attributes):
-                self._append(_value(attributes, "href"))
+            self._link(attributes)
         elif tag in ("iframe", "frame"):
             self._append(_value(attributes, "src"))
         elif tag == "meta":
-            if _value(attributes, "http-equiv").lower() == "refresh":
-                self._append(refresh_target(_value(attributes, "content")))
-        elif tag == "base" and self._base_href is None and "href" in attributes and not in_template:
-            self._base_href = _value(attributes, "href")
+            self._meta(attributes, in_template)
+        elif tag == "base":
+            if self._base_href is None and "href" in attributes and not in_template:
+                self._base_href = _value(attributes, "href")
+        elif self._policy.assets and tag in _ASSET_TAGS:
+            self._asset(tag, attributes)
+
+    def canonical(self, attributes: Attributes) -> None:
+        """Take the attributes of a <link> in the head for which `may_be_canonical` holds."""
+        if "canonical" in _value(attributes, "rel").lower().split():
+            self._canonicals.append(_value(attributes, "href"))
+
+    def result(self, charset: str, note: str = "") -> PageLinks:
+        """Return all that was gathered."""
+        assets = list(dict.fromkeys(self._assets))
+        return PageLinks(self.base, self.hrefs, charset, note, self._robots, self._canonicals, self._unfollowed, assets)
 
     @property
     def base(self) -> str:
@@ -72,10 +104,60 @@ class LinkCollector:
             return self._url
         return str(base) if base.startswith(("http://", "https://")) else self._url
 
+    def _place_for(self, attributes: Attributes) -> list[str]:
+        """Return the list of links in which one with these attributes belongs."""
+        nofollow = self._policy.nofollow
+        if nofollow and not nofollow.isdisjoint(_value(attributes, "rel").lower().split()):
+            return self._unfollowed
+        return self.hrefs
+
     def _append(self, href: str) -> None:
         # An empty reference of these elements leads nowhere, while <a href=""> is a link to the page itself.
         if href:
             self.hrefs.append(href)
+
+    def _link(self, attributes: Attributes) -> None:
+        href, relations = _value(attributes, "href"), set(_value(attributes, "rel").lower().split())
+        if not href:
+            return
+        if _leads_to_document(relations, attributes):
+            self._place_for(attributes).append(href)
+        elif self._policy.assets and _leads_to_asset(relations, attributes):
+            self._assets.append(href)
+
+    def _meta(self, attributes: Attributes, in_template: bool) -> None:
+        if "http-equiv" in attributes and _value(attributes, "http-equiv").lower() == "refresh":
+            self._append(refresh_target(_value(attributes, "content")))
+        if "name" in attributes and not in_template and _value(attributes, "name").lower() in self._policy.robots:
+            self._robots.append(_value(attributes, "content"))
+
+    def _asset(self, tag: str, attributes: Attributes) -> None:
+        source = _value(attributes, "src")
+        if tag == "video":
+            source = _value(attributes, "poster")
+        elif tag == "source" or (tag == "input" and _value(attributes, "type").lower() != "image"):
+            source = ""
+        if source:
+            self._assets.append(source)
+        if tag in ("img", "source") and "srcset" in attributes:
+            self._assets += srcset_urls(_value(attributes, "srcset"))
+
+
+def may_be_canonical(attributes: Attributes) -> bool:
+    """Tell cheaply whether a <link> is worth the question where it stands."""
+    return "canonical" in (attributes.get("rel") or "").lower()
+
+
+def srcset_urls(srcset: str) -> list[str]:
+    """Return the URLs of a list of image candidates (HTML Standard, 4.8.4.3.10)."""
+    urls, position = [], 0
+    while match := _CANDIDATE.match(srcset, position):
+        position = match.end()
+        if not match[1].endswith(","):  # else this one has no descriptors
+            descriptors = _DESCRIPTORS.match(srcset, position)
+            position = descriptors.end() if descriptors else position
+        urls.append(match[1].rstrip(","))
+    return urls
 
 
 def refresh_target(content: str) -> str:
@@ -86,11 +168,16 @@ def refresh_target(content: str) -> str:
     return (match["double"] or match["single"] or match["bare"] or "").strip(HTML_SPACE)
 
 
-def _leads_to_document(attributes: Attributes) -> bool:
-    relations = set(_value(attributes, "rel").lower().split())
+def _leads_to_document(relations: set[str], attributes: Attributes) -> bool:
     if not relations & _RELATIONS or "stylesheet" in relations:
         return False
     return _value(attributes, "type").partition(";")[0].rstrip().lower() in _HTML_TYPES
+
+
+def _leads_to_asset(relations: set[str], attributes: Attributes) -> bool:
+    if "preload" in relations and _value(attributes, "as").lower() in _PRELOADED_ASSETS:
+        return True
+    return not relations.isdisjoint(_ASSET_RELATIONS)
 
 
 def _value(attributes: Attributes, name: str) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from html import unescape
 from html.entities import html5
 
-from scrawler.extract.links import PageText
+from scrawler.extract.links import LinkPolicy, PageText
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
-from scrawler.extract.rules import LINKING_TAGS, LinkCollector
+from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, may_be_canonical
 from scrawler.extract.text import TextCollector
 
 # Every alternative takes at least one character, so the page is passed over once.
@@ -29,21 +29,36 @@ _ATTRIBUTE = re.compile(ATTRIBUTE)
 _REFERENCE = re.compile(r"&(?:(#[xX]?[0-9a-fA-F]+;?)|([a-zA-Z][a-zA-Z0-9]*+(?:;|(?!=))))")
 _RAW_TEXT = frozenset(("script", "style", "xmp", "iframe", "noembed", "noframes"))
 _ESCAPABLE_RAW_TEXT = frozenset(("textarea", "title"))
+_HEAD = "base basefont bgsound head html link meta noframes noscript script style template title"
+_HEAD_TAGS = frozenset(_HEAD.split())
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in (*_RAW_TEXT, *_ESCAPABLE_RAW_TEXT)}
 
 Event = tuple[str, str, str]  # kind ("start", "end" or "text"), name of the tag, its attributes or the text
 
 
-def scan_links(page: str, url: str) -> tuple[str, list[str]]:
-    """Return a page's base URL and its hrefs, in document order."""
-    collector = LinkCollector(url)
-    templates = 0
+def scan_links(page: str, url: str, policy: LinkPolicy = DEFAULT_POLICY) -> LinkCollector:
+    """Return the collector of a page's links."""
+    collector = LinkCollector(url, policy)
+    tags, templates, in_head, before = collector.tags, 0, True, ""
     for kind, name, rest in _events(page):
         if name == "template":
             templates = max(templates + (1 if kind == "start" else -1), 0)
-        elif kind == "start" and name in LINKING_TAGS:
-            collector.element(name, _attributes(rest), templates > 0)
-    return collector.base, collector.hrefs
+        elif kind == "start" and name in tags:
+            attributes = _attributes(rest)
+            collector.element(name, attributes, templates > 0)
+            if name == "link" and in_head and not templates and may_be_canonical(attributes):
+                collector.canonical(attributes)
+        if in_head and not templates:
+            in_head = not _ends_head(kind, name, rest, before)
+            before = name if kind == "start" else ""
+    return collector
+
+
+def _ends_head(kind: str, name: str, text: str, before: str) -> bool:
+    """Tell whether with this event the body has begun; `before` is the start tag right before it, if one is."""
+    if kind == "text":
+        return before not in _RAW_END and not text.isspace()
+    return name not in _HEAD_TAGS if kind == "start" else name in ("body", "html", "br")
 
 
 def scan_text(page: str) -> PageText:

@@ -1,19 +1,28 @@
-"""What a robots.txt allows (RFC 9309), read by protego."""
+"""What a robots.txt allows (RFC 9309): the rules for one crawler, and which of them decides for a URL."""
 
 from __future__ import annotations
 
-import codecs
 import re
+from typing import NamedTuple
 
-from protego import Protego
-
+from scrawler.fetch.robots_text import Line, RobotsText, read_robots
 from scrawler.fetch.wire import split_url
 
-MAX_ROBOTS = 500 * 1024  # bytes read of a robots.txt (RFC 9309, 2.5)
+_SHOWN = 300  # characters of a rule that evidence quotes
+_STARS = re.compile(r"\*+")
+_ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
+_NOT_ASCII = re.compile(r"[^ -~]+")
 
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-_AGENT_LINE = re.compile(r"\s*(?:user-agent|useragent|user\s+agent)(?:\s*:|\s)\s*(\S.*)?", re.IGNORECASE)
-_NOBODY = "User-agent: -"  # keeps a group a group; no product token matches it
+
+def _unescaped(kept: str) -> dict[str, str]:
+    """Return how the escape of each octet is compared: printable ASCII as itself, unless it is `kept` apart."""
+    plain = {code: chr(code) for code in range(0x20, 0x7F) if chr(code) not in kept}
+    return {f"%{code:02X}": plain.get(code, f"%{code:02X}") for code in range(256)}
+
+
+# A delimiter and its escape are two things where it delimits (RFC 3986, 2.2), and one elsewhere. What a star stands
+# for may end in the path or in the query, so with stars they are two everywhere.
+_IN_PATH, _IN_QUERY, _WITH_STARS = _unescaped("%/?#"), _unescaped("%&=#"), _unescaped("%/?&=#")
 
 
 def robots_url(url: str) -> str:
@@ -24,16 +33,50 @@ def robots_url(url: str) -> str:
     return f"{target.scheme}://{target.authority}/robots.txt"
 
 
+class _Rule(NamedTuple):
+    """A rule whose pattern has stars: the texts between them; `rank` is its length, odd if it allows."""
+
+    rank: int
+    line: Line
+    parts: tuple[str, ...]
+    anchored: bool
+
+    def matches(self, path: str) -> bool:
+        first, *middle = self.parts[:-1]
+        if not path.startswith(first):
+            return False
+        at = len(first)
+        for part in middle:
+            at = path.find(part, at)
+            if at < 0:
+                return False
+            at += len(part)
+        last = self.parts[-1]
+        if self.anchored:
+            return len(path) - len(last) >= at and path.endswith(last)
+        return path.find(last, at) >= 0
+
+
 class RobotsRules:
-    """The rules of one origin (scheme, host and port) for one crawler."""
+    """The rules of one origin (scheme, host and port) for one crawler.
 
-    __slots__ = ("_rules", "_token", "crawl_delay", "unavailable")
+    `sitemaps` are the absolute URLs of its Sitemap lines, as written.
+    """
 
-    def __init__(self, rules: Protego | None, product_token: str, *, unavailable: bool = False) -> None:
+    __slots__ = ("_group", "_lengths", "_prefixes", "_starred", "_whole", "crawl_delay", "sitemaps", "unavailable")
+
+    def __init__(self, text: RobotsText, *, unavailable: bool = False) -> None:
         self.unavailable = unavailable  # nothing is allowed, because the site could not say (RFC 9309, 2.3.1.4)
-        self.crawl_delay = rules.crawl_delay(product_token) if rules else None  # seconds
-        self._rules = rules
-        self._token = product_token
+        self.crawl_delay = text.crawl_delay  # seconds
+        self.sitemaps = text.sitemaps
+        self._group = text.group
+        self._prefixes: dict[str, Line] = {}
+        self._whole: dict[str, Line] = {}  # patterns that end in "$"
+        starred: dict[str, _Rule] = {}
+        for line in text.rules:
+            self._add(line, starred)
+        self._lengths = sorted({len(prefix) for prefix in self._prefixes}, reverse=True)
+        self._starred = sorted(starred.values(), key=lambda rule: rule.rank, reverse=True)
 
     @classmethod
     def parse(cls, status: int, body: bytes, product_token: str) -> RobotsRules:
@@ -44,52 +87,83 @@ class RobotsRules:
         nothing is.
         """
         if 200 <= status < 300:
-            return cls(Protego.parse(_own_groups(_text(body), product_token)), product_token)
-        return cls(None, product_token, unavailable=not 300 <= status < 500)
+            return cls(read_robots(body, product_token))
+        return cls(RobotsText(), unavailable=not 300 <= status < 500)
+
+    def _add(self, line: Line, starred: dict[str, _Rule]) -> None:
+        pattern = _STARS.sub("*", line.value)
+        anchored = pattern.endswith("$")
+        if "*" not in pattern:
+            _keep(self._whole if anchored else self._prefixes, _comparable(pattern.removesuffix("$")), line)
+            return
+        known = starred.get(pattern)
+        if known is None or (line.allows and not known.line.allows):
+            parts = tuple(_compared(part, _WITH_STARS) for part in pattern.removesuffix("$").split("*"))
+            length = sum(map(len, parts)) + len(parts) - 1 + anchored
+            starred[pattern] = _Rule(2 * length + line.allows, line, parts, anchored)
 
     def allows(self, url: str) -> bool:
         """Tell whether `url`, of this origin, may be fetched."""
-        if self._rules is None:
-            return not self.unavailable
-        return self._rules.can_fetch(url, self._token)
+        if self.unavailable:
+            return False
+        line = self._deciding(url)
+        return line is None or line.allows
+
+    def rule(self, url: str) -> str:
+        """Return the line that decides for `url`, as evidence, such as "Disallow: /x/ (line 12, group *)", or ""."""
+        line = self._deciding(url)
+        if line is None:
+            return ""
+        value = line.value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
+        return f"{'Allow' if line.allows else 'Disallow'}: {shown} (line {line.number}, group {self._group})"
+
+    def _deciding(self, url: str) -> Line | None:
+        """Return the rule with the longest pattern that matches; of equal ones, the one that allows (2.2.2)."""
+        path = url[at:] if (at := url.find("/", 8)) > 0 else "/"
+        plain = _comparable(path) if "%" in path else path
+        best, rank = None, -1
+        for length in self._lengths:
+            if (line := self._prefixes.get(plain[:length])) is not None:
+                best, rank = line, 2 * min(length, len(plain)) + line.allows
+                break
+        if self._whole and (line := self._whole.get(plain)) is not None and 2 * len(plain) + 2 + line.allows > rank:
+            best, rank = line, 2 * len(plain) + 2 + line.allows
+        if self._starred:
+            best = self._starred_beyond(rank, path) or best
+        if best is not None and not best.allows and path.partition("?")[0] == "/robots.txt":
+            return None  # it is allowed in any case (2.2.2)
+        return best
+
+    def _starred_beyond(self, rank: int, path: str) -> Line | None:
+        """Return the first among the rules with stars that matches and ranks higher than others do."""
+        path = _compared(path, _WITH_STARS)
+        for rule in self._starred:
+            if rule.rank <= rank:
+                break
+            if rule.matches(path):
+                return rule.line
+        return None
 
 
-def _text(body: bytes) -> str:
-    if len(body) > MAX_ROBOTS:
-        body = body[:MAX_ROBOTS]
-        body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]  # half a line could forbid too much
-    for mark, encoding in _BOMS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(encoding, "replace")
-    return body.decode("utf-8", "replace")
+def _keep(rules: dict[str, Line], pattern: str, line: Line) -> None:
+    """Of rules with one pattern, keep the first one that allows, else the first."""
+    known = rules.get(pattern)
+    if known is None or (line.allows and not known.allows):
+        rules[pattern] = line
 
 
-def _own_groups(text: str, product_token: str) -> str:
-    """Replace the names of all other crawlers by one, which changes nothing for this one.
-
-    protego keeps a copy of every rule for every name of its group: a robots.txt of 400 KB with 15,000 names and
-    15,000 rules would take minutes.
-    """
-    token = product_token.lower()
-    lines: list[str] = []
-    seen: set[str] = set()  # names of the group that is being read
-    for line in text.splitlines():
-        match = _AGENT_LINE.match(line.partition("#")[0])
-        if not match:
-            lines.append(line)
-            if line.strip():
-                seen.clear()
-            continue
-        kept = _agent_line((match[1] or "").strip().lower(), token)
-        if kept not in seen:
-            seen.add(kept)
-            lines.append(kept)
-    return "\n".join(lines)
+def _comparable(text: str) -> str:
+    """Spell a path, with its query, so that equal ones are spelled the same (RFC 9309, 2.2.2)."""
+    path, mark, query = text.partition("?")
+    return _compared(path, _IN_PATH) + mark + _compared(query, _IN_QUERY)
 
 
-def _agent_line(name: str, token: str) -> str:
-    """Return the one spelling for all names that mean the same to this crawler."""
-    if name in ("", "*"):
-        return f"User-agent: {name}"
-    name = name.replace("*", "")  # as protego is generous: "bot*" is "bot"
-    return f"User-agent: {name}" if name and name in token else _NOBODY
+def _compared(text: str, table: dict[str, str]) -> str:
+    if not text.isascii() or not text.isprintable():
+        text = _NOT_ASCII.sub(_escaped, text)
+    return _ESCAPE.sub(lambda match: table[match[0].upper()], text) if "%" in text else text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"%{octet:02X}" for octet in match[0].encode("utf-8", "surrogateescape"))

@@ -90,7 +90,8 @@ class Settings(BaseSettings):
     obey_meta: bool = Field(True, description="Obey robots meta elements and X-Robots-Tag headers.")
     nofollow: Relations = Field((), description="Links that are not followed, by what their rel says.")
     product_token: TokenText = Field(
-        None, description="Name by which robots.txt addresses this crawler; default: the user agent up to a slash."
+        None,
+        description="Name by which robots.txt addresses this crawler; default: the user agent up to a slash or space.",
     )
     user_agent: HeaderText = Field(
         f"SCrawler/{__version__}",

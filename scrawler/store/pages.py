@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, select
+from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, select
 from sqlalchemy import func as sql
 
 from scrawler.model import PageRow, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
-from scrawler.store.tables import page, seed
+from scrawler.store.tables import page, relation, seed
 
+_COLUMNS = [page.c[name] for name in PageRow._fields]
 _READ = 1_000  # rows held in memory at a time
 
 
@@ -25,15 +26,17 @@ class Pages:
 
     def of_seed(self, which: str | int) -> Iterator[PageRow]:
         """Yield the pages fetched for a seed, given by URL or id, in the order of their commits."""
-        if isinstance(which, int):
-            return self._rows(page.c.seed_id == which)
-        found = select(seed.c.id).where(seed.c.url_hash == url_hash(which))
-        return self._rows(page.c.seed_id == found.scalar_subquery())
+        return self._rows(page.c.seed_id == (which if isinstance(which, int) else _id_of(which)))
+
+    def with_canonical(self, which: str) -> Iterator[tuple[PageRow, str]]:
+        """Yield the same for a seed given by URL, each page with the other URL that it calls canonical, or nothing."""
+        called = select(relation.c.target).where(relation.c.url_hash == page.c.url_hash, relation.c.kind == "canonical")
+        columns = [*_COLUMNS, called.scalar_subquery()]
+        return ((PageRow(*row[:-2]), row[-2] or "") for row in self._in_order(columns, page.c.seed_id == _id_of(which)))
 
     def of_file(self, warc_file: str) -> Iterator[PageRow]:
         """Yield the pages whose records are in a WARC file, by offset."""
-        columns = [page.c[name] for name in PageRow._fields]
-        return (PageRow(*row[:-1]) for row in self._by_offset(warc_file, columns))
+        return (PageRow(*row[:-1]) for row in self._by_offset(warc_file, _COLUMNS))
 
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
@@ -54,7 +57,7 @@ class Pages:
         """Yield all pages in the order of their commits."""
         return self._rows()
 
-    def _by_offset(self, warc_file: str, columns: list[Column[Any]]) -> Iterator[AnyRow]:
+    def _by_offset(self, warc_file: str, columns: Sequence[Column[Any]]) -> Iterator[AnyRow]:
         query = select(*columns, page.c.warc_offset.label("at")).where(page.c.warc_file == warc_file)
         query = query.order_by(page.c.warc_offset).limit(_READ)
         after = -1
@@ -67,7 +70,9 @@ class Pages:
             after = rows[-1].at
 
     def _rows(self, *conditions: ColumnElement[bool]) -> Iterator[PageRow]:
-        columns = [page.c[name] for name in PageRow._fields]
+        return (PageRow(*row[:-1]) for row in self._in_order(_COLUMNS, *conditions))
+
+    def _in_order(self, columns: Sequence[ColumnElement[Any]], *conditions: ColumnElement[bool]) -> Iterator[AnyRow]:
         query = select(*columns, page.c.id).where(*conditions).order_by(page.c.id).limit(_READ)
         after = 0
 
@@ -75,5 +80,9 @@ class Pages:
             return list(connection.execute(query.where(page.c.id > after)))
 
         while rows := self._database.reading(work):
-            yield from (PageRow(*row[:-1]) for row in rows)
+            yield from rows
             after = rows[-1].id
+
+
+def _id_of(seed_url: str) -> ScalarSelect[int]:
+    return select(seed.c.id).where(seed.c.url_hash == url_hash(seed_url)).scalar_subquery()

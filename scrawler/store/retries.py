@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import EndReason, Result, SeedState
+from scrawler.model import EndReason, PageFlag, Result, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
@@ -24,7 +24,7 @@ from scrawler.store.machine_views import LIVING
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import chunk, lane, machine, orphan, page, robots, seed, site
+from scrawler.store.tables import chunk, lane, machine, orphan, page, seed, site
 
 RETRYABLE = (
     EndReason.DEAD,
@@ -61,7 +61,7 @@ _PASSING: ColumnElement[bool] = and_(
 )
 _TO_GO = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
-    page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
+    page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
 )  # fmt: skip
 _LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
@@ -161,11 +161,16 @@ class Retries:
         for one, rows in sorted(by_seed.items()):
             before = lanes.get(one)
             cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
-            data = self._pack([(row.url, row.depth, row.position) for row in rows])
+            data = self._pack([(row.url, _listed_depth(row), row.position) for row in rows])
             chunks.append((one, _LANE, numbers.get(one, -1) + 1, length, len(rows), data))
             changed.append((one, _LANE, one, cursor, length + len(rows), ahead))
         self._lanes.run(connection, changed)
         self._chunks.run(connection, chunks)
+
+
+def _listed_depth(row: AnyRow) -> int:
+    """Return the depth with which an entry was listed: negative for assets."""
+    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
 
 
 def _held(connection: Connection, site_ids: Iterable[int]) -> set[int]:
@@ -214,8 +219,6 @@ def _let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int
     values = {"end_reason": None, "end_detail": "", "ended_at": None}
     for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
         connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
-    unavailable = or_(robots.c.status == 0, robots.c.status == 429, robots.c.status >= 500)
-    connection.execute(delete(robots).where(robots.c.site_id.in_(sorted(sites)), unavailable))
     connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
     wake_sites(connection, sites)
     bump_revision(connection)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence, Set
+from copy import copy
 from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
@@ -77,6 +78,7 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._known: dict[str, _Known] = {}
         self._entries = 0
+        self._of_any_type: UrlAnalyzer | None = None
 
     def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
@@ -97,6 +99,14 @@ class UrlAnalyzer:
             counts[_INTERNAL] = counts.get(_INTERNAL, 0) + len(hrefs) - len(misses)
         internal = [url for url in dict.fromkeys(targets) if url is not None]
         return Analysis(internal, list(dict.fromkeys(external)), counts)
+
+    def analyze_any_type(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
+        """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
+        if self._of_any_type is None:
+            self._of_any_type = copy(self)
+            self._of_any_type._refused_types = frozenset()
+            self._of_any_type._known, self._of_any_type._entries = {}, 0
+        return self._of_any_type.analyze(page, hrefs, base)
 
     def _judge_misses(
         self, misses: list[int], hrefs: Sequence[str], paths: list[str], targets: list[str | None], place: _Place

@@ -102,7 +102,9 @@ def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Row
 
 
 def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:
-    assert "has no contact" in scrawler("run", "--no-export", "--user-agent", "Bot/1.0").stderr
+    for machines in ("1", "2"):
+        said = scrawler("run", "--no-export", "--user-agent", "Bot/1.0", "--machines", machines).stderr
+        assert said.count("has no contact") == 1
     assert "has no contact" not in scrawler(*CRAWL, "--no-export").stderr
 
 

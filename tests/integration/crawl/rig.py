@@ -30,6 +30,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
+from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
@@ -96,7 +97,8 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    stores = Stores(Claims(database, number), Checkpoints(database, number), frontier, Seeds(database))
+    checkpoints, robots = Checkpoints(database, number), RobotsCopies(database)
+    stores = Stores(Claims(database, number), checkpoints, frontier, Seeds(database), robots)
     machine, resolver = build_machine(settings, stores, archive, stop, promote)
     machine.lease = lease or machine.lease
     watched = Watched()

@@ -46,6 +46,8 @@ def endless(visit: Visit) -> None:
         visit.send(b"# and so on\n" * 1000)
 
 
+LARGE = CLOSED + b"# and so on\n" * 50_000 + b"Disallow: /open\n"
+
 CASES: dict[str, tuple[Reply, Expected]] = {
     "missing": (answer(b"", "404 Not Found"), ALLOWED),
     "rules": (answer(CLOSED), RULES),
@@ -56,9 +58,16 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), NOT_HTTP),
     "endless": (endless, RULES),
     "gzip-bomb": (answer(gzip.compress(CLOSED + b"#" * 50_000_000), "200 OK", "Content-Encoding: gzip"), RULES),
+    "large": (answer(LARGE), RULES),
+    "large-gzip": (answer(gzip.compress(LARGE), "200 OK", "Content-Encoding: gzip"), RULES),
+    "gzip-unsaid": (answer(gzip.compress(CLOSED)), RULES),
+    "gzip-said-but-not-done": (answer(CLOSED, "200 OK", "Content-Encoding: gzip"), RULES),
+    "utf-16": (answer(CLOSED.decode().encode("utf-16")), RULES),
     "binary": (answer(bytes(range(256)) * 100), ALLOWED),
     "html": (page("<h1>Not here</h1>"), ALLOWED),
     "moved-inside": (redirect("/robots-2.txt"), RULES),
+    "moved-5-times": (redirect("/5"), RULES),
+    "moved-6-times": (redirect("/6"), ALLOWED),
     "moved-in-a-loop": (redirect("/robots.txt"), ALLOWED),
     "moved-without-location": (answer(b"", "301 Moved"), ALLOWED),
     "moved-to-nonsense": (redirect("http://["), ALLOWED),
@@ -74,6 +83,8 @@ def site(robots: Reply) -> dict[str, Reply]:
         "/robots.txt": robots,
         "/robots-2.txt": redirect("/robots-3.txt"),
         "/robots-3.txt": answer(CLOSED),
+        **{f"/{left}": redirect(f"/{left - 1}") for left in range(3, 7)},
+        "/2": redirect("/robots-3.txt"),
         "/rob%C3%B6ts%203.txt": answer(CLOSED),
         "/": page(links=("/open", "/closed")),
         "/open": page("open"),
@@ -124,3 +135,11 @@ def test_a_robots_txt_on_another_host_holds_for_the_first(crawl: Crawl, serve: S
         "closed": Result.ROBOTS_DENIED,
     }
     assert sum(asked(there).values()) == 1
+
+
+def test_a_refused_page_says_by_which_line(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_path(site(answer(CLOSED))))
+    crawl.add([server.url()])
+    run_whole(crawl)
+    details = {row.url.removeprefix(server.url()): row.detail for row in crawl.pages()}
+    assert details == {"": "", "open": "", "closed": "Disallow: /closed (line 2, group *)"}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import pytest
 
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.links import LinkExtractor, PageLinks
-from scrawler.extract.rules import refresh_target
+from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
+from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, srcset_urls
 from scrawler.extract.scanner import scan_links
 
 PAGE = "http://example.org/docs/page.html"
@@ -16,16 +19,21 @@ PAGE = "http://example.org/docs/page.html"
 class Scanner:
     """The scanner as an extractor, for tests: otherwise it sees hazardous pages only."""
 
+    def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
+        self.policy = policy
+
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
-        return PageLinks(*scan_links(body.decode("utf-8", "replace"), url), "utf-8")
+        return scan_links(body.decode("utf-8", "replace"), url, self.policy).result("utf-8")
 
 
-EXTRACTORS = [LexborExtractor(), Html5libExtractor(), Scanner()]
-
-
-@pytest.fixture(params=EXTRACTORS, ids=["lexbor", "html5lib", "scanner"])
-def extractor(request: pytest.FixtureRequest) -> LinkExtractor:
+@pytest.fixture(params=[LexborExtractor, Html5libExtractor, Scanner], ids=["lexbor", "html5lib", "scanner"])
+def make_extractor(request: pytest.FixtureRequest) -> Callable[..., LinkExtractor]:
     return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def extractor(make_extractor: Callable[..., LinkExtractor]) -> LinkExtractor:
+    return make_extractor()
 
 
 CASES = {
@@ -89,7 +97,9 @@ CASES = {
 
 @pytest.mark.parametrize(("body", "hrefs"), CASES.values(), ids=CASES.keys())
 def test_what_is_a_link(extractor: LinkExtractor, body: bytes, hrefs: list[str]) -> None:
-    assert extractor.links(body, PAGE, "text/html; charset=utf-8") == PageLinks(PAGE, hrefs, "utf-8")
+    assert replace(extractor.links(body, PAGE, "text/html; charset=utf-8"), canonicals=[]) == PageLinks(
+        PAGE, hrefs, "utf-8"
+    )
 
 
 @pytest.mark.parametrize(
@@ -136,3 +146,98 @@ def test_base(extractor: LinkExtractor, head: bytes, base: str) -> None:
 )
 def test_meta_refresh_as_browsers_read_it(content: str, target: str) -> None:
     assert refresh_target(content) == target
+
+
+@pytest.mark.parametrize(
+    ("page", "robots"),
+    [
+        (b"<meta name=robots content='noindex'><meta NAME=' RoBots ' content='a, b '>", ["noindex", "a, b"]),
+        (b"<meta name=MyBot content=x><meta name=otherbot content=y><meta name=robots>", ["x", ""]),
+        (b"<body><p>text<meta name=robots content=in-body><noscript><meta name=robots content=n></noscript>",
+         ["in-body", "n"]),
+        (b"<meta name=robots2 content=x><meta property=robots content=x><meta name content=x>", []),
+        (b"<template><meta name=robots content=x></template><!-- <meta name=robots content=x> -->", []),
+        (b"<meta name=robots http-equiv=refresh content='0;a'>", ["0;a"]),
+    ],
+    ids=["twice", "names", "places", "others", "hidden", "both"],
+)  # fmt: skip
+def test_robots_meta(make_extractor: Callable[..., LinkExtractor], page: bytes, robots: list[str]) -> None:
+    found = make_extractor(LinkPolicy(robots=frozenset({"robots", "mybot"}))).links(page + b"<a href=x>x</a>", PAGE)
+    assert (found.robots, found.hrefs[-1]) == (robots, "x")
+
+
+@pytest.mark.parametrize(
+    ("page", "canonicals"),
+    [
+        (b"<title>x <p></title><link rel='CANONICAL up' href=' a '><link rel=canonical href=b>", ["a", "b"]),
+        (
+            b"<head><noscript><link rel=canonical href=a></noscript></head> <link rel=canonical href=b>",
+            ["a", "b"],
+        ),
+        (b"<head><meta name=x><script>var a = 1;</script><style>p</style><link rel=canonical href=a>", ["a"]),
+        (b"<head></head><body><link rel=canonical href=a>", []),
+        (b"<head>text<link rel=canonical href=a>", []),
+        (b"<head><p><link rel=canonical href=a>", []),
+        (b"<head><img src=x><link rel=canonical href=a>", []),
+        (b"<head><template><link rel=canonical href=a></template><link rel=canonicals href=b>", []),
+    ],
+)
+def test_canonical_links_count_in_the_head(extractor: LinkExtractor, page: bytes, canonicals: list[str]) -> None:
+    assert extractor.links(page, PAGE).canonicals == canonicals
+
+
+def test_links_that_are_not_followed_for_their_rel(make_extractor: Callable[..., LinkExtractor]) -> None:
+    page = (
+        b"<a href=1>x</a><a rel=nofollow href=2>x</a><a href=3 rel='noopener UGC'>x</a><a rel=sponsored href=4>x</a>"
+        b"<area rel=nofollow href=''><a rel='no follow' href=5><link rel='next nofollow' href=6><a rel=nofollow>x</a>"
+        b"<template><a rel=nofollow href=7></a></template><a rel href=8 src=y>x</a>"
+    )
+    default, strict = make_extractor(), make_extractor(LinkPolicy(nofollow=frozenset({"nofollow", "ugc"})))
+    both = [default.links(page, PAGE), strict.links(page, PAGE)]
+    assert [list(dict.fromkeys(found.hrefs)) for found in both] == [
+        ["1", "2", "3", "4", "", "5", "6", "7", "8"], ["1", "4", "5", "8"],
+    ]  # fmt: skip
+    assert [found.unfollowed for found in both] == [[], ["2", "3", "", "6", "7"]]
+
+
+ASSETS = b"""<link rel=stylesheet href=a.css><link rel='shortcut ICON' href=b.ico type=image/png>
+<link rel=preload as=Script href=c.js>
+<link rel=preload as=font href=no><link rel=preload href=no><link rel=manifest href=no><link rel=stylesheet>
+<link rel='alternate stylesheet' href=d.css><script src=' e.js '></script><script>no</script>
+<img src=f.png srcset='g.png 1x,h.png 2x, data:image/png;base64,x 3x'><img srcset=i.png><img src><img src=f.png>
+<picture><source srcset="j.webp 100w, k.webp 200w" src=no></picture><video poster=l.jpg src=no><source src=no></video>
+<input type=IMAGE src=m.gif><input src=no><input type=text src=no><iframe src=frame></iframe><audio src=no></audio>
+<template><img src=n.png></template><noscript><img src=o.png></noscript><svg><script src=p.js></script></svg>
+<a href=q.png><img src=r.png></a><img src='' srcset=' , ,'>"""
+
+
+def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
+    default, wanted = make_extractor(), make_extractor(LinkPolicy(assets=True))
+    assert default.links(ASSETS, PAGE) == PageLinks(PAGE, ["frame", "q.png"], "utf-8")
+    found = wanted.links(ASSETS, PAGE)
+    assert found.hrefs == ["frame", "q.png"]
+    assert found.assets == [
+        "a.css", "b.ico", "c.js", "d.css", "e.js", "f.png", "g.png", "h.png", "data:image/png;base64,x", "i.png",
+        "j.webp", "k.webp", "l.jpg", "m.gif", "n.png", "o.png", "p.js", "r.png",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("srcset", "urls"),
+    [
+        ("a", ["a"]),
+        ("a, b", ["a", "b"]),
+        ("a,b", ["a,b"]),  # as the standard has it
+        (" a 1x ,b 2x,\n c,", ["a", "b", "c"]),
+        ("a,, b", ["a", "b"]),
+        ("a calc(1px, 2px) 3w, b (,", ["a", "b"]),
+        ("a (, b", ["a"]),
+        (",,,", []),
+        ("", []),
+        ("a 1x" + " (" * 100_000, ["a"]),
+        ("," * 100_000 + "a " + ")" * 100_000, ["a"]),
+    ],
+    ids=range(11),
+)
+def test_srcset(srcset: str, urls: list[str]) -> None:
+    assert srcset_urls(srcset) == urls

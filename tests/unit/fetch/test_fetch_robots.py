@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-import codecs
+import re
 import time
 
 import pytest
@@ -8,25 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protego import Protego
 
-from scrawler.fetch.robots import MAX_ROBOTS, RobotsRules, robots_url
-
-TOKEN = "SCrawler"
-ROBOTS = b"""# all
-User-agent: *
-Disallow: /private/
-Allow: /private/open
-Disallow: /*.pdf$
-Crawl-delay: 2.5
-
-User-agent: Other
-User-agent: SCRAWLER
-Disallow: /only-us/
-Crawl-delay: 7
-"""
+from scrawler.fetch.robots import RobotsRules, robots_url
+from scrawler.fetch.robots_text import MAX_ROBOTS, plain_text
+from tests.unit.fetch.robots_cases import HARD, RFC_9309, TOKEN, Case
 
 
-def rules(body: bytes, status: int = 200, token: str = TOKEN) -> RobotsRules:
-    return RobotsRules.parse(status, body, token)
+def rules(body: bytes | str, status: int = 200, token: str = TOKEN) -> RobotsRules:
+    return RobotsRules.parse(status, body.encode() if isinstance(body, str) else body, token)
 
 
 def test_robots_url():
@@ -36,58 +24,84 @@ def test_robots_url():
         robots_url("ftp://example.test/")
 
 
-def test_the_group_of_ones_own_name_holds():
-    own = rules(ROBOTS)
-    assert not own.allows("http://h/only-us/x")
-    assert own.allows("http://h/private/x")
-    assert own.crawl_delay == 7
-
-
-def test_the_group_of_all_holds_for_others():
-    general = rules(ROBOTS, token="somebot")
-    assert not general.allows("http://h/private/x")
-    assert general.allows("http://h/private/open/x")
-    assert not general.allows("http://h/a/b.pdf")
-    assert general.allows("http://h/a/b.pdf?x")
-    assert general.allows("http://h/only-us/x")
-    assert general.crawl_delay == 2.5
+@pytest.mark.parametrize("case", RFC_9309 + HARD, ids=[case.name for case in RFC_9309 + HARD])
+def test_each_file_allows_what_it_should(case: Case) -> None:
+    found = rules(case.body)
+    assert {path: found.allows(f"http://h{path}") for path in case.verdicts} == case.verdicts
+    again = rules(plain_text(case.body))  # as the database keeps it
+    assert {path: again.allows(f"http://h{path}") for path in case.verdicts} == case.verdicts
 
 
 @pytest.mark.parametrize("status", [301, 308, 400, 401, 403, 404, 410, 429, 499])
 def test_no_robots_allows_all(status):
-    found = rules(b"User-agent: *\nDisallow: /", status)
+    found = rules("User-agent: *\nDisallow: /\nCrawl-delay: 5\nSitemap: http://h/s", status)
     assert found.allows("http://h/x")
     assert not found.unavailable
-    assert found.crawl_delay is None
+    assert found.rule("http://h/x") == ""
+    assert (found.crawl_delay, found.sitemaps) == (None, ())
 
 
 @pytest.mark.parametrize("status", [0, 500, 503, 599, 999])
 def test_a_site_that_cannot_say_allows_nothing(status):
-    found = rules(b"User-agent: *\nAllow: /", status)
+    found = rules("User-agent: *\nAllow: /", status)
     assert not found.allows("http://h/x")
     assert found.unavailable
 
 
 @pytest.mark.parametrize(
-    "body",
+    ("lines", "seconds"),
     [
-        codecs.BOM_UTF8 + b"User-agent: *\nDisallow: /x",
-        codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /x".encode("utf-16-le"),
-        codecs.BOM_UTF16_BE + "User-agent: *\nDisallow: /x".encode("utf-16-be"),
-        b"User-agent: *\r\nDisallow: /x\r\n",
-        b"User-agent: *\rDisallow: /x\r",
-        b"\xff\x00\xfe\nUser-agent: *\nDisallow: /x\n\x00\x80",
-        b"user agent *\ndisalow /x",
+        ("Crawl-delay: 2.5", 2.5),
+        ("crawl-delay:.5", 0.5),
+        ("Crawl-Delay: 10 # seconds", 10.0),
+        ("Crawl-delay: 0", 0.0),
+        ("Crawl-delay: 3\nDisallow: /\nCrawl-delay: 7\nCrawl-delay: 5", 7.0),
+        ("Crawl-delay: " + "9" * 400, 1e9),
+        ("Crawl-delay: -1\nCrawl-delay: nan\nCrawl-delay: inf\nCrawl-delay: 1e9\nCrawl-delay: ten\nCrawl-delay:", None),
+        ("Crawl-delay: 10s", None),
+        ("Disallow: /\n\nUser-agent: other\nCrawl-delay: 10", None),
     ],
 )
-def test_marks_line_ends_and_broken_bytes(body):
-    assert not rules(body).allows("http://h/x")
-    assert rules(body).allows("http://h/y")
+def test_the_crawl_delay_is_that_of_the_group(lines, seconds):
+    assert rules(f"User-agent: *\n{lines}\n").crawl_delay == seconds
+    assert rules(f"User-agent: {TOKEN}\n{lines}\n\nUser-agent: *\nCrawl-delay: 50").crawl_delay == seconds
 
 
-@pytest.mark.parametrize("body", [b"", b"<html>Not found</html>", b"User-agent: *\nDisallow:", bytes(1000)])
-def test_nothing_forbidden(body):
-    assert rules(body).allows("http://h/x?y=z")
+def test_sitemaps_are_those_of_all_groups():
+    text = """Sitemap: http://h/1.xml
+    User-agent: other
+    sitemap:https://other.example/2.xml?a=b # for all
+    Disallow: /
+    Sitemap: /relative.xml
+    Sitemap http://h/3.xml
+    Sitemap: http://h/1.xml
+    Sitemap: ftp://h/4.xml
+    Sitemap:
+    """
+    found = rules(text)
+    assert found.sitemaps == ("http://h/1.xml", "https://other.example/2.xml?a=b", "http://h/3.xml")
+    long = f"Sitemap: http://h/{'x' * 8192}\nSitemap: http://h/{'x' * 8000}\n"
+    assert rules(long).sitemaps == (f"http://h/{'x' * 8000}",)
+    assert len(rules("".join(f"Sitemap: http://h/{n}\n" for n in range(3000))).sitemaps) == 1000
+
+
+def test_the_line_that_decides_is_evidence():
+    found = rules(
+        b"# ours\nUser-agent: *\n\nDisallow: /private/ # all of it\nAllow: /private/open\r\nDisallow: /*.pdf$\n"
+        b"Disallow: /\xe9\nAllow: /%7Euser/\nDisallow: /private/\nDisallow: /" + b"y" * 1000
+    )
+    evidence = {
+        "/private/x": "Disallow: /private/ (line 4, group *)",
+        "/private/open": "Allow: /private/open (line 5, group *)",
+        "/a/b.pdf": "Disallow: /*.pdf$ (line 6, group *)",
+        "/%E9": "Disallow: /\ufffd (line 7, group *)",
+        "/~user/": "Allow: /%7Euser/ (line 8, group *)",
+        "/" + "y" * 1000: f"Disallow: /{'y' * 299}... (line 10, group *)",
+        "/": "",
+    }
+    assert {path: found.rule(f"http://h{path}") for path in evidence} == evidence
+    own = rules("User-agent: other\nUser-agent: FOOBOT/1\nDisallow: /")
+    assert own.rule("http://h/x") == "Disallow: / (line 3, group FooBot)"
 
 
 def test_what_is_beyond_500_kib_is_not_read_and_half_a_line_is_no_rule():
@@ -99,35 +113,58 @@ def test_what_is_beyond_500_kib_is_not_read_and_half_a_line_is_no_rule():
     assert not found.allows("http://h/filler")
     assert found.allows("http://h/x" + "x" * 40)
     assert found.allows("http://h/y")
+    assert plain_text(head + b"Disallow: /x", cut=True) == head
+    assert len(plain_text(body)) <= MAX_ROBOTS
 
 
-@pytest.mark.parametrize("agent", ["bot-{}", "*{}*", "scrawler" + "*{}", "s # {}", "{}"])
-def test_many_names_with_many_rules_are_read_in_no_time(agent):
-    body = "".join(f"User-agent: {agent.format(n)}\n" for n in range(10_000))
-    body += "".join(f"Disallow: /{n}\n" for n in range(10_000))
+@pytest.mark.parametrize("agent", ["bot-{}", "*{}*", "foobot" + "*{}", "f # {}", "{}"])
+@pytest.mark.parametrize("path", ["/{}", "/*{}", "/{}*x*$"])
+def test_many_names_with_many_rules_are_read_and_obeyed_in_no_time(agent, path):
+    body = "".join(f"User-agent: {agent.format(n)}\n" for n in range(10_000)) + "User-agent: foobot\n"
+    body += "".join(f"Disallow: {path.format(n)}\n" for n in range(10_000))
     began = time.process_time()
-    rules(body.encode())
+    found = rules(body)
+    for number in range(10):
+        found.allows(f"http://h/{number}" + "/a" * 1000)
     assert time.process_time() - began < 3
 
 
-NAMES = st.sampled_from(
-    ["*", "SCrawler", "scrawler", "s", "craw", "scrawler*", "**", "googlebot", "", "a*b", "scrawler/1.0"]
-)
-AGENTS = st.tuples(
-    st.sampled_from(["User-agent: ", "user-agent:", "useragent ", "User agent: ", "user  agent "]), NAMES
-)
-PATHS = st.text(alphabet="ab/*$?=%2F~.", max_size=8)
+NAMES = st.sampled_from(["*", "FooBot", "foobot", "foobot*", "googlebot", "", "foobot/1.0"])
+AGENTS = st.tuples(st.sampled_from(["User-agent: ", "user-agent:", "useragent ", "User agent: "]), NAMES)
+PATHS = st.text(alphabet="ab/*$~.", max_size=8)
+URLS = st.text(alphabet="ab/~.?", max_size=10)
 FIELDS = st.sampled_from(
-    ["Disallow: /", "Allow: /", "disallow:", "Crawl-delay: 3", "Sitemap: http://h/", "nonsense", "#"]
+    ["Disallow: /", "Allow: /", "disallow:", "allow: *", "Crawl-delay: 3", "Sitemap: http://h/", "#"]
 )
 LINES = st.one_of(AGENTS.map("".join), st.tuples(FIELDS, PATHS).map("".join), st.text(max_size=12))
 
 
-@given(st.lists(LINES, max_size=20), st.lists(PATHS, min_size=1, max_size=5))
-def test_leaving_out_other_names_changes_nothing(lines, paths):
-    text = "\n".join(lines)
-    own, reference = rules(text.encode("utf-8", "replace")), Protego.parse(text)
+@given(st.lists(st.one_of(AGENTS.map("".join), st.tuples(FIELDS, PATHS).map("".join)), max_size=20), st.lists(URLS))
+def test_protego_finds_the_same_where_it_keeps_to_the_standard(lines, paths):
+    """It takes "foobot/1.0" for another name, and of several delays the last."""
+    own = rules("\n".join(lines))
+    theirs = Protego.parse("\n".join(re.sub("foobot/1.0$", "foobot", line) for line in lines))
     for path in paths:
         url = f"http://h/{path}"
-        assert own.allows(url) == reference.can_fetch(url, TOKEN)
-    assert own.crawl_delay == reference.crawl_delay(TOKEN)
+        assert own.allows(url) == theirs.can_fetch(url, TOKEN)
+
+
+@given(st.lists(LINES, max_size=20), st.lists(st.text(alphabet="ab/*$?=%2F7e~.&", max_size=10), min_size=1))
+def test_the_evidence_agrees_with_the_verdict_and_stands_in_the_file(lines, paths):
+    text = "\n".join(lines).encode("utf-8", "replace").decode()
+    found = rules(text)
+    for path in paths:
+        url = f"http://h/{path}"
+        match = re.fullmatch(r"(Allow|Disallow): (.+) \(line (\d+), group .+\)", found.rule(url), re.DOTALL)
+        assert found.allows(url) == (match is None or match[1] == "Allow")
+        if match is not None:
+            line = re.split("\r\n|\r|\n", text)[int(match[3]) - 1]
+            assert match[2] in line
+            assert match[1].lower() in line.lower()
+
+
+@given(st.binary(max_size=300), st.sampled_from([b"", b"User-agent: *\nDisallow: /"]))
+def test_whatever_comes_is_read(body, before):
+    found = rules(before + body)
+    found.allows("http://h/x?y")
+    assert plain_text(plain_text(body)) == plain_text(body)

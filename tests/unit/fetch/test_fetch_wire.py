@@ -24,6 +24,12 @@ def test_split_url(url, target):
     assert wire.split_url(url) == target
 
 
+def test_header_values_are_a_line_each():
+    head = b"HTTP/1.1 200 OK\r\nX-Robots-Tag: a: b\r\nA: x-robots-tag: no\r\n"
+    head += b"x-robots-TAG :c,\r\n  d\nX-Robots-Tag:\r\n\r\n"
+    assert wire.header_values(head, "x-robots-tag") == ["a: b", "c, d", ""]
+
+
 @pytest.mark.parametrize(("authority", "host"), [("h", "h"), ("h:81", "h"), ("[::1]", "::1"), ("[::1]:8", "::1")])
 def test_host(authority, host):
     assert RequestTarget("http", authority, "/").host == host

@@ -153,3 +153,18 @@ def test_an_alias_is_that_site_from_the_moment_it_is_known() -> None:
     assert analysis.internal == ["http://t/x", "https://t/y"]
     assert analysis.external == ["http://192.0.2.7:81/x"]
     assert part.analyze("http://t/", hrefs) == analysis
+
+
+def test_of_any_type() -> None:
+    """Assets are judged by the same rules, aliases included, and do not change what links of the same spelling are."""
+    aliases = {"192.0.2.7": "h"}
+    one = UrlAnalyzer(scope_of(SEED, Scope.HOST), max_length=60, aliases=aliases)
+    hrefs = ["a.png", "/b.css", "http://192.0.2.7/c.js", "http://cdn/d.js", "data:image/png,x", "x" * 99, "#", "a.png"]
+    for _ in range(2):
+        assets = one.analyze_any_type(PAGES[0], hrefs)
+        assert assets.internal == ["http://h/docs/a.png", "http://h/b.css", "http://h/c.js"]
+        assert assets.external == ["http://cdn/d.js"]
+        assert assets.counts == {"internal": 4, "external": 1, "scheme": 1, "length": 1, "same-page": 1}
+        assert one.analyze(PAGES[0], hrefs) == ([], [], {"file-type": 5, "scheme": 1, "length": 1, "same-page": 1})
+    aliases["192.0.2.8"] = "h"
+    assert one.analyze_any_type(PAGES[0], ["http://192.0.2.8/e.png"]).internal == ["http://h/e.png"]

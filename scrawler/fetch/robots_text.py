@@ -1,0 +1,166 @@
+"""The text of a robots.txt, read line by line: which rules are those of one crawler (RFC 9309, 2.1 and 2.2).
+
+As the large crawlers do, it is read generously: a colon may be missing, some misspellings of Disallow are known.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import NamedTuple
+
+MAX_ROBOTS = 500 * 1024  # bytes read of a robots.txt (RFC 9309, 2.5)
+_MAX_SITEMAPS = 1000
+_LONGEST_SITEMAP = 8 * 1024  # characters of its line
+_LONGEST_DELAY = 1e9  # seconds; text that says more says this
+
+_GUESSED = 64  # bytes by which UTF-16 without a mark is known
+_MARKS = "\ufeff\udcfe\udcff"  # byte order marks, also those of UTF-16 where it is none
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_SECONDS = re.compile(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
+_NAME_END = re.compile(r"[/\s(;,]")
+
+
+class _Field(Enum):
+    AGENT = auto()
+    ALLOW = auto()
+    DISALLOW = auto()
+    DELAY = auto()
+    SITEMAP = auto()
+
+
+_FIELDS = {
+    "user-agent": _Field.AGENT,
+    "useragent": _Field.AGENT,
+    "user agent": _Field.AGENT,
+    "allow": _Field.ALLOW,
+    "disallow": _Field.DISALLOW,
+    "dissallow": _Field.DISALLOW,
+    "dissalow": _Field.DISALLOW,
+    "disalow": _Field.DISALLOW,
+    "diasllow": _Field.DISALLOW,
+    "disallaw": _Field.DISALLOW,
+    "crawl-delay": _Field.DELAY,
+    "crawl delay": _Field.DELAY,
+    "sitemap": _Field.SITEMAP,
+    "sitemaps": _Field.SITEMAP,
+    "site-map": _Field.SITEMAP,
+}
+
+
+class Line(NamedTuple):
+    """A rule as it is written; bytes that are no UTF-8 stand in `value` as surrogates."""
+
+    allows: bool
+    value: str
+    number: int  # from 1
+
+
+@dataclass(slots=True)
+class RobotsText:
+    """What a robots.txt says to one crawler."""
+
+    group: str = "*"  # whose rules these are: the crawler's own product token, or "*"
+    rules: list[Line] = field(default_factory=list)
+    crawl_delay: float | None = None  # seconds; the longest, if the group has several
+    sitemaps: tuple[str, ...] = ()
+
+
+def read_robots(body: bytes, product_token: str) -> RobotsText:
+    """Read a robots.txt of which at most 500 KiB count; malformed text never raises.
+
+    All groups that name the crawler make one. A group that does not name it is the crawler's only if it is that of
+    "*", and no other names it.
+    """
+    own, common = RobotsText(product_token), RobotsText()
+    named = opening = False
+    groups: list[RobotsText] = []  # those to which the rules that follow belong
+    sitemaps: dict[str, None] = {}
+    for number, kind, value in _lines(plain_text(body).decode("utf-8", "surrogateescape")):
+        if kind is _Field.SITEMAP:
+            if len(sitemaps) < _MAX_SITEMAPS and len(value) <= _LONGEST_SITEMAP and _is_absolute(value):
+                sitemaps[value] = None
+        elif kind is _Field.AGENT:
+            if not opening:
+                groups, opening = [], True
+            if _names(value, product_token):
+                named = True
+                groups.append(own)
+            elif value.startswith("*") and not value.strip("*"):
+                groups.append(common)
+        else:
+            opening = False
+            for group in groups:
+                _add(group, kind, value, number)
+    found = own if named else common
+    found.sitemaps = tuple(sitemaps)
+    return found
+
+
+def _add(group: RobotsText, kind: _Field, value: str, number: int) -> None:
+    if kind is not _Field.DELAY:
+        if value.startswith(("/", "*")):  # anything else is no path, and matches none
+            group.rules.append(Line(kind is _Field.ALLOW, value, number))
+    elif _SECONDS.fullmatch(value):
+        group.crawl_delay = max(min(float(value), _LONGEST_DELAY), group.crawl_delay or 0.0)
+
+
+def _lines(text: str) -> Iterator[tuple[int, _Field, str]]:
+    for number, line in enumerate(_LINE_END.split(text), 1):
+        content = line.partition("#")[0].strip()
+        if content and (found := _split(content)):
+            yield number, *found
+
+
+def _split(line: str) -> tuple[_Field, str] | None:
+    """Return field and value of a line, None for one that means nothing here."""
+    name, colon, value = line.partition(":")
+    if colon and (kind := _FIELDS.get(name.strip().lower())):
+        return kind, value.strip()
+    if colon and (not value or value[0].isspace()):
+        return None  # a field of which nothing is known; it ends no group (2.2.4)
+    for count in (1, 2):
+        words = line.split(maxsplit=count)
+        if kind := _FIELDS.get(" ".join(words[:count]).lower()):
+            return kind, words[count] if len(words) > count else ""
+    return None
+
+
+def _names(value: str, product_token: str) -> bool:
+    """Tell whether a User-agent line names the crawler: its whole token, in any case, with or without a version."""
+    token, value = product_token.lower(), value.lower()
+    shown = value, value.partition("/")[0].strip(), _NAME_END.split(value, maxsplit=1)[0].rstrip("*")
+    return token != "" and token in shown
+
+
+def _is_absolute(url: str) -> bool:
+    return url[:8].lower().startswith(("http://", "https://"))
+
+
+def plain_text(body: bytes, cut: bool = False) -> bytes:
+    """Return a robots.txt in UTF-8 without marks and zeros, 500 KiB of it at most; of what is plain, nothing changes.
+
+    What is cut, or was (`cut`), loses its last line: half a line could forbid too much.
+    """
+    cut = cut or len(body) > MAX_ROBOTS
+    text = _decoded(body[:MAX_ROBOTS]).replace("\0", "").lstrip(_MARKS)
+    plain = text.encode("utf-8", "surrogateescape")
+    if cut or len(plain) > MAX_ROBOTS:
+        plain = plain[:MAX_ROBOTS]
+        plain = plain[: max(plain.rfind(b"\n"), plain.rfind(b"\r")) + 1]
+    return plain
+
+
+def _decoded(body: bytes) -> str:
+    """Decode; without a mark, as UTF-8 (2.3), or as UTF-16 where every other byte is zero."""
+    if body.startswith(codecs.BOM_UTF16_LE):
+        return body.decode("utf-16-le", "replace")
+    if body.startswith(codecs.BOM_UTF16_BE):
+        return body.decode("utf-16-be", "replace")
+    even, odd = body[:_GUESSED:2], body[1:_GUESSED:2]
+    if any(even) != any(odd) and len(odd) > 1:
+        return body.decode("utf-16-le" if any(even) else "utf-16-be", "replace")
+    return body.decode("utf-8", "surrogateescape")

@@ -1,0 +1,46 @@
+"""Copies of robots.txt files, kept for those who take a site up again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, select
+
+from scrawler.model import Millis, RobotsRow
+from scrawler.store.engine import Database
+from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.store.tables import robots
+
+_ROWS_READ = 64
+_BYTES_READ = 8 << 20  # packed; origins beyond are asked anew
+
+
+class RobotsCopies:
+    """Reads the table robots; checkpoints write it."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def of_site(self, site_id: int, since: Millis) -> Iterator[RobotsRow]:
+        """Yield the copies of a site's origins that are not older than `since`."""
+        query = (
+            select(*(robots.c[name] for name in RobotsRow._fields))
+            .where(robots.c.site_id == site_id, robots.c.fetched_at >= since)
+            .order_by(robots.c.origin_hash)
+            .limit(_ROWS_READ)
+        )
+        rows = self._all(query)
+        read = 0
+        while rows:
+            yield from map(RobotsRow._make, rows)
+            read += sum(len(row.body) for row in rows)
+            if len(rows) < _ROWS_READ or read >= _BYTES_READ:
+                return
+            rows = self._all(query.where(robots.c.origin_hash > rows[-1].origin_hash))
+
+    def _all(self, query: AnySelect) -> list[AnyRow]:
+        def work(connection: Connection) -> list[AnyRow]:
+            return list(connection.execute(query))
+
+        return self._database.reading(work)

@@ -1,0 +1,219 @@
+"""robots.txt over time: kept for a day across runs, asked anew after that, and the pauses that it asks for."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from scrawler.crawl import origins
+from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
+from scrawler.store.engine import open_database
+from scrawler.store.robots import RobotsCopies
+from tests.integration.crawl.hostile import asked, end_details, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+Serve = Callable[..., RawServer]
+
+CLOSED = b"User-agent: *\nDisallow: /closed\n"
+HOUR = 3600 * 1000  # milliseconds
+CLOCK = 0.002  # seconds: granularity of clocks
+PAGES = 9
+
+
+class Site:
+    """Pages in a row, each with a link to the next and one to what is closed; its robots.txt can be changed."""
+
+    def __init__(self, robots: bytes = answer(CLOSED), later: bytes = b"") -> None:
+        self.robots, self._later = robots, later  # `later`: from the second time on
+        self.times: list[tuple[str, float, float]] = []  # URL, asked at, answered at
+        self._lock = threading.Lock()
+
+    def script(self, visit: Visit) -> None:
+        while head := visit.request():
+            began = time.monotonic()
+            path, host = head.split(b" ", 2)[1].decode(), head.partition(b"Host: ")[2].split(b"\r")[0].decode()
+            reply = self.reply(host, path)
+            with self._lock:
+                self.times.append((host + path, began, time.monotonic()))  # before it is sent: nobody has it earlier
+            visit.send(reply)
+
+    def reply(self, host: str, path: str) -> bytes:
+        if path == "/robots.txt":
+            given, self.robots = self.robots, self._later or self.robots
+            return given
+        number = int(path[1:] or 0) if path != "/closed" else PAGES
+        return page(path, links=("/closed", f"/{number + 1}") if number < PAGES else ())
+
+    def gaps(self, host: str = "") -> list[float]:
+        """Seconds between an answer and the next request."""
+        times = sorted((began, ended) for url, began, ended in self.times if url.startswith(host))
+        return [then[0] - before[1] for before, then in itertools.pairwise(times)]
+
+
+def run_for(crawl: Crawl, pages: int, **changes: Any) -> None:
+    """Run, and stop once so many pages are there."""
+    stop = threading.Event()
+    crawl.run(lambda progress: stop.set() if progress.pages >= pages else None, stop, **changes)
+    assert [seed.state for seed in crawl.seeds()] == [SeedState.ACTIVE]
+
+
+def copies(crawl: Crawl) -> list[RobotsRow]:
+    database = open_database(crawl.url)
+    rows = list(RobotsCopies(database).of_site(1, 0))
+    database.close()
+    return rows
+
+
+def age(crawl: Crawl, milliseconds: int) -> None:
+    database = open_database(crawl.url)
+    change = f"UPDATE robots SET fetched_at = fetched_at - {milliseconds}"
+    database.retrying(lambda connection: connection.exec_driver_sql(change))
+    database.close()
+
+
+def test_a_restart_asks_again_after_a_day_only(crawl: Crawl, serve: Serve) -> None:
+    site = Site()
+    server = serve(site.script)
+    crawl.add([server.url()])
+    run_for(crawl, 1, delay=0.6)
+    run_for(crawl, 1, delay=0.6)
+    assert asked(server)["/robots.txt"] == 1
+    (row,) = copies(crawl)
+    assert (row.origin, row.status, row.detail) == (server.url()[:-1], 200, "")
+    age(crawl, 23 * HOUR)
+    run_for(crawl, 1, delay=0.6)
+    assert asked(server)["/robots.txt"] == 1
+    site.robots = answer(b"User-agent: *\nDisallow: /\n")
+    age(crawl, HOUR)
+    run_whole(crawl)
+    assert asked(server)["/robots.txt"] == 2
+    results = {url.removeprefix(server.url()): result for url, result in results_of(crawl).items()}
+    assert results["closed"] == Result.ROBOTS_DENIED, "also where the rules came from the database"
+    assert set(results.values()) == {Result.FETCHED, Result.ROBOTS_DENIED}
+    assert asked(server)["/closed"] == 0
+    assert f"/{PAGES}" not in asked(server), "the new rules hold at once"
+
+
+def results_of(crawl: Crawl) -> dict[str, str]:
+    return {row.url: row.result for row in crawl.pages()}
+
+
+@pytest.mark.parametrize("days", [29, 31])
+def test_an_older_copy_holds_while_robots_txt_cannot_be_had(crawl: Crawl, serve: Serve, days: int) -> None:
+    site = Site()
+    server = serve(site.script)
+    crawl.add([server.url()])
+    run_for(crawl, 1, delay=0.6)
+    age(crawl, days * 24 * HOUR)
+    site.robots = answer(b"", "503 Busy")
+    run_whole(crawl)
+    assert asked(server)["/robots.txt"] == 1 + 3
+    (row,) = copies(crawl)
+    if days == 29:
+        assert crawl.seed(server.url()).counts.pages == PAGES + 1
+        assert results_of(crawl)[server.url("/closed")] == Result.ROBOTS_DENIED
+        assert row.detail == "an older copy holds, for it cannot be had: HTTP status 503"
+    else:
+        assert f"/{PAGES}" not in asked(server)
+        assert Result.ROBOTS_UNAVAILABLE in results_of(crawl).values()
+        assert row.detail == "", "what cannot be had replaces nothing"
+
+
+def test_a_site_that_is_held_for_long_is_asked_again(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A day lasts a quarter of a second here."""
+    monkeypatch.setattr(origins, "ROBOTS_FRESH", 250)
+    site = Site()
+    server = serve(site.script)
+    crawl.add([server.url()])
+    run_whole(crawl, delay=0.1)
+    paths = [url.removeprefix(server.url()[7:-1]) for url, _, _ in site.times]
+    assert paths.count("/robots.txt") >= 3
+    assert sorted(set(paths)) == sorted(["/robots.txt", "/", *(f"/{n}" for n in range(1, PAGES + 1))])
+
+
+@pytest.mark.parametrize("kept", [60_000, 100])
+def test_what_a_site_has_said_before_holds_while_it_is_held(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    monkeypatch.setattr(origins, "ROBOTS_FRESH", 250)
+    monkeypatch.setattr(origins, "ROBOTS_KEPT", kept)
+    server = serve(Site(later=answer(b"", "503 Busy")).script)
+    crawl.add([server.url()])
+    run_whole(crawl, delay=0.1)
+    unavailable = Result.ROBOTS_UNAVAILABLE in results_of(crawl).values()
+    assert unavailable == (kept == 100)
+    assert (f"/{PAGES}" in asked(server)) == (kept == 60_000)
+    assert asked(server)["/closed"] == 0
+
+
+def test_the_crawl_delay_lies_between_all_requests_of_all_runs(crawl: Crawl, serve: Serve) -> None:
+    site = Site(answer(b"User-agent: *\nCrawl-delay: 0.3\n"))
+    server = serve(site.script)
+    crawl.add([server.url()])
+    run_for(crawl, 2)
+    run_whole(crawl)
+    assert asked(server)["/robots.txt"] == 1
+    assert len(site.gaps()) > PAGES
+    assert min(site.gaps()) >= 0.3 - CLOCK
+
+
+def test_a_crawl_delay_above_the_limit_ends_the_seeds(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+
+    def counting(copies: RobotsCopies, site_id: int, since: int) -> Iterator[RobotsRow]:
+        read.append(site_id)
+        return of_site(copies, site_id, since)
+
+    of_site = RobotsCopies.of_site
+    monkeypatch.setattr(RobotsCopies, "of_site", counting)
+    slow = serve(Site(answer(b"User-agent: *\nCrawl-delay: 86400\nDisallow: /\n")).script)
+    kept = serve(Site(answer(b"User-agent: *\nCrawl-delay: 0.01\n")).script)
+    crawl.add([slow.url(), slow.url("/2"), kept.url()])
+    run_whole(crawl)
+    assert asked(slow) == {"/robots.txt": 1}
+    for seed in crawl.seeds()[:2]:
+        assert (seed.end_reason, seed.counts.requests, seed.counts.denied) == (EndReason.CRAWL_DELAY, 0, 0)
+        assert end_details(crawl)[seed.url] == (
+            f"{slow.url()}robots.txt asks for a Crawl-delay of 86400 s; max_crawl_delay is 1m"
+        )
+    assert crawl.seed(kept.url()).end_reason is EndReason.COMPLETED
+    assert read == [], "nothing is looked up for sites that are new"
+    crawl.add([kept.url("/closed"), slow.url("/3")])
+    run_whole(crawl, max_crawl_delay=0.001)
+    assert asked(slow) == {"/robots.txt": 1}, "what the database has of it is enough"
+    assert sorted(read) == [1, 2]
+    assert crawl.seed(slow.url("/3")).end_reason is EndReason.CRAWL_DELAY
+
+
+def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Crawl, serve: Serve) -> None:
+    """That of host b. leads to host a., which asks for longer pauses."""
+
+    class Two(Site):
+        def reply(self, host: str, path: str) -> bytes:
+            port = host.partition(":")[2]
+            if host.startswith("b."):
+                return redirect(f"http://a.site.example:{port}/robots-b.txt") if "robots" in path else page("b")
+            if path.endswith("txt"):
+                return answer(b"User-agent: *\nCrawl-delay: 0.5\n" if path == "/robots.txt" else b"")
+            return page(path, links=(f"http://b.site.example:{port}/", "/1", "/2") if path == "/" else ())
+
+    site = Two()
+    server = serve(site.script)
+    crawl.add([server.url(host="a.site.example")], Scope.DOMAIN)
+    run_whole(crawl, scope="domain", delay=0.1, resolve=("a.site.example=127.0.0.1", "b.site.example=127.0.0.1"))
+    paths = [url.partition("/")[2] for url, _, _ in site.times]
+    assert paths == ["robots.txt", "", "robots.txt", "robots-b.txt", "", "1", "2"]
+    assert min(site.gaps("a.")) >= 0.5 - CLOCK
+    assert min(site.gaps("b.")) >= 0.1 - CLOCK
