@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select
 
-from scrawler.model import ChunkRow, EndReason, LaneState, Result, SeedCounts, SeedState
+from scrawler.model import ChunkRow, EndReason, LaneState, PageFlag, Result, SeedCounts, SeedState
 from scrawler.store import retries
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
@@ -36,7 +36,7 @@ def ended_seed(database: Database, host: str, reason: EndReason = EndReason.DEAD
     rows = [
         page(
             number, f"http://{host}/{n}", position=n, result=result.value, digest=f"{host[:8]:8}{n:12}".encode(),
-            status=503 if n < 9 else 404, warc_file=f"{host}.warc.gz" if n % 2 else "",
+            status=503 if n < 9 else 404, flags=PageFlag.ASSET if n == 4 else 0, warc_file=f"{host}.warc.gz" if n % 2 else "",
         )
         for n, result in enumerate(results)
     ]  # fmt: skip
@@ -77,6 +77,9 @@ def test_what_may_have_passed_is_listed_again(database: Database) -> None:
     assert kept == [0, 1, 2, 3, 9], "all but what may have passed: a 404 is for good"
     for number in (dead, busy, covered):
         check(database, number)
+    retried = Frontier(database).chunk(dead, 1, 0)
+    assert retried is not None
+    assert "4 -1 http://dead.example/4" in retried.data.decode(), "an asset, with the depth that lists have for it"
     claimed = Worker.of(database).claim_one()
     assert [one.id for one in claimed.seeds] == [dead]
     assert not claimed.fresh
