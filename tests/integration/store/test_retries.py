@@ -36,7 +36,8 @@ def ended_seed(database: Database, host: str, reason: EndReason = EndReason.DEAD
     rows = [
         page(
             number, f"http://{host}/{n}", position=n, result=result.value, digest=f"{host[:8]:8}{n:12}".encode(),
-            status=503 if n < 9 else 404, flags=PageFlag.ASSET if n == 4 else 0, warc_file=f"{host}.warc.gz" if n % 2 else "",
+            status=503 if n < 9 else 404, flags=PageFlag.ASSET if n == 4 else 0,
+            warc_file=f"{host}.warc.gz" if n % 2 else "",
         )
         for n, result in enumerate(results)
     ]  # fmt: skip
