@@ -41,6 +41,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
@@ -214,6 +215,7 @@ class _Run:
             Frontier(prompt),
             Seeds(prompt),
             RobotsCopies(prompt),
+            Servers(prompt, self._machine_id),
         )
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines

@@ -24,6 +24,7 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.directives import EVERY_ROBOT
@@ -38,8 +39,11 @@ from scrawler.store.claims import Claims
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule
+from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
 DOWNLOADERS = {
@@ -73,6 +77,7 @@ class Stores:
     frontier: Frontier
     seeds: Seeds
     robots: RobotsCopies
+    servers: Servers
     clock: DatabaseClock = field(default_factory=DatabaseClock)
 
 
@@ -116,6 +121,7 @@ def build_machine(
         _ROWS_WAITING,
         settings.database_patience,
     )
+    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     ports = CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
@@ -131,7 +137,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, origins, parties, answers, rules, ports)
+        return UrlCollector(
+            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
+        )
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)
@@ -161,7 +169,9 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    make_analyzer = partial(_make_analyzer, settings.max_url_length)
+    steps = make_steps(settings.normalise)
+    limits = UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, limits)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -198,6 +208,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         accept=settings.accept,
         insecure=settings.insecure,
         sitemaps=settings.sitemaps,
+        www="www" in settings.normalise,
         traps=settings.traps,
         trap_pages=settings.trap_pages,
         trap_yield=settings.trap_yield,
@@ -223,8 +234,10 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(max_length: int, scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, aliases=aliases)
+def _make_analyzer(
+    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
+) -> UrlAnalyzer:
+    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 Millis = int
 
 BEAT_EVERY: Millis = 2_000  # between two heartbeats of a machine
+SITEMAP_LANE = -3  # kind of the lane of a party's sitemaps
+
 LEASE: Millis = 15_000  # after its last heartbeat, by the database's clock, for which a machine is believed to live
 
 
@@ -121,7 +123,7 @@ class PageFlag(IntFlag):
     INSECURE = 4  # fetched over TLS whose certificate was not checked
     SLOW = 8  # fetched in the slow lane
     ASSET = 16  # listed as an image, script or style of a page
-    SITEMAP = 32  # a sitemap, whose URLs were listed
+    SITEMAP = 32  # asked for, or read, as a sitemap
     NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
 
 
@@ -209,7 +211,7 @@ class PageRow(NamedTuple):
     url: str
     depth: int
     lane_seed: int  # listed by this seed ...
-    position: int  # ... at this position of its normal lane
+    position: int  # ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
     result: str  # a Result
     status: int  # HTTP status, 0 for none
     content_type: str  # media type without parameters, lower case
@@ -247,14 +249,17 @@ class RelationRow(NamedTuple):
 
 
 class PatternRow(NamedTuple):
-    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty."""
+    """What the URLs of one pattern have yielded so far; `evidence` says in words why it is capped, else empty.
+
+    A pattern is that of a URL (see `urls.patterns`), or "links as on URL": pages with these links, led to by such.
+    """
 
     seed_id: int
     pattern_hash: bytes
     pattern: str
     fetched: int
     exact: int  # of these, with a payload known before
-    near: int  # of these, with a text nearly known before
+    near: int  # of these, with a text like an earlier one and no new word
     refused: int  # URLs not asked for, or not listed, because it is capped
     evidence: str
 
@@ -350,6 +355,13 @@ class ClaimedSite:
     pause_ms: int = 0  # between two requests, as its last owner kept
     pushbacks: int = 0  # in a row
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
+
+
+class Slot(NamedTuple):
+    """A time reserved for one request to a server, in seconds of `time.monotonic()`; not begun in it, it is lost."""
+
+    begin: float
+    end: float
 
 
 @dataclass(frozen=True, slots=True)

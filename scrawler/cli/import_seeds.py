@@ -17,6 +17,7 @@ from scrawler.seeds.rejects import open_rejects
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.seeds import Seeds
+from scrawler.urls.steps import make_steps
 
 
 @click.command("import")
@@ -33,7 +34,7 @@ from scrawler.store.seeds import Seeds
     metavar="FILE",
     help="Write all invalid lines to this file: number, reason, text, separated by tabs.",
 )
-@with_settings("name", "input_dir", "max_url_length")
+@with_settings("name", "input_dir", "max_url_length", "normalise")
 def import_seeds_command(settings: Settings, file: str, written: str | None, rejects: Path | None) -> None:
     """Import the seeds of FILE.
 
@@ -51,6 +52,7 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
                 writers=seeds.writers,
                 scope=crawl.scope,
                 max_url_length=settings.max_url_length,
+                steps=make_steps(settings.normalise),
                 on_invalid=report,
                 on_batch=lambda counts: line.show(import_text(counts)),
             )

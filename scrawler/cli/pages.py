@@ -15,6 +15,7 @@ from scrawler.settings import Settings
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.normalise import seed_url
+from scrawler.urls.steps import make_steps
 
 _FOR_PEOPLE = ("depth", "result", "status", "length", "attempts", "url", "detail")
 _ALL = (
@@ -34,6 +35,8 @@ def pages(settings: Settings, seed: str, written: str | None) -> None:
     if problem:
         raise InputError(f"--seed {seed!r}: {problem}")
     with crawl_database(settings) as database:
+        if Seeds(database).get(url) is None:
+            url = seed_url(seed, steps=make_steps(settings.normalise)).url  # as the import spells it
         if Seeds(database).get(url) is None:
             raise InputError(f"{url} is no seed of this crawl; `scrawler seeds` lists them")
         rows = (_row(page, canonical) for page, canonical in Pages(database).with_canonical(url))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
@@ -14,10 +16,14 @@ from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
+from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
+from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.urls.analyzer import Analysis
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
@@ -40,6 +46,11 @@ class PageFlight:
     origin: Origin
 
     @property
+    def is_seed(self) -> bool:
+        """Whether it is its party's own URL, or where that redirects."""
+        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt."""
         return sum(tries(self.lane.kind)) + 1 + self.lane.slow
@@ -53,6 +64,7 @@ class Reading:
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
+    sitemap: Sitemap | None = None
 
 
 class AnswerHandler:
@@ -61,8 +73,8 @@ class AnswerHandler:
     def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
         self._pipeline, self._rules = pipeline, rules
 
-    def read(self, flight: PageFlight, response: Response) -> Reading:
-        """Archive the answer of a page and find its links. Raises ArchiveError.
+    def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
+        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
@@ -70,11 +82,19 @@ class AnswerHandler:
         if again is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
+        if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
+            flags = self._flags(flight, response, self._pipeline.directives(response, None))
+            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
             return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
-        links = None if flight.entry.is_asset else self._pipeline.links(response)
+        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
         directives = self._pipeline.directives(response, links)
         return Reading(None, record, links, self._flags(flight, response, directives))
+
+    @staticmethod
+    def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
+        traps = flight.party.traps
+        return None if traps is None else partial(traps.wants_text, flight.entry.url)
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
@@ -105,17 +125,23 @@ class AnswerHandler:
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
             return
-        note = links.note if links else response.detail
+        found = links or reading.sitemap
+        note = found.note if found else response.detail
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
+        source = None
+        if party.traps is not None and response.result is Result.FETCHED and not flight.entry.is_asset:
+            row, source = _note(party.traps, row, links)
         self.finish(flight, row)
+        if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_page(flight, links, reading.flags)
+            self._take_page(flight, links, reading.flags, source)
         if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
 
@@ -135,6 +161,8 @@ class AnswerHandler:
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
         flight.lane.finish(flight.index)
+        if flight.entry.is_sitemap:
+            row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
     def _again(self, flight: PageFlight, response: Response) -> int | None:
@@ -159,14 +187,14 @@ class AnswerHandler:
         party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
-    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int) -> None:
+    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
         if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets])
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed)
-        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1)
+        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
 
@@ -186,24 +214,45 @@ class AnswerHandler:
         party.verdicts.update(counts)
         self._list(flight.site, party, analysis.internal, -depth)
 
-    def _take_links(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+    def _take_links(
+        self, flight: PageFlight, hrefs: list[str], base: str, depth: int, source: LinkClass | None = None
+    ) -> None:
         """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
+        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth, source)
+
+    def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
         party, site = flight.party, flight.site
-        analysis = party.analyzer.analyze(flight.entry.url, hrefs, base)
         party.verdicts.update(analysis.counts)
         if analysis.external:
             party.add_candidates(analysis.external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, analysis.external, depth)
-        self._list(site, party, analysis.internal, depth)
+        self._list(site, party, analysis.internal, depth, source)
 
-    def _list(self, site: SiteContext, party: SeedContext, urls: list[str], depth: int) -> None:
-        """List those of the internal URLs that no party of the site has listed yet; for assets `depth` is negative."""
+    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
+        """List internal URLs that stand in a sitemap."""
+        counts = flight.party.counts
+        before = counts.listed
+        self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
+        counts.sitemap_urls += counts.listed - before
+
+    def _list(
+        self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
+    ) -> None:
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
+
+        For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
+        """
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = sum(url not in site.seen for url in urls)
             if left_out:
                 party.verdicts[DEPTH_VERDICT] += left_out
             return
+        if party.traps is not None and depth > 0:
+            kept = party.traps.to_list(urls, site.seen, source)
+            if len(kept) < len(urls):
+                party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+                urls = kept
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
@@ -216,6 +265,8 @@ class AnswerHandler:
         if depth < 0:
             party.counts.assets += len(new)
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        if source is not None and party.traps is not None:
+            party.traps.listed(new, source)
 
     def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
@@ -226,14 +277,16 @@ class AnswerHandler:
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
+        if entry.is_sitemap:
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
+            return
         if entry.is_asset:
             self._follow_asset(flight, location)
             return
-        is_seed = entry.depth == 0 and flight.lane.seed_id == party.seed.id
-        if not is_seed:
-            self._take_links(flight, [location], "", entry.depth + 1)
+        analysis = party.analyzer.redirected(entry.url, location)
+        if not flight.is_seed:
+            self._take(flight, analysis, entry.depth + 1)
             return
-        analysis = party.analyzer.analyze(entry.url, [location])
         if not (analysis.internal or analysis.external):
             party.verdicts.update(analysis.counts)
             return
@@ -242,7 +295,7 @@ class AnswerHandler:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
         elif analysis.internal:
-            self._follow_inside(flight, location, analysis.internal[0])
+            self._follow_inside(flight, analysis)
         else:
             party.verdicts.update(analysis.counts)
             home = analysis.external[0]
@@ -256,13 +309,23 @@ class AnswerHandler:
             return
         self._take_assets(flight, [location], "", depth)
 
-    def _follow_inside(self, flight: PageFlight, location: str, target: str) -> None:
+    def _follow_inside(self, flight: PageFlight, analysis: Analysis) -> None:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
-        party = flight.party
+        party, target = flight.party, analysis.internal[0]
         party.led_from.add(flight.entry.url)
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
-        self._take_links(flight, [location], "", 0)
+        self._take(flight, analysis, 0)
+
+
+def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
+    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
+    text = links.fingerprint if links is not None else None
+    noted = traps.note(row.url, bool(row.revisit), links.hrefs if links is not None else (), text)
+    if text is not None:
+        flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
+        row = row._replace(simhash=text.simhash, flags=flags)
+    return row, noted.source
 
 
 def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:

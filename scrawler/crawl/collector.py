@@ -16,15 +16,16 @@ from math import inf
 
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.context import SeedContext
+from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
-from scrawler.fetch.downloader import Downloader, Request, Response
-from scrawler.fetch.politeness import next_due
+from scrawler.fetch.downloader import Downloader, Response
 from scrawler.model import EndReason, Result, SiteDelta
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
@@ -61,6 +62,7 @@ class UrlCollector(threading.Thread):
         origins: Origins,
         parties: Parties,
         answers: AnswerHandler,
+        budget: AddressBudget,
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
@@ -73,7 +75,9 @@ class UrlCollector(threading.Thread):
         self.sites: dict[int, SiteContext] = {}
         self._heap: list[tuple[float, int, SiteContext]] = []
         self._ticket = count()
-        self._visits = Visits(downloader, origins, parties, answers, rules)
+        self._budget = budget
+        self._visits = Visits(downloader, origins, parties, answers, budget, rules)
+        self._lister = SitemapLister(answers, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
@@ -121,6 +125,8 @@ class UrlCollector(threading.Thread):
     def retire(self) -> None:
         """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
         self._retired = True
+        for site in self.sites.values():
+            self._budget.leave(site)  # it is visited no more, and would keep others waiting
         self._downloader.wake()
 
     def hurry(self) -> None:
@@ -142,6 +148,7 @@ class UrlCollector(threading.Thread):
                 self._downloader.wait(self._patience(), begin=self._may_begin)
                 with self._turn:
                     going, large = self._take_turn()
+                self._lister.read()
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
                     with self._turn:
@@ -156,6 +163,8 @@ class UrlCollector(threading.Thread):
 
     def _patience(self) -> float:
         """Seconds until something is due."""
+        if self._lister.busy and not self._blocked:
+            return 0.0
         heap = self._heap
         at = heap[0][0] if heap else inf
         return max(0.0, min(at, self._checkpoint_at, self._grace_ends) - time.monotonic())
@@ -179,12 +188,13 @@ class UrlCollector(threading.Thread):
         responses = self._downloader.completed()
         for response in responses:
             self._landed(response, now)
-        return responses
+        return [response for response in responses if not self._lister.takes(response)]
 
     def _go_on(self, landed: list[Response], readings: list[Reading | None]) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
         for response, reading in zip(landed, readings, strict=True):
             self._handle(response, reading)
+        self._list_on()
         now = time.monotonic()
         if not self._ending:
             self._ports.help_yourself(self)
@@ -193,14 +203,15 @@ class UrlCollector(threading.Thread):
             self._checkpoint(now)
         if self._ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
-            return self._downloader.in_flight > 0 and now < self._grace_ends
+            at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
+            return at_work and now < self._grace_ends
         self._may_begin = self._ports.may_start()
         self._blocked = self._blocked or not self._may_begin
         return True
 
     def _landed(self, response: Response, now: float) -> None:
         """Take note of an answer; its site is asked for more at once where there is no delay."""
-        site, due = self._over(response.request, now)
+        site, due = self._visits.over(response.request, now, response.elapsed_ms / 1000)
         flight = response.request.tag
         assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
         page = flight if isinstance(flight, PageFlight) else None
@@ -211,19 +222,6 @@ class UrlCollector(threading.Thread):
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
-
-    def _over(self, request: Request, now: float) -> tuple[SiteContext, float]:
-        """Note that a request is over, or given up: return its site and when that may be asked again."""
-        flight = request.tag
-        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, origin = flight.site, flight.asked if isinstance(flight, RobotsFlight) else flight.origin
-        site.in_flight -= 1
-        crawl_delay = self._origins.crawl_delay(origin)
-        slow = isinstance(flight, PageFlight) and flight.lane.slow
-        delay = max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
-        due = site.due[origin.host] = next_due(int(now * 1000), delay, crawl_delay) / 1000
-        site.pause = due - now
-        return site, due
 
     def _read(self, response: Response) -> Reading | None:
         flight = response.request.tag
@@ -250,6 +248,20 @@ class UrlCollector(threading.Thread):
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
+
+    def _list_on(self) -> None:
+        """List some more of the sitemap in work."""
+        if not self._lister.busy:
+            return
+        if not self._ports.may_start():  # rows of what is listed wait as well
+            self._blocked = True
+        elif part := self._lister.work_off():
+            site, party = part.flight.site, part.flight.party
+            if part.over:
+                self._handle(part.response, part.reading)
+            elif party.weight >= self._rules.checkpoint_rows:
+                self._submit(site, time.monotonic())
+            self.look_again(site)
 
     def _count(self, response: Response) -> None:
         totals, result = self.totals, response.result
@@ -290,6 +302,7 @@ class UrlCollector(threading.Thread):
             return
         if not self._ports.may_start():
             self._blocked = True
+            site.held_since = 0.0  # by something else than politeness
             return
         if site.going and site.inactive and not site.queued:
             self._release(site, now)
@@ -342,6 +355,7 @@ class UrlCollector(threading.Thread):
         if delta is not None and not site.lost:
             self._ports.submit(delta)
         site.seen.close()
+        self._budget.leave(site)
         self.sites.pop(site.id, None)
         site.collector = None
 
@@ -362,6 +376,6 @@ class UrlCollector(threading.Thread):
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
         for request in self._downloader.cancel():
-            self._over(request, now)
+            self._visits.over(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)

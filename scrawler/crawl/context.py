@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, Entry, Lane
+from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane
+from scrawler.crawl.traps import PartyTraps
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
     CandidateRow,
@@ -23,6 +24,7 @@ from scrawler.model import (
     Seed,
     SeedDelta,
     SeedState,
+    SitemapRow,
     url_hash,
 )
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -35,9 +37,11 @@ NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page,
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
-    def __init__(self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float) -> None:
-        self.seed, self.analyzer, self.scope = seed, analyzer, scope
-        self.lanes: list[Lane] = []  # own lanes, then those taken over from ended seeds
+    def __init__(
+        self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
+    ) -> None:
+        self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
+        self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.in_flight = 0  # requests whose answer has not been handled
@@ -56,6 +60,7 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
+        self._sitemap_urls: dict[bytes, SitemapRow] = {}
         self._relations: list[RelationRow] = []
         self._dirty = True
 
@@ -70,7 +75,7 @@ class SeedContext:
             if lane.kind == kind and lane.seed_id == self.seed.id:
                 return lane
         made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0))
-        own = sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        own = 0 if kind == SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
         self.lanes.insert(own, made)
         return made
 
@@ -88,12 +93,14 @@ class SeedContext:
         first: tuple[Lane, Entry] | None = None
         pushed_back: tuple[Lane, Entry] | None = None
         earliest: Millis | None = None
+        reading = False  # what a sitemap lists comes before the rest
         for lane in self.lanes:
             kind = lane.kind
             if lane.slow is not slow or (kind == LEFTOVER and self._keeps(lane)):
                 continue
-            entry = lane.peek()
+            entry = None if reading and lane.kind == NORMAL else lane.peek()
             if entry is None:
+                reading = reading or (lane.kind == SITEMAP and lane.unfinished)
                 continue
             if entry.not_before > now:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
@@ -138,12 +145,16 @@ class SeedContext:
             counts.pages += 1
             counts.revisits += row.revisit
             counts.slow_pages += bool(row.flags & PageFlag.SLOW)
+            if row.flags & PageFlag.NEAR_DUPLICATE:
+                counts.near_duplicates += 1
         elif result == Result.REDIRECT:
             counts.redirects += 1
         elif result == Result.HTTP_ERROR:
             counts.http_errors += 1
         elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
             counts.denied += 1
+        elif result == Result.TRAP:
+            counts.trapped += 1
         elif result == Result.UNWANTED_TYPE:
             counts.unwanted += 1
         else:
@@ -169,6 +180,11 @@ class SeedContext:
             known[url] = (first, times + 1)
         self.counts.candidates += len(urls)
 
+    def add_sitemap_url(self, row: SitemapRow) -> None:
+        """Note what a sitemap says of an internal URL."""
+        self._sitemap_urls[row.url_hash] = row
+        self._dirty = True
+
     def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
         """Note that a page says which URL stands for it."""
         self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
@@ -176,7 +192,7 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._candidates) + len(self._relations)
+        return len(self.pages) + len(self._candidates) + len(self._relations) + len(self._sitemap_urls)
 
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
@@ -204,9 +220,12 @@ class SeedContext:
             end_reason=self.end,
             end_detail=self.end_detail,
             rehoming=self.rehoming,
+            patterns=self.traps.take_rows() if self.traps is not None else (),
             relations=tuple(self._relations),
+            sitemap_urls=tuple(self._sitemap_urls.values()),
         )
-        self.pages, self._candidates, self._relations, self._dirty = [], {}, [], False
+        self.pages, self._candidates, self._dirty = [], {}, False
+        self._relations, self._sitemap_urls = [], {}
         return delta
 
     def _state(self) -> SeedState:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from scrawler.model import ChunkRow, LaneState, Millis
+from scrawler.model import SITEMAP_LANE, ChunkRow, LaneState, Millis
 
 CHUNK_ENTRIES = 1024
 _LEVEL = 1
@@ -19,7 +19,8 @@ _LEVEL = 1
 # slow lane in SLOW - (r + 100 p): so the database knows of each entry how often it was tried.
 NORMAL = 0  # the normal lane
 LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next seed
-SLOW = -2  # the slow lane: entries whose answers take longer than the first pass waits
+SITEMAP = SITEMAP_LANE  # sitemaps, which come before the normal lane
+SLOW = -1000  # the slow lane: entries whose answers take longer than the first pass waits
 PUSHED_BACK = 100  # lanes from here on wait for the normal lane: the server is asked for something else first
 
 
@@ -40,6 +41,8 @@ class Entry(NamedTuple):
 
     `depth` counts links from the seed's URL. For an asset, which is never the seed's URL itself, it is negative: so the
     mark goes with the entry through all lanes, chunks and machines, and where there are no assets it costs nothing.
+    For a sitemap `position` is: its place in the lister's lane of sitemaps is -1 - position, and its depth one more for
+    each index between.
     """
 
     url: str
@@ -51,6 +54,11 @@ class Entry(NamedTuple):
     def is_asset(self) -> bool:
         """Whether it was listed as an image, script or style of a page."""
         return self.depth < 0
+
+    @property
+    def is_sitemap(self) -> bool:
+        """Whether it was listed as a sitemap."""
+        return self.position < 0
 
 
 def encode(entries: list[Entry]) -> bytes:

@@ -9,6 +9,7 @@ from contextlib import suppress
 from math import inf
 from typing import Any
 
+from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.depth import Lane
@@ -18,6 +19,7 @@ from scrawler.crawl.lease import Lease
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
 from scrawler.errors import LeaseLostError, StoreBusyError
@@ -43,6 +45,7 @@ class Machine:
         self.stopping = threading.Event()
         self.rules = rules
         self.lease = lease
+        self.budget = AddressBudget(rules, self.look_again)
         self.threads = threads  # collectors to start
         self._expected = machines
         self.error: BaseException | None = None
@@ -53,6 +56,7 @@ class Machine:
         self.distribution: Distribution
         self.selector: UrlSelector
         self.checkpointer: Checkpointer
+        self.sharing: ServerSharing
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
@@ -234,6 +238,7 @@ class Machine:
         if orders.machines >= self._expected:
             self._expected = 0  # all that were started together are there; from now on those that live share
         self.selector.machines = max(orders.machines, self._expected)
+        self.sharing.beat(self.selector.machines)
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
         if orders.command is Command.REMOVE:

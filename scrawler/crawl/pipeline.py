@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
@@ -11,6 +12,8 @@ from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.simhash import Words, fingerprint_of, words_of
+from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.model import Result
@@ -59,8 +62,16 @@ class PagePipeline:
             site.remember(payload_digest, Archived(response.request.url, response.started_at))
         return record
 
-    def links(self, response: Response) -> PageLinks | None:
-        """Find the links of an HTML page; None for anything else."""
+    def sitemap(self, response: Response) -> Sitemap | None:
+        """Read a sitemap; None for anything else."""
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        return read_sitemap(response.body, encoding, content_type, self._max_decoded)
+
+    def links(self, response: Response, wants_text: Callable[[list[str]], bool] | None = None) -> PageLinks | None:
+        """Find the links of an HTML page; None for anything else.
+
+        `wants_text` tells by the links whether the page's text is to be compared with that of others.
+        """
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
@@ -71,7 +82,13 @@ class PagePipeline:
         if not is_html(content_type, body[:_SNIFFED_BYTES]):
             return None
         found = self._extractor.links(body, response.request.url, content_type)
-        return replace(found, note=note) if note else found
+        text = None
+        if wants_text is not None and wants_text(found.hrefs):
+            text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
+        return replace(found, note=note or found.note, words=None, fingerprint=text)
+
+    def _words(self, body: bytes, content_type: str) -> Words:
+        return words_of(self._extractor.text(body, content_type).text)
 
     def directives(self, response: Response, links: PageLinks | None) -> Directives:
         """Return what a page, HTML or not, allows robots to do with it."""

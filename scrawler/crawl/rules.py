@@ -41,6 +41,7 @@ class CrawlRules:
     accept: tuple[str, ...] = ()  # media ranges; none: all
     insecure: bool = False
     sitemaps: str = "off"  # or "seed", "also"
+    www: bool = False  # www.example.org and example.org are one site
     traps: bool = False
     trap_pages: int = 50
     trap_yield: float = 0.1

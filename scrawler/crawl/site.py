@@ -13,6 +13,7 @@ from itertools import chain
 from math import inf
 from typing import Protocol
 
+from scrawler.crawl.budget import Server
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
@@ -96,6 +97,9 @@ class SiteContext:
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
+    line: Server | None = None  # where it stands in line for a place at its address ...
+    in_line: bool = False  # ... and whether its last visit found it still has to
+    held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     waiting: int = 0  # answers expected from the store or the resolver
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id

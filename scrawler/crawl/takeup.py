@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
@@ -12,9 +13,11 @@ from scrawler.crawl.depth import NORMAL, Lane, decode_urls
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Seed, url_hash
+from scrawler.crawl.traps import PartyTraps
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
+from scrawler.urls.steps import spellings
 
 
 class Frontier(Protocol):
@@ -37,6 +40,9 @@ class Frontier(Protocol):
 
     def fetched(self, url_hash: bytes) -> bool:
         """Whether a page row with this URL exists."""
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """What the patterns of a party's URLs have yielded so far."""
 
 
 class SiteTaker:
@@ -88,7 +94,9 @@ class SiteTaker:
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""
         scope = scope_of(seed.home_url, self._rules.scope)
-        party = SeedContext(seed, self._make_analyzer(scope, site.aliases), scope, time.monotonic())
+        aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
+        analyzer = self._make_analyzer(scope, aliases)
+        party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed))
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
@@ -96,6 +104,12 @@ class SiteTaker:
         if party.begun and seed.rehomed:
             self._look_for_home(party)
         return party
+
+    def _traps(self, seed: Seed) -> PartyTraps | None:
+        if not self._rules.traps:
+            return None
+        rows = self._frontier.patterns(seed.id) if seed.counts.requests else ()
+        return PartyTraps(seed.id, self._rules, rows)
 
     def further(self, site: SiteContext, seed: Seed) -> SeedContext:
         """Make the context of a seed that comes to a site which is held already."""

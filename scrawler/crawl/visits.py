@@ -1,24 +1,33 @@
-"""What a site is asked for next: robots.txt, an address, a page, or nothing before a certain time."""
+"""What a site is asked for next: robots.txt, an address, a page, or nothing before a certain time.
+
+All requests begin and end here, so it is here that politeness holds: by host (pauses, in the site's `due`), by site
+(requests in flight) and by address (see budget.py).
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from math import inf
 
 from scrawler.crawl.aliases import AliasFlight
 from scrawler.crawl.answers import AnswerHandler, PageFlight, refused_row
+from scrawler.crawl.budget import AddressBudget
+from scrawler.crawl.context import SeedContext
 from scrawler.crawl.origins import Origins, RobotsFlight
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request
+from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
+_APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
+_SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
-_SITEMAP_TYPES = ("application/xml", "text/xml", "text/plain", "application/gzip", "application/x-gzip")
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
 
 
@@ -26,48 +35,85 @@ class Visits:
     """Starts requests for the sites of one collector."""
 
     def __init__(
-        self, downloader: Downloader, origins: Origins, parties: Parties, answers: AnswerHandler, rules: CrawlRules
+        self,
+        downloader: Downloader,
+        origins: Origins,
+        parties: Parties,
+        answers: AnswerHandler,
+        budget: AddressBudget,
+        rules: CrawlRules,
     ) -> None:
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
-        self._rules = rules
+        self._budget, self._rules = budget, rules
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
+        site.in_line = False
+        at = self._start_requests(site, now)
+        if site.line is not None and not site.in_line:
+            self._budget.leave(site)
+        return at
+
+    def over(self, request: Request, now: float, elapsed: float = 0.0) -> tuple[SiteContext, float]:
+        """Note that a request is over, or given up: return its site and when that may be asked again."""
+        flight = request.tag
+        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+        site, rules = flight.site, self._rules
+        site.in_flight -= 1
+        self._budget.over(request.address, now)
+        delay = max(self._delay(flight), slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
+        return site, self._rest(site, _asked(flight), delay, now)
+
+    def _delay(self, flight: PageFlight | RobotsFlight | AliasFlight) -> float:
+        slow = isinstance(flight, PageFlight) and flight.lane.slow
+        return max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
+
+    def _rest(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
+        """Let a host rest from now on; what it has been told before still counts."""
+        due = next_due(math.ceil(now * 1000), delay, self._origins.crawl_delay(origin)) / 1000
+        site.pause = max(0.0, due - now)
+        due = site.due[origin.host] = max(due, site.due_at(origin.host))
+        return due
+
+    def _start_requests(self, site: SiteContext, now: float) -> float:
         if site.queued and site.in_flight < self._rules.per_site:
-            flight = site.queued[0].tag
+            flight, address = site.queued[0].tag, site.queued[0].address
             assert isinstance(flight, RobotsFlight | AliasFlight)
-            asked = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
-            if (due := site.due_at(asked.host)) > now:
-                return due
-            self._start(site, site.queued.pop(0))
+            if at := self._held(site, _asked(flight).host, address, now):
+                return at
+            self._start(site, site.queued.pop(0), now)
         refused = 0
         while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
+                site.held_since = 0.0
                 return choice
             if site.in_flight >= (self._rules.slow_per_site if choice.lane.slow else self._rules.per_site):
                 return inf
             origin = self._origins.of(site, choice.entry.url)
-            if not self._origins.addressed(site, origin, now):
+            trap = self._trap(choice)
+            if trap:
+                self._refuse(site, choice, origin, Result.TRAP, trap, wall)
+            elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
-            if origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
+            elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
                 choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif (due := site.due_at(origin.host)) > now:
-                return due
+            elif at := self._held(site, origin.host, origin.address, now):
+                return at
             elif self._origins.awaits_robots(origin, now):
                 request = self._origins.robots_request(site, origin)
                 if request is None:
                     return inf
-                self._start(site, request)
+                self._start(site, request, now, choice.party)
             elif too_slow := self._origins.asks_too_much(origin):
                 choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
                 self._deny(site, choice, origin, origin.robots, wall)
             else:
-                self._start_page(site, choice, origin)
+                self._start_page(site, choice, origin, now)
                 continue
             refused += 1
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
@@ -78,6 +124,12 @@ class Visits:
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
         """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
         return choice.entry.depth != 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+
+    @staticmethod
+    def _trap(choice: Choice) -> str:
+        """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
+        traps = choice.party.traps
+        return traps.refusal(choice.entry.url) if traps is not None and choice.entry.depth > 0 else ""
 
     def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
         if robots.unavailable:
@@ -92,20 +144,51 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
         self._answers.finish(flight, refused_row(flight, result, detail, wall))
 
-    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin) -> None:
+    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> None:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
-        self._start(site, self._page_request(choice, flight))
+        self._start(site, self._page_request(choice, flight), now, choice.party)
 
     def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
         url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
-        if accept and choice.entry.depth == 0 and self._rules.sitemaps != "off":
-            accept += _SITEMAP_TYPES  # a seed may be one
+        if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
+            accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
         timeout = self._rules.timeout_of(choice.lane.slow)
         return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 
-    def _start(self, site: SiteContext, request: Request) -> None:
+    def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:
+        """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""
+        at = site.due_at(host)
+        if at <= now:
+            at = self._budget.wait_for(site, address, now)
+            if not at:
+                return 0.0
+        if not site.held_since:
+            site.held_since = now
+        return at
+
+    def _start(self, site: SiteContext, request: Request, now: float, party: SeedContext | None = None) -> None:
+        """Start a request.
+
+        The time for which only politeness held the site up counts for the party whose request goes first after it:
+        with several parties at a site, that is the time of the site, divided among them.
+        """
+        if site.held_since:
+            if party is not None:
+                party.counts.wait_ms += max(0, int((now - site.held_since) * 1000))
+            site.held_since = 0.0
         site.in_flight += 1
+        self._budget.began(site, request.address)
+        if (
+            self._rules.most_in_flight > 1
+        ):  # the next one may start before this one is over, but not before the pause is
+            flight = request.tag
+            assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+            self._rest(site, _asked(flight), self._delay(flight), now)
         self._downloader.start(request)
+
+
+def _asked(flight: PageFlight | RobotsFlight | AliasFlight) -> Origin:
+    return flight.asked if isinstance(flight, RobotsFlight) else flight.origin

@@ -7,4 +7,5 @@ linear `scanner`. What counts as a link, an asset, a canonical URL is written do
 Out: `links.PageLinks`: base URL and hrefs as written; resolving and judging them is the URL Analyzer's work. When asked
 for, `links.PageText`: what the page says. `directives` tells what a page and its headers allow robots to do with it,
 `link_header` what a header calls canonical.
+`simhash` condenses the words of a page into 64 bits, of which near copies share nearly all.
 """

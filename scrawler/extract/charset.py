@@ -60,7 +60,7 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
     for mark, name in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], name)
-    name = _declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED]) or _guess(body)
+    name = declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED]) or _guess(body)
     return _transcode(body, name)
 
 
@@ -73,7 +73,8 @@ def declared_in_meta(start: bytes) -> str:
 
 
 @lru_cache(maxsize=1_024)  # sites send the same few headers with every page
-def _declared_in_header(content_type: str) -> str:
+def declared_in_header(content_type: str) -> str:
+    """Return the encoding that a Content-Type header declares, or an empty string."""
     match = _HEADER_CHARSET.search(content_type)
     return _known(match[1] or match[2] or match[3]) if match else ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
@@ -9,12 +11,14 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, may_be_canonical
 from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.simhash import Words, words_of
 from scrawler.extract.text import TextCollector
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
 # and brings along little that is no link; an element with two of the attributes comes twice.
 _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = _LINKING + ",[srcset],[poster]"
+_TEXTLESS = ["script", "style"]
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
 
@@ -32,8 +36,9 @@ class LexborExtractor:
         if is_hazardous(page):
             return scan_links(page.decode("utf-8", "replace"), url, self._policy).result(charset, DEEP_HTML)
         collector = LinkCollector(url, self._policy)
-        self._collect_links(LexborHTMLParser(page, options=_WITHOUT_EVENTS), collector)
-        return collector.result(charset)
+        document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
+        self._collect_links(document, collector)
+        return collector.result(charset, words=partial(_words, document))
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -91,6 +96,13 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
             waiting += reversed(content[0].css(linking) if content else [])
         elif tag in collector.tags:
             collector.element(tag, node.attributes, in_template=True)
+
+
+def _words(document: LexborHTMLParser) -> Words:
+    """Find the words of a page whose links have been collected: takes apart what shows no text."""
+    images = [node.attrs.get("src") or "" for node in document.css("img[src]")]
+    document.strip_tags(_TEXTLESS)
+    return words_of(document.text(separator=" "), images)
 
 
 def _collect_text(root: LexborNode, collector: TextCollector) -> None:

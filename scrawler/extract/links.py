@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
+
+from scrawler.extract.simhash import Fingerprint, Words
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unreadable, and was scanned instead
@@ -26,6 +29,7 @@ class PageLinks:
     repeated ones repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was
     read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
     "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
+    `words` finds the words of the page, where that is cheaper than from its bytes; to be called once.
     """
 
     base: str
@@ -36,6 +40,8 @@ class PageLinks:
     canonicals: list[str] = field(default_factory=list)  # of <link rel=canonical> in the head
     unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
     assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
+    words: Callable[[], Words] | None = field(default=None, compare=False, repr=False)
+    fingerprint: Fingerprint | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ and scripts ask for themselves is not among them.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import ada_url
 
 from scrawler.extract.links import LinkPolicy, PageLinks
+from scrawler.extract.simhash import Words
 
 HTML_SPACE = " \t\n\f\r"
 _LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
@@ -88,10 +89,11 @@ class LinkCollector:
         if "canonical" in _value(attributes, "rel").lower().split():
             self._canonicals.append(_value(attributes, "href"))
 
-    def result(self, charset: str, note: str = "") -> PageLinks:
-        """Return all that was gathered."""
+    def result(self, charset: str, note: str = "", words: Callable[[], Words] | None = None) -> PageLinks:
+        """Return all that was gathered, and what finds the words of the page."""
         assets = list(dict.fromkeys(self._assets))
-        return PageLinks(self.base, self.hrefs, charset, note, self._robots, self._canonicals, self._unfollowed, assets)
+        lists = self._robots, self._canonicals, self._unfollowed, assets
+        return PageLinks(self.base, self.hrefs, charset, note, *lists, words=words)
 
     @property
     def base(self) -> str:

@@ -293,7 +293,8 @@ class CurlDownloader:
 
     def cancel(self) -> list[Request]:
         """Give up all requests in flight and return them; their connections are closed."""
-        requests = []
+        requests = [response.request for response in self._done]
+        self._done = []
         for handle, transfer in self._active.items():
             self._multi.remove_handle(handle)
             assert transfer.request is not None

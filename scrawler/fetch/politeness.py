@@ -14,3 +14,12 @@ def next_due(finished_at: Millis, delay: float, crawl_delay: float | None = None
     more than the user lets it is not crawled at all: nothing is cut short here.
     """
     return finished_at + math.ceil(max(delay, crawl_delay or 0.0, 0.0) * 1000)
+
+
+def slow_pause(elapsed: float, delay: float, factor: float, cap: float) -> float:
+    """Return the pause that a host's last answer asks for, which took `elapsed`: `factor` times that, up to `cap`.
+
+    All in seconds. A slow server is asked less often (as by Heritrix's delay factor). With `delay` 0 there is none:
+    that says to ask as fast as the server answers.
+    """
+    return min(elapsed * factor, cap) if delay > 0 else 0.0

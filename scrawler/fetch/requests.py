@@ -229,9 +229,10 @@ class RequestsDownloader:
         return done
 
     def cancel(self) -> list[Request]:
-        """Give up what is queued; nothing is in flight outside `wait`."""
-        requests_, self._queue = list(self._queue), deque()
-        return requests_
+        """Give up what is queued, and what nobody has taken; nothing is in flight outside `wait`."""
+        given_up = [response.request for response in self._done] + list(self._queue)
+        self._done, self._queue = [], deque()
+        return given_up
 
     def wake(self) -> None:
         """Make an idle `wait` return at once, now or next time."""

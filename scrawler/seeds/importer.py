@@ -12,6 +12,7 @@ from scrawler.seeds.formats import Entry
 from scrawler.store.seeds import Added, NewSeed
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
+from scrawler.urls.steps import Step
 
 BATCH = 20_000  # seeds a transaction
 
@@ -41,6 +42,7 @@ def import_seeds(
     writers: int,
     scope: Scope,
     max_url_length: int,
+    steps: Step | None = None,
     on_invalid: Callable[[Entry], None],
     on_batch: Callable[[ImportCounts], None],
 ) -> ImportCounts:
@@ -59,7 +61,7 @@ def import_seeds(
         on_batch(counts)
 
     with ThreadPoolExecutor(writers, "seed-writer") as pool:
-        for batch, invalid in _batches(entries, scope, max_url_length, on_invalid):
+        for batch, invalid in _batches(entries, scope, max_url_length, steps, on_invalid):
             if len(adding) == writers:
                 finish()
             adding.append((pool.submit(add, batch), invalid))
@@ -69,13 +71,17 @@ def import_seeds(
 
 
 def _batches(
-    entries: Iterable[Entry], scope: Scope, max_url_length: int, on_invalid: Callable[[Entry], None]
+    entries: Iterable[Entry],
+    scope: Scope,
+    max_url_length: int,
+    steps: Step | None,
+    on_invalid: Callable[[Entry], None],
 ) -> Iterator[tuple[list[NewSeed], int]]:
     """Yield seeds in batches, the last one perhaps empty, each with the number of invalid entries so far."""
     batch: list[NewSeed] = []
     invalid = 0
     for entry in entries:
-        url, problem = ("", entry.problem) if entry.problem else seed_url(entry.text, max_url_length)
+        url, problem = ("", entry.problem) if entry.problem else seed_url(entry.text, max_url_length, steps)
         if problem:
             invalid += 1
             on_invalid(entry._replace(problem=problem))

@@ -66,7 +66,10 @@ class Settings(BaseSettings):
         8, ge=1, le=1000, description="Requests in flight to an IP address at a time, those of all its sites together."
     )
     delay_per_ip: Annotated[Seconds, Live()] = Field(
-        0.0, ge=0, le=DAY, description="Pause between two requests to an IP address, all its sites together."
+        0.0,
+        ge=0,
+        le=DAY,
+        description="Pause between two requests to an IP address, all its sites together; then they go one at a time.",
     )
     delay_factor: Annotated[float, Live()] = Field(
         2.0, ge=0, le=100, description="Pause at least so many times the site's last response time; not with delay 0."
@@ -137,7 +140,7 @@ class Settings(BaseSettings):
     max_url_length: int = Field(2048, ge=64, le=16_000, description="Longest URL imported or crawled, in characters.")
     max_segments: int = Field(30, ge=1, le=1000, description="Most segments in the path of a URL.")
     max_repeats: int = Field(
-        3, ge=1, le=100, description="Most times that a segment, or a row of segments, may repeat itself in a path."
+        3, ge=1, le=100, description="Most times in a row that a segment, or a row of segments, may stand in a path."
     )
     max_parameters: int = Field(20, ge=0, le=1000, description="Most parameters in the query of a URL.")
     normalise: NormaliseSteps = Field(
@@ -149,7 +152,7 @@ class Settings(BaseSettings):
     )
     traps: bool = Field(True, description="Watch what each pattern of URLs yields; cap those that bring nothing new.")
     trap_pages: int = Field(
-        50, ge=5, le=1_000_000, description="Pages of a pattern that are fetched before it can be capped."
+        50, ge=5, le=10_000, description="Pages of a pattern that are fetched before it can be capped."
     )
     trap_yield: float = Field(
         0.1, ge=0, le=1, description="Share of new content among a pattern's last pages below which it is capped."

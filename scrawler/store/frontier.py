@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from scrawler.model import ChunkRow, EndReason, LaneState, SeedState
+from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
-from scrawler.store.tables import chunk, lane, page, seed
+from scrawler.store.tables import chunk, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
+_LISTED_IN = (0, SITEMAP_LANE)  # lanes; in others they are listed again
 
 
 class Frontier:
@@ -52,12 +53,12 @@ class Frontier:
         return self._one_chunk(_chunk_of(seed_id, kind).order_by(chunk.c.seq.desc()))
 
     def listed(self, site_id: int) -> Iterator[bytes]:
-        """Yield the data of all normal-lane chunks of all seeds of the site, some in memory at a time."""
+        """Yield the data of all chunks in which URLs of the site were listed first, some in memory at a time."""
         query = (
-            select(chunk.c.seed_id, chunk.c.seq, chunk.c.data)
+            select(chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.data)
             .join(seed, seed.c.id == chunk.c.seed_id)
-            .where(seed.c.site_id == site_id, chunk.c.kind == 0)
-            .order_by(chunk.c.seed_id, chunk.c.seq)
+            .where(seed.c.site_id == site_id, chunk.c.kind.in_(_LISTED_IN))
+            .order_by(chunk.c.seed_id, chunk.c.kind, chunk.c.seq)
             .limit(_CHUNKS_READ)
         )
         after: ColumnElement[bool] | None = None
@@ -66,7 +67,12 @@ class Frontier:
             if len(rows) < _CHUNKS_READ:
                 return
             last = rows[-1]
-            after = or_(chunk.c.seed_id > last.seed_id, and_(chunk.c.seed_id == last.seed_id, chunk.c.seq > last.seq))
+            same_seed, same_lane = chunk.c.seed_id == last.seed_id, chunk.c.kind == last.kind
+            after = or_(
+                chunk.c.seed_id > last.seed_id,
+                and_(same_seed, chunk.c.kind > last.kind),
+                and_(same_seed, same_lane, chunk.c.seq > last.seq),
+            )
 
     def own_urls(self, site_id: int) -> dict[bytes, int]:
         """Return hash of the home URL -> seed id of the site's seeds that are active or done, less the covered ones."""
@@ -96,6 +102,14 @@ class Frontier:
         return bool(
             self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)) or self._all(waits.limit(1))
         )
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """Return what the patterns of a party's URLs have yielded so far, those with the most pages first."""
+        columns = [pattern.c[name] for name in PatternRow._fields]
+        query = (
+            select(*columns).where(pattern.c.seed_id == seed_id).order_by(pattern.c.fetched.desc(), pattern.c.pattern)
+        )
+        return [PatternRow(*row) for row in self._all(query)]
 
     def drop_chunks(self) -> None:
         """Delete all chunks, when the crawl is closed."""

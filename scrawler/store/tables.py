@@ -184,7 +184,9 @@ lane = Table(
     "lane",
     metadata,
     _number("seed_id", "the seed that listed the entries", key=True),
-    _small("kind", "0: normal; -1: leftovers; r + 100 p: r-th retry, pushed back p times; -2 - that: slow", key=True),
+    _small(
+        "kind", "0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others", key=True
+    ),
     _number("holder_id", "the seed for which they are fetched now"),
     _number("cursor_position", "lowest position not finished"),
     _number("length", "entries listed"),
@@ -215,7 +217,7 @@ page = Table(
     _text("url"),
     _small("depth", "links from the seed URL"),
     _number("lane_seed", "listed by this seed ..."),
-    _number("position", "... at this position of its normal lane"),
+    _number("position", "... at this position of its normal lane; -1, -2, ...: of that of its sitemaps"),
     _word("result", 24),
     _small("status", "HTTP status; 0: none"),
     _text("content_type", "media type without parameters"),
@@ -265,10 +267,10 @@ pattern = Table(
     metadata,
     _number("seed_id", key=True),
     _bytes("pattern_hash", _HASH, key=True),
-    _text("pattern", "of URLs: digits, dates, ids as stars, query keys without values"),
+    _text("pattern", "of URLs: digits, ids as stars, query keys without values; or: links as on URL"),
     _tally("fetched"),
     _tally("exact", "of these, with a payload known before"),
-    _tally("near", "of these, with a text nearly known before"),
+    _tally("near", "of these, with a text like an earlier one and no new word"),
     _tally("refused", "URLs not asked for, or not listed, because it is capped"),
     _text("evidence", "why it is capped; empty: it is not"),
     **_CLUSTERED,
@@ -320,6 +322,25 @@ candidate = Table(
     _number("count", "times found"),
     _small("promoted", "1: made a seed of this crawl", default=0),
     Index("candidate_url_hash", "promoted", "url_hash"),
+    **_CLUSTERED,
+)
+
+server = Table(
+    "server",
+    metadata,
+    _word("address", 64, "IP address", key=True),
+    _number("machine_id", "with delay_per_ip: the machine that may ask it next, or was the last to ask ..."),
+    _number("next_due_at", "... and when any other one may"),
+    Index("server_next_due_at", "next_due_at"),
+    **_CLUSTERED,
+)
+
+server_place = Table(
+    "server_place",
+    metadata,
+    _word("address", 64, "IP address; empty: the machine lives alone, and holds what it likes anywhere", key=True),
+    _number("machine_id", "0: the row that is locked while shares are told", key=True),
+    _number("places", "requests that it may have in flight there, of per_ip in all"),
     **_CLUSTERED,
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import click
 from scrawler.errors import InputError
 from scrawler.synthweb.server import serve
 from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.synthweb.traps.server import TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -34,6 +37,7 @@ _DEFAULT = WebSpec()
 @click.option("--log", type=_FILE, help="Append a line for every request to this file.")
 @click.option("--workers", default=1, show_default=True, help="Number of processes.")
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
+@click.option("--traps", is_flag=True, help="Serve the trap web instead: a site each with a trap.")
 @click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
 def synthweb(
     port: int,
@@ -42,25 +46,41 @@ def synthweb(
     log: Path | None,
     workers: int,
     share_port: bool,
+    traps: bool,
     stop_with_stdin: bool,
     hosts: str,
     **numbers: Any,
 ) -> None:
     """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
+    if traps:
+        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=partial(_traps_ready, seeds_file))
+        return
 
     def ready(web: SyntheticWeb) -> None:
         if seeds_file is not None:
-            _write_seeds(web, seeds_file, seeds_per_site)
-        seeds = f", seeds in {seeds_file}" if seeds_file else ""
-        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {web.seeds_of(0)[0]}{seeds}")
+            seeds = (url for site in range(web.spec.sites) for url in web.seeds_of(site, seeds_per_site))
+            _write_seeds(seeds, seeds_file)
+        first = web.seeds_of(0)[0]
+        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {first}{_told(seeds_file)}")
 
     spec = WebSpec(hosts=Hosts(hosts), **numbers)
     serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
 
 
-def _write_seeds(web: SyntheticWeb, file: Path, per_site: int) -> None:
+def _traps_ready(seeds_file: Path | None, web: TrapWeb) -> None:
+    homes = list(web.sites())
+    if seeds_file is not None:
+        _write_seeds(homes, seeds_file)
+    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}{_told(seeds_file)}")
+
+
+def _told(seeds_file: Path | None) -> str:
+    return f", seeds in {seeds_file}" if seeds_file else ""
+
+
+def _write_seeds(seeds: Iterable[str], file: Path) -> None:
     try:
         with file.open("w", encoding="ascii") as out:
-            out.writelines(f"{url}\n" for site in range(web.spec.sites) for url in web.seeds_of(site, per_site))
+            out.writelines(f"{url}\n" for url in seeds)
     except OSError as error:
         raise InputError(f"synthetic web: cannot write the seeds file {file}: {error.strerror}") from error

@@ -15,6 +15,8 @@ from typing import NamedTuple
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, resolve_plain
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
+from scrawler.urls.steps import MARKS, Step
+from scrawler.urls.traps import UrlLimits, over_limit
 from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
@@ -49,6 +51,7 @@ class _Place(NamedTuple):
     is_page: bool  # the base is the page itself
     folder: str  # the base up to the last slash of its path
     root: str  # the same of its origin
+    is_plain: bool  # no step changes a URL for the folder's sake
     in_folder: _Known
     in_origin: _Known  # hrefs that mean the same in all its folders
 
@@ -56,9 +59,10 @@ class _Place(NamedTuple):
 class UrlAnalyzer:
     """Analyses the links of one party (SCrawler, section 3.2, step 6), by one thread at a time.
 
-    `aliases` maps an authority to the one under which the same site is known (`192.0.2.7` -> `example.org`); it may
-    gain entries while the party is in work. `refused_types` are file extensions, lower case, without dot.
-    The cache holds at most `cache_entries` hrefs and folders; when full it begins anew.
+    `steps` is what `make_steps` made. `aliases` maps an authority to the one under which the same site is known
+    (`192.0.2.7` -> `example.org`); it may gain entries while the party is in work. `refused_types` are file
+    extensions, lower case, without dot. The cache holds at most `cache_entries` hrefs and folders; when full it begins
+    anew.
     """
 
     def __init__(
@@ -66,12 +70,16 @@ class UrlAnalyzer:
         scope: ScopeRule,
         *,
         max_length: int = MAX_URL_LENGTH,
+        steps: Step | None = None,
+        limits: UrlLimits | None = None,
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
     ) -> None:
         self._scope = scope
         self._max_length = max_length
+        self._steps = steps
+        self._limits = limits
         self._refused_types = refused_types
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
@@ -99,6 +107,26 @@ class UrlAnalyzer:
             counts[_INTERNAL] = counts.get(_INTERNAL, 0) + len(hrefs) - len(misses)
         internal = [url for url in dict.fromkeys(targets) if url is not None]
         return Analysis(internal, list(dict.fromkeys(external)), counts)
+
+    def judge(self, href: str, page: str) -> tuple[Verdict, str]:
+        """Judge one link that hardly comes again: nothing is kept of it. The URL is empty if it is refused."""
+        return self._judge(*normalise(href, page, self._max_length))
+
+    def resolve(self, href: str, page: str) -> str:
+        """Return what a link leads to, be it of this party, a document or neither; empty if it is no URL."""
+        url = self._spelt(normalise(href, page, self._max_length).url)
+        return with_authority(url, self._aliases) if url and self._aliases else url
+
+    def redirected(self, page: str, location: str) -> Analysis:
+        """Judge where `page` redirects.
+
+        A redirect to another spelling of the page is followed as it is written: the server tells the two apart.
+        """
+        url = normalise(location, page, self._max_length).url
+        if url and url != page and self.resolve(location, page) == page:
+            internal = self._scope.contains(url)
+            return Analysis([url], [], {_INTERNAL: 1}) if internal else Analysis([], [url], {_EXTERNAL: 1})
+        return self.analyze(page, [location])
 
     def analyze_any_type(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
         """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
@@ -136,7 +164,7 @@ class UrlAnalyzer:
         # What is plain means the same in its folder: the cheaper question comes first.
         plain = resolve_plain(path, place.folder, place.root) if 0 < len(path) <= _CACHED_HREF else ""
         if plain and len(plain) <= self._max_length:
-            judged = self._judge(plain)
+            judged = self._judge_url(plain if place.is_plain else self._spelt(plain))
         elif _means_the_same_in_folder(path):
             judged = self._judge(*normalise(path, place.base, self._max_length))
         else:
@@ -150,18 +178,25 @@ class UrlAnalyzer:
                 known.other[path] = judged
         return judged
 
-    def _judge(self, url: str, reason: Verdict | None = None) -> tuple[Verdict, str]:
-        if reason is not None:
-            return reason, ""
+    def _spelt(self, url: str) -> str:
+        return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
+
+    def _judge(self, url: str, reason: Verdict | None) -> tuple[Verdict, str]:
+        return self._judge_url(self._spelt(url)) if reason is None else (reason, "")
+
+    def _judge_url(self, url: str) -> tuple[Verdict, str]:
         if self._aliases:
             url = with_authority(url, self._aliases)
         if is_refused_type(url, self._refused_types):
             return Verdict.FILE_TYPE, ""
+        if self._limits is not None and (over := over_limit(url, self._limits)) is not None:
+            return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
     def _place(self, base: str, page: str) -> _Place:
         folder, root = folder_of(base), origin(base)  # without a slash at its end, the origin is no folder's key
-        return _Place(base, base == page, folder, root + "/", self._known_in(folder), self._known_in(root))
+        is_plain = self._steps is None or MARKS.search(folder) is None
+        return _Place(base, base == page, folder, root + "/", is_plain, self._known_in(folder), self._known_in(root))
 
     def _known_in(self, key: str) -> _Known:
         known = self._known.get(key)

@@ -9,6 +9,7 @@ A normalised URL is ASCII, so its length in characters is its length in bytes.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 from ada_url import join_url, normalize_url
@@ -106,12 +107,18 @@ def _without_userinfo(url: str) -> str:
     return url if at < 0 else url[:start] + url[at + 1 :]
 
 
-def seed_url(text: str, max_length: int = MAX_URL_LENGTH) -> SeedUrl:
+def seed_url(text: str, max_length: int = MAX_URL_LENGTH, steps: Callable[[str], str] | None = None) -> SeedUrl:
     """Read one line of a seed file: `example.com/path` means `http://example.com/path`.
 
+    `steps` is what `make_steps` made; links are spelt by the same.
     Stricter than `normalise`, because a mistake in a seed should be seen: control characters, userinfo, and a bare
     word without a dot (other than localhost) are problems. Never raises.
     """
+    url, problem = _read_seed(text, max_length)
+    return SeedUrl(steps(url) if steps and url else url, problem)
+
+
+def _read_seed(text: str, max_length: int) -> SeedUrl:
     text = text.removeprefix("\ufeff").strip()
     if not text:
         return SeedUrl("", "the line is empty")

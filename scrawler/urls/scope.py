@@ -68,10 +68,17 @@ def registrable_domain(host: str) -> str:
 
     An IP literal, a host of a single label and a host that is itself a public suffix are their own domain.
     """
+    return host if _is_address(host) else _suffixes().privatesuffix(host) or host
+
+
+def has_domain(host: str) -> bool:
+    """Whether a host is, or stands below, a domain that somebody could register."""
+    return not _is_address(host) and _suffixes().privatesuffix(host) is not None
+
+
+def _is_address(host: str) -> bool:
     last = host.rpartition(".")[2]
-    if last.isdigit() or last.endswith("]"):  # the standard makes every host that ends in a number an IPv4 address
-        return host
-    return _suffixes().privatesuffix(host) or host
+    return last.isdigit() or last.endswith("]")  # the standard makes every host that ends in a number an IPv4 address
 
 
 def is_public_suffix(name: str) -> bool:

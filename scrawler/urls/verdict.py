@@ -15,3 +15,6 @@ class Verdict(StrEnum):
     SCHEME = "scheme"  # neither http nor https
     LENGTH = "length"
     FILE_TYPE = "file-type"  # by its extension surely no document
+    SEGMENTS = "segments"  # too many of them in its path
+    REPEATS = "repeats"  # a segment, or a row of segments, stands too often in a row
+    PARAMETERS = "parameters"  # too many of them in its query

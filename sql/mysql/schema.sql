@@ -98,7 +98,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id BIGINT NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; -1: leftovers; r + 100 p: r-th retry, pushed back p times; -2 - that: slow
+    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others
     holder_id BIGINT NOT NULL,  -- the seed for which they are fetched now
     cursor_position BIGINT NOT NULL,  -- lowest position not finished
     length BIGINT NOT NULL,  -- entries listed
@@ -125,7 +125,7 @@ CREATE TABLE page (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- links from the seed URL
     lane_seed BIGINT NOT NULL,  -- listed by this seed ...
-    position BIGINT NOT NULL,  -- ... at this position of its normal lane
+    position BIGINT NOT NULL,  -- ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
     result VARCHAR(24) NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT NOT NULL,  -- media type without parameters
@@ -165,10 +165,10 @@ CREATE TABLE relation (
 CREATE TABLE pattern (
     seed_id BIGINT NOT NULL,
     pattern_hash BINARY(16) NOT NULL,
-    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    pattern TEXT NOT NULL,  -- of URLs: digits, ids as stars, query keys without values; or: links as on URL
     fetched BIGINT NOT NULL DEFAULT 0,
     exact BIGINT NOT NULL DEFAULT 0,  -- of these, with a payload known before
-    near BIGINT NOT NULL DEFAULT 0,  -- of these, with a text nearly known before
+    near BIGINT NOT NULL DEFAULT 0,  -- of these, with a text like an earlier one and no new word
     refused BIGINT NOT NULL DEFAULT 0,  -- URLs not asked for, or not listed, because it is capped
     evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
     PRIMARY KEY (seed_id, pattern_hash)
@@ -214,6 +214,21 @@ CREATE TABLE candidate (
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE server (
+    address VARCHAR(64) NOT NULL,  -- IP address
+    machine_id BIGINT NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
+    next_due_at BIGINT NOT NULL,  -- ... and when any other one may
+    PRIMARY KEY (address)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX server_next_due_at ON server (next_due_at);
+
+CREATE TABLE server_place (
+    address VARCHAR(64) NOT NULL,  -- IP address; empty: the machine lives alone, and holds what it likes anywhere
+    machine_id BIGINT NOT NULL,  -- 0: the row that is locked while shares are told
+    places BIGINT NOT NULL,  -- requests that it may have in flight there, of per_ip in all
+    PRIMARY KEY (address, machine_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE machine (
     id BIGINT NOT NULL AUTO_INCREMENT,

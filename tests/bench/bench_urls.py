@@ -1,7 +1,8 @@
 """Microseconds a link of the URL Analyzer, on hrefs like those of documentation sites; not a test.
 
-Run: python tests/bench/bench_urls.py. `new`: every href is met for the first time. `cached`: every href was met on an
-earlier page. Strings are made afresh for each round, as an extractor makes them. ada alone is the yardstick.
+Run: python tests/bench/bench_urls.py. `new`: every href is met for the first time. `steps`: with the steps that
+are usual. `cached`: every href was met on an earlier page. Strings are made afresh for each round, as an
+extractor makes them. ada alone is the yardstick.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from time import perf_counter
 from ada_url import join_url
 
 from scrawler.model import Scope
+from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from scrawler.urls.steps import make_steps
 
 PAGES, ROUNDS = 100, 5
 SEED = "http://127.1.0.1/library/index.html"
@@ -63,14 +66,19 @@ def analyze_all(analyzer: UrlAnalyzer, pages: Site) -> None:
 def main() -> None:
     """Print one line a case."""
     rule = scope_of(SEED, Scope.HOST)
-    warm = UrlAnalyzer(rule)
+    steps = make_steps(Settings().normalise)
+    warm = UrlAnalyzer(rule, steps=steps)
     analyze_all(warm, site(same_links=True))
     ada = measure(lambda: site(same_links=False), join_all)
     new = measure(
         lambda: site(same_links=False), lambda pages: analyze_all(UrlAnalyzer(rule, cache_entries=100_000), pages)
     )
+    spelt = measure(
+        lambda: site(same_links=False),
+        lambda pages: analyze_all(UrlAnalyzer(rule, steps=steps, cache_entries=100_000), pages),
+    )
     cached = measure(lambda: site(same_links=True), lambda pages: analyze_all(warm, pages))
-    for name, cost in (("ada alone", ada), ("new", new), ("cached", cached)):
+    for name, cost in (("ada alone", ada), ("new", new), ("new, steps", spelt), ("cached", cached)):
         print(f"{name:10} {cost:6.3f} us/link")
 
 

@@ -98,7 +98,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id INTEGER NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; -1: leftovers; r + 100 p: r-th retry, pushed back p times; -2 - that: slow
+    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others
     holder_id INTEGER NOT NULL,  -- the seed for which they are fetched now
     cursor_position INTEGER NOT NULL,  -- lowest position not finished
     length INTEGER NOT NULL,  -- entries listed
@@ -126,7 +126,7 @@ CREATE TABLE page (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- links from the seed URL
     lane_seed INTEGER NOT NULL,  -- listed by this seed ...
-    position INTEGER NOT NULL,  -- ... at this position of its normal lane
+    position INTEGER NOT NULL,  -- ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
     result TEXT NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT NOT NULL,  -- media type without parameters
@@ -168,10 +168,10 @@ CREATE TABLE relation (
 CREATE TABLE pattern (
     seed_id INTEGER NOT NULL,
     pattern_hash BLOB NOT NULL,
-    pattern TEXT NOT NULL,  -- of URLs: digits, dates, ids as stars, query keys without values
+    pattern TEXT NOT NULL,  -- of URLs: digits, ids as stars, query keys without values; or: links as on URL
     fetched INTEGER DEFAULT 0 NOT NULL,
     exact INTEGER DEFAULT 0 NOT NULL,  -- of these, with a payload known before
-    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text nearly known before
+    near INTEGER DEFAULT 0 NOT NULL,  -- of these, with a text like an earlier one and no new word
     refused INTEGER DEFAULT 0 NOT NULL,  -- URLs not asked for, or not listed, because it is capped
     evidence TEXT NOT NULL,  -- why it is capped; empty: it is not
     PRIMARY KEY (seed_id, pattern_hash)
@@ -222,6 +222,23 @@ CREATE TABLE candidate (
 ) WITHOUT ROWID,
  STRICT;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE server (
+    address TEXT NOT NULL,  -- IP address
+    machine_id INTEGER NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
+    next_due_at INTEGER NOT NULL,  -- ... and when any other one may
+    PRIMARY KEY (address)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX server_next_due_at ON server (next_due_at);
+
+CREATE TABLE server_place (
+    address TEXT NOT NULL,  -- IP address; empty: the machine lives alone, and holds what it likes anywhere
+    machine_id INTEGER NOT NULL,  -- 0: the row that is locked while shares are told
+    places INTEGER NOT NULL,  -- requests that it may have in flight there, of per_ip in all
+    PRIMARY KEY (address, machine_id)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE machine (
     id INTEGER NOT NULL,

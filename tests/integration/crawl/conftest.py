@@ -12,7 +12,7 @@ import pytest
 
 from scrawler.app import run_crawl
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.model import PageRow, Result, Scope, Seed
+from scrawler.model import PageFlag, PageRow, Result, Scope, Seed
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
@@ -99,7 +99,10 @@ class Crawl:
             denied = by_result[Result.ROBOTS_DENIED] + by_result[Result.ROBOTS_UNAVAILABLE]
             assert counts.denied == denied
             assert counts.unwanted == by_result[Result.UNWANTED_TYPE]
-            rest = len(mine) - counts.pages - counts.redirects - counts.http_errors - counts.denied - counts.unwanted
+            assert counts.trapped == by_result[Result.TRAP]
+            assert counts.near_duplicates == sum(bool(row.flags & PageFlag.NEAR_DUPLICATE) for row in mine)
+            others = counts.redirects + counts.http_errors + counts.denied + counts.unwanted + counts.trapped
+            rest = len(mine) - counts.pages - others
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)
 

@@ -32,6 +32,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
 
@@ -97,8 +98,9 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    checkpoints, robots = Checkpoints(database, number), RobotsCopies(database)
-    stores = Stores(Claims(database, number), checkpoints, frontier, Seeds(database), robots)
+    checkpoints, servers = Checkpoints(database, number), Servers(database, number)
+    robots = RobotsCopies(database)
+    stores = Stores(Claims(database, number), checkpoints, frontier, Seeds(database), robots, servers)
     machine, resolver = build_machine(settings, stores, archive, stop, promote)
     machine.lease = lease or machine.lease
     watched = Watched()

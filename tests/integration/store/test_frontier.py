@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrawler.model import ChunkRow, EndReason, LaneState, SeedState, url_hash
+from scrawler.model import ChunkRow, EndReason, LaneState, PatternRow, SeedState, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
@@ -67,3 +67,21 @@ def test_urls_of_begun_seeds_and_fetched_urls_are_known(database: Database) -> N
     assert frontier.own_urls(site.id) == {url_hash("http://a.org/0"): one.id, url_hash("http://a.org/1"): two.id}
     assert frontier.fetched(url_hash("http://a.org/0"))
     assert not frontier.fetched(url_hash("http://a.org/1"))
+
+
+def test_patterns_are_as_last_written_and_those_of_one_seed(database: Database) -> None:
+    add(database, "http://a.org/", "http://a.org/2")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    one, two = (seed.id for seed in site.seeds)
+
+    def row(seed_id: int, pattern: str, fetched: int, evidence: str = "") -> PatternRow:
+        return PatternRow(seed_id, url_hash(pattern), pattern, fetched, 2, 3, 4, evidence)
+
+    worker.commit(site_delta(site, seed_delta(one, patterns=(row(one, "http://a.org/*", 9), row(one, "x?a=", 8)))))
+    capped = row(one, "x?a=", 60, "x?a=: 60 fetched, \u2028 'none' said %s")
+    worker.commit(
+        site_delta(site, seed_delta(one, patterns=(capped,)), seed_delta(two, patterns=(row(two, "x?a=", 7),)))
+    )
+    assert Frontier(database).patterns(one) == [capped, row(one, "http://a.org/*", 9)]
+    assert Frontier(database).patterns(two) == [row(two, "x?a=", 7)]

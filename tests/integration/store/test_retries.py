@@ -154,7 +154,7 @@ def test_seeds_that_wait_with_their_slow_lane(database: Database) -> None:
     claimed = worker.claim_one()
     waiting = [one.id for one in claimed.seeds[:2]]
     deltas = [
-        seed_delta(one, state=SeedState.SLOW, lanes=(LaneState(one, 0, one, 1, 1), LaneState(one, -2, one, 0, 4)))
+        seed_delta(one, state=SeedState.SLOW, lanes=(LaneState(one, 0, one, 1, 1), LaneState(one, -1000, one, 0, 4)))
         for one in waiting
     ]
     ended = seed_delta(claimed.seeds[2].id, state=SeedState.DONE, end_reason=EndReason.COMPLETED)

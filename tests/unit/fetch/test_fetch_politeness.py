@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.fetch.politeness import next_due
+from scrawler.fetch.politeness import next_due, slow_pause
 
 
 @pytest.mark.parametrize(
@@ -19,3 +19,11 @@ from scrawler.fetch.politeness import next_due
 )
 def test_the_longer_delay_holds(delay, crawl_delay, waits):
     assert next_due(1_700_000_000_000, delay, crawl_delay) == 1_700_000_000_000 + waits
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "delay", "factor", "pause"),
+    [(0.5, 1.0, 2.0, 1.0), (100.0, 1.0, 2.0, 30.0), (100.0, 0.0, 2.0, 0.0), (100.0, 1.0, 0.0, 0.0)],
+)
+def test_slow_answers_ask_for_longer_pauses_if_there_are_any(elapsed, delay, factor, pause):
+    assert slow_pause(elapsed, delay, factor, cap=30.0) == pause

@@ -1,0 +1,117 @@
+"""Works sitemaps off: they are read one at a time, outside the turn, and their URLs are listed slice by slice."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.sitemaps import list_sitemaps
+from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
+from scrawler.fetch.downloader import Response
+from scrawler.model import Result, SitemapRow, url_hash
+from scrawler.urls.verdict import Verdict
+
+_SLICE = 250  # URLs listed before others have the turn: some 3 ms
+
+
+@dataclass(slots=True)
+class Listing:
+    """A sitemap in work. Its entry is finished with the last slice: whoever takes the party over reads it again.
+
+    What would count twice then is kept back until the end.
+    """
+
+    flight: PageFlight
+    response: Response
+    reading: Reading
+    done: int = 0  # URLs
+    verdicts: Counter[str] = field(default_factory=Counter)
+    external: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def sitemap(self) -> Sitemap:
+        """What was read; of an answer that is no sitemap, nothing to list."""
+        return self.reading.sitemap or Sitemap(False, [])
+
+    @property
+    def over(self) -> bool:
+        """Whether all of it is listed."""
+        return self.done >= len(self.sitemap.listed)
+
+
+class SitemapLister:
+    """The sitemaps of one collector's sites; used by its thread alone."""
+
+    def __init__(self, answers: AnswerHandler, rules: CrawlRules) -> None:
+        self._answers, self._rules = answers, rules
+        self._unread: deque[tuple[PageFlight, Response]] = deque()
+        self._current: Listing | None = None
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to read or to list."""
+        return self._current is not None or bool(self._unread)
+
+    def takes(self, response: Response) -> bool:
+        """Take an answer that is to be read as a sitemap; returns whether it is."""
+        flight = response.request.tag
+        if not isinstance(flight, PageFlight) or response.result is not Result.FETCHED:
+            return False
+        entry = flight.entry
+        if not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):
+            return False
+        self._unread.append((flight, response))
+        return True
+
+    def _seed_is_sitemap(self, response: Response) -> bool:
+        if self._rules.sitemaps == "off":
+            return False
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        return is_sitemap(response.body, encoding, content_type)
+
+    def read(self) -> None:
+        """Archive and read the next sitemap, if none is being listed; needs no turn. Raises ArchiveError."""
+        if self._current is None and self._unread:
+            flight, response = self._unread.popleft()
+            self._current = Listing(flight, response, self._answers.read(flight, response, as_sitemap=True))
+
+    def work_off(self) -> Listing | None:
+        """List the next slice, under the turn; returns what it is of, None if there is nothing to do."""
+        listing = self._current
+        if listing is None:
+            return None
+        if listing.flight.site.collector is None:  # the lease was lost
+            self._current = None
+            return None
+        some = listing.sitemap.listed[listing.done : listing.done + _SLICE]
+        if listing.sitemap.is_index:
+            self._list_sitemaps(listing.flight, some)
+        else:
+            self._list_pages(listing, some)
+        listing.done += _SLICE
+        if listing.over:
+            self._current = None
+            party = listing.flight.party
+            party.verdicts.update(listing.verdicts)
+            party.add_candidates(list(listing.external), listing.flight.entry.depth)
+        return listing
+
+    def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
+        entry = flight.entry
+        hrefs = (one.url for one in some)
+        list_sitemaps(flight.site, flight.party, hrefs, entry.url, entry.depth + 1, self._rules)
+
+    def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
+        party, sitemap = listing.flight.party, listing.flight.entry.url
+        judge, internal = party.analyzer.judge, []
+        for href, lastmod in some:
+            verdict, url = judge(href, sitemap)
+            listing.verdicts[verdict] += 1
+            if verdict is Verdict.INTERNAL:
+                internal.append(url)
+                party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), lastmod, sitemap))
+            elif verdict is Verdict.EXTERNAL:
+                listing.external[url] = None
+        self._answers.list_from_sitemap(listing.flight, internal)

@@ -1,0 +1,86 @@
+"""What the URLs of one pattern have yielded so far: a count of new pages and of those that say nothing new."""
+
+from __future__ import annotations
+
+from scrawler.model import PatternRow
+
+_FEW = 5  # fetched pages below which a pattern is not worth a row
+
+
+class Yield:
+    """Counts of one pattern, and a window over its last fetches."""
+
+    __slots__ = (
+        "_bits",
+        "_held",
+        "_mask",
+        "changed",
+        "evidence",
+        "exact",
+        "fetched",
+        "key",
+        "near",
+        "pattern",
+        "refused",
+    )
+
+    def __init__(self, pattern: str, key: bytes, window: int, row: PatternRow | None = None) -> None:
+        self.pattern, self.key = pattern, key  # the key is that of its row
+        self.fetched = self.exact = self.near = self.refused = 0
+        self.evidence = ""  # why it is capped; empty: it is not
+        self.changed = False
+        self._mask = (1 << window) - 1
+        self._bits = self._held = 0  # the newest fetch is the lowest bit, 1 if it was new
+        if row is not None:
+            self._continue(row, window)
+
+    def _continue(self, row: PatternRow, window: int) -> None:
+        """Go on after what an earlier owner has counted, with its new pages where they count for longest."""
+        self.fetched, self.exact, self.near, self.refused, self.evidence = row[3:]
+        self._held = min(self.fetched, window)
+        self._bits = (1 << -(-self.new * self._held // max(1, self.fetched))) - 1
+
+    @property
+    def new(self) -> int:
+        """Pages that said something new."""
+        return self.fetched - self.exact - self.near
+
+    @property
+    def recent(self) -> int:
+        """Fetches in the window."""
+        return self._held
+
+    @property
+    def share(self) -> float:
+        """Share of new pages in the window; 1 for an empty one."""
+        return self._bits.bit_count() / self._held if self._held else 1.0
+
+    def note(self, exact: bool, near: bool) -> None:
+        """Count a fetched page."""
+        self.fetched += 1
+        self.exact += exact
+        self.near += near and not exact
+        self._bits = (self._bits << 1 | (not (exact or near))) & self._mask
+        self._held = min(self._held + 1, self._mask.bit_length())
+        self.changed = True
+
+    def refuse(self) -> None:
+        """Count a URL that is not asked for, or not listed."""
+        self.refused += 1
+        self.changed = True
+
+    def cap(self) -> None:
+        """Let no more of it be fetched."""
+        yielded = f"{self.fetched} fetched, {self.exact} exact and {self.near} near duplicates"
+        new = f"{self._bits.bit_count() or 'none'} of the last {self._held} said something new"
+        self.evidence = f"{self.pattern}: {yielded}; {new}"
+        self.changed = True
+
+    def row(self, seed_id: int) -> PatternRow | None:
+        """Return its row if it has changed and is worth one."""
+        if not self.changed or self.fetched < _FEW:
+            return None
+        self.changed = False
+        return PatternRow(
+            seed_id, self.key, self.pattern, self.fetched, self.exact, self.near, self.refused, self.evidence
+        )

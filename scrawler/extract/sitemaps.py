@@ -1,0 +1,254 @@
+"""Sitemaps: lists of a site's URLs, as sites publish them for crawlers.
+
+Read are the sitemaps and indexes of sitemaps.org (0.9, and older ones of the same shape), plain text with a URL a line,
+RSS 0.9 to 2.0 and Atom 1.0, all of them gzipped or not. Expat, of the standard library, reads XML; it opens no external
+entity, and a document that declares entities or attributes of its own is read no further than that.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from enum import Enum
+from typing import NamedTuple
+from xml.parsers.expat import ExpatError, ParserCreate
+
+import webencodings
+
+from scrawler.extract.charset import declared_in_header
+from scrawler.extract.dates import date_ms
+from scrawler.extract.decode import decode_body
+from scrawler.model import Millis
+
+MAX_URLS = 50_000  # of one sitemap (sitemaps.org, "Sitemap file limits")
+MAX_BYTES = 50 << 20  # of one sitemap, once decoded (the same)
+
+TOO_MANY_URLS = "too-many-urls"
+BAD_XML = "bad-xml"
+DECLARATIONS = "declarations"  # of entities or attributes
+TOO_DEEP = "too-deep"
+TOO_MANY_ELEMENTS = "too-many-elements"
+
+_START_BYTES = 4_096  # by which a sitemap is told from other documents
+_DEEPEST = 100  # open elements
+_MOST_ELEMENTS = 2_000_000
+_RATIO = 200  # of a decoded body to the one that was transferred; one with nearly equal URLs reaches 60
+_SMALL = 1 << 20  # bytes that may be decoded at any ratio
+_LONGEST_VALUE = 16_384  # characters; of a longer one nothing is kept
+_GZIP_MAGIC = b"\x1f\x8b"
+
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BARE_STARTS = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_DECLARED = re.compile(rb"""\s*+<\?xml[^>]{0,200}?\sencoding\s*+=\s*+["']([A-Za-z0-9._:-]{1,40})["']""")
+_ROOT = re.compile(
+    r"(?:\s++|<\?[^>]*+>|<!--.*?-->|<![^<>\[]*+(?:\[[^\]]*+\]\s*+)?+>)*+"
+    r"<(?:[\w.-]+:)?(urlset|sitemapindex|rss|RDF|feed)[\s/>]",
+    re.DOTALL,
+)
+_URL_LINE = re.compile(r"^[ \t]*+(https?://\S++)[ \t\r]*+$", re.IGNORECASE | re.MULTILINE)
+
+
+class Listed(NamedTuple):
+    """A URL as written, and when it last changed; 0: not said."""
+
+    url: str
+    lastmod: Millis
+
+
+class Sitemap(NamedTuple):
+    """What a sitemap lists, in its order: pages or, if it is an index, further sitemaps. `note`: why not all of it."""
+
+    is_index: bool
+    listed: list[Listed]
+    note: str = ""
+
+
+class _EndOfReading(Exception):
+    """No more of a document is to be read."""
+
+
+def is_sitemap(body: bytes, content_encoding: str, content_type: str) -> bool:
+    """Tell by its beginning whether a body is a sitemap; a text is one if it begins with a URL on a line of its own."""
+    start, _ = _unpacked(body, content_encoding, _START_BYTES)
+    text = _decoded(start[:_START_BYTES], content_type)
+    return _ROOT.match(text) is not None or _is_list(text, content_type)
+
+
+def read_sitemap(body: bytes, content_encoding: str, content_type: str, max_bytes: int = MAX_BYTES) -> Sitemap | None:
+    """Read a body as transferred; None if it is no sitemap. Broken ones give what came before the break."""
+    limit = min(max_bytes, MAX_BYTES, max(_SMALL, _RATIO * len(body)))
+    unpacked, note = _unpacked(body, content_encoding, limit)
+    text = _decoded(unpacked, content_type)
+    if root := _ROOT.match(text):
+        found = _read_xml(text, root[1])
+    elif _is_list(text, content_type):
+        found = _read_text(text)
+    else:
+        return None
+    return found._replace(note=note or found.note)
+
+
+def _unpacked(body: bytes, content_encoding: str, limit: int) -> tuple[bytes, str]:
+    """Undo the content coding, and the gzip of a .gz file."""
+    unpacked, note = decode_body(body, content_encoding, limit)
+    if unpacked.startswith(_GZIP_MAGIC):
+        file = decode_body(unpacked, "gzip", limit)
+        return file.body, note or file.note
+    return unpacked, note
+
+
+def _decoded(body: bytes, content_type: str) -> str:
+    """Return a body's text, bytes that are invalid in its encoding replaced (RFC 7303, 3; XML 1.0, appendix F)."""
+    for mark, name in _BYTE_ORDER_MARKS:
+        if body.startswith(mark):
+            return body[len(mark) :].decode(name, "replace").lstrip()
+    for start, name in _BARE_STARTS:
+        if body.startswith(start):
+            return body.decode(name, "replace")
+    declared = _DECLARED.match(body)
+    codec = _codec(declared_in_header(content_type)) or _codec(declared[1].decode() if declared else "")
+    return (codec or codecs.lookup("utf-8")).decode(body, "replace")[0].lstrip()
+
+
+def _codec(label: str) -> codecs.CodecInfo | None:
+    known = webencodings.lookup(label) if label else None
+    if known is not None and not known.name.startswith("utf-16"):  # what was read as ASCII is not UTF-16
+        return known.codec_info
+    return None
+
+
+def _is_list(text: str, content_type: str) -> bool:
+    if content_type.partition(";")[0].strip().lower() in ("text/html", "application/xhtml+xml"):
+        return False
+    return _URL_LINE.match(text.partition("\n")[0]) is not None
+
+
+def _read_text(text: str) -> Sitemap:
+    listed: list[Listed] = []
+    for line in _URL_LINE.finditer(text):
+        if len(listed) == MAX_URLS:
+            return Sitemap(False, listed, TOO_MANY_URLS)
+        if line.end(1) - line.start(1) <= _LONGEST_VALUE:
+            listed.append(Listed(line[1], 0))
+    return Sitemap(False, listed)
+
+
+class _Part(Enum):
+    """What the text of an element is to its entry."""
+
+    URL = 1
+    DATE = 2
+
+
+class _Shape(NamedTuple):
+    """Where a kind of document has its entries, and what of them it says where; by local names."""
+
+    entry: tuple[str, ...]
+    parts: dict[str, _Part]
+
+
+_RSS_PARTS = {"link": _Part.URL, "pubDate": _Part.DATE, "date": _Part.DATE}
+_SITEMAP_PARTS = {"loc": _Part.URL, "lastmod": _Part.DATE}
+_SHAPES = {
+    "urlset": _Shape(("urlset", "url"), _SITEMAP_PARTS),
+    "sitemapindex": _Shape(("sitemapindex", "sitemap"), _SITEMAP_PARTS),
+    "rss": _Shape(("rss", "channel", "item"), _RSS_PARTS),
+    "RDF": _Shape(("RDF", "item"), _RSS_PARTS),
+    "feed": _Shape(("feed", "entry"), {"link": _Part.URL, "updated": _Part.DATE}),
+}
+
+
+def _read_xml(text: str, root: str) -> Sitemap:
+    reader = _XmlReader(_SHAPES[root], links_have_href=root == "feed")
+    return Sitemap(root == "sitemapindex", reader.listed, reader.read(text))
+
+
+class _XmlReader:
+    """Gathers the entries of one document; only what stands directly in an entry counts."""
+
+    def __init__(self, shape: _Shape, *, links_have_href: bool) -> None:
+        self.listed: list[Listed] = []
+        self._shape, self._links_have_href = shape, links_have_href
+        self._depth = len(shape.entry)  # of an entry
+        self._open: list[str] = []
+        self._url, self._date = "", ""
+        self._text: list[str] = []
+        self._part: _Part | None = None
+        self._problem = ""
+        self._elements = 0
+        self._parser = ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        # Entities could be billions of laughs; with 10,000 declared attributes each element takes a second.
+        self._parser.EntityDeclHandler = self._parser.AttlistDeclHandler = self._refuse
+
+    def read(self, text: str) -> str:
+        """Read a document; returns what went wrong, or an empty string."""
+        try:
+            self._parser.Parse(text, True)
+        except _EndOfReading:
+            return self._problem
+        except (ExpatError, UnicodeEncodeError):  # the latter: halves of UTF-16 pairs
+            return BAD_XML
+        return ""
+
+    def _stop(self, problem: str) -> None:
+        self._problem = problem
+        raise _EndOfReading
+
+    def _refuse(self, *_declaration: object) -> None:
+        self._stop(DECLARATIONS)
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        path = self._open
+        path.append(name[name.find(":") + 1 :])
+        depth = len(path)
+        self._elements += 1
+        if depth > _DEEPEST or self._elements > _MOST_ELEMENTS:
+            self._stop(TOO_DEEP if depth > _DEEPEST else TOO_MANY_ELEMENTS)
+        if depth == self._depth + 1:
+            part = self._shape.parts.get(path[-1])
+            if part is not None and tuple(path[:-1]) == self._shape.entry:
+                self._begin(part, attributes)
+
+    def _begin(self, part: _Part, attributes: dict[str, str]) -> None:
+        if part is _Part.URL and self._links_have_href:
+            if attributes.get("rel", "alternate") == "alternate":
+                self._url = self._url or attributes.get("href", "").strip()
+            return
+        self._part, self._text = part, []
+        self._parser.CharacterDataHandler = self._text.append
+
+    def _end(self, _name: str) -> None:
+        path = self._open
+        depth = len(path)
+        if self._part is not None and depth == self._depth + 1:
+            self._take_part(self._part)
+        elif depth == self._depth and self._url and tuple(path) == self._shape.entry:
+            self._take_entry()
+        elif depth == self._depth:
+            self._date = ""
+        path.pop()
+
+    def _take_part(self, part: _Part) -> None:
+        self._parser.CharacterDataHandler = None
+        self._part = None
+        value = "".join(self._text).strip()
+        if len(value) > _LONGEST_VALUE:
+            return
+        if part is _Part.URL:
+            self._url = self._url or value
+        else:
+            self._date = self._date or value
+
+    def _take_entry(self) -> None:
+        if len(self.listed) == MAX_URLS:
+            self._stop(TOO_MANY_URLS)
+        self.listed.append(Listed(self._url, date_ms(self._date) if self._date else 0))
+        self._url = self._date = ""

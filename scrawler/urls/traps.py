@@ -1,0 +1,57 @@
+"""Limits on the shape of a URL, beyond which it most likely leads into a trap: an endless space of made-up pages."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scrawler.urls.verdict import Verdict
+
+_BEFORE_PATH = 2  # slashes of "http://"
+
+
+class UrlLimits(NamedTuple):
+    """What a URL may have at most."""
+
+    segments: int  # of the path
+    repeats: int  # times in a row that the same segment, or the same row of segments, stands in the path
+    parameters: int  # of the query
+
+
+def over_limit(url: str, limits: UrlLimits) -> Verdict | None:
+    """Return which of the limits a normalised URL exceeds; None: none.
+
+    As TooManyPathSegmentsDecideRule and PathologicalPathDecideRule of Heritrix; a file name counts as a segment, so
+    that an endless path is refused whether or not it ends in a slash.
+    """
+    slashes = url.count("/") - _BEFORE_PATH  # as many as there are segments, or more
+    if slashes > limits.repeats or slashes > limits.segments:  # of most URLs no more has to be asked
+        segments = _segments(url)
+        if len(segments) > limits.segments:
+            return Verdict.SEGMENTS
+        if len(set(segments)) < len(segments) and _repeats(segments, limits.repeats):
+            return Verdict.REPEATS
+    if url.count("&") >= limits.parameters and "?" in url and _parameters(url) > limits.parameters:
+        return Verdict.PARAMETERS
+    return None
+
+
+def _segments(url: str) -> list[str]:
+    segments = url.partition("?")[0].split("/")[3:]
+    return segments if segments[-1] else segments[:-1]
+
+
+def _repeats(segments: list[str], limit: int) -> bool:
+    """Tell whether a row of segments stands more than `limit` times in a row."""
+    length = len(segments)
+    for period in range(1, length // (limit + 1) + 1):
+        run = 0  # segments in a row that equal the one a period before
+        for here, before in zip(segments[period:], segments, strict=False):
+            run = run + 1 if here == before else 0
+            if run >= period * limit:
+                return True
+    return False
+
+
+def _parameters(url: str) -> int:
+    query = url.partition("?")[2]
+    return sum(1 for part in query.split("&") if part)

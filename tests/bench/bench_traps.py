@@ -1,0 +1,65 @@
+"""Microseconds a page of what traps cost: patterns alone, and with texts compared; not a test.
+
+Run: python tests/bench/bench_traps.py [FOLDER of HTML files]. `words`: no URL folds, so that nothing is in doubt.
+`numbers`: all have one pattern. `text` is what a page costs whose text is compared, for its words and for its simhash.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import thread_time
+
+from scrawler.crawl.decisions import SeedLimits
+from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.traps import PartyTraps
+from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.simhash import fingerprint_of, simhash
+from scrawler.model import Scope
+
+PAGES, ROUNDS = 600, 3
+EXTRACTOR = LexborExtractor()
+
+
+def measure(bodies: list[bytes], url_of: Callable[[int], str], mode: str) -> float:
+    """Return the microseconds a page of the best round; links are extracted afresh, as their hashes are kept."""
+    rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(15), 10, 5, 500, 30)
+    rules.traps, rules.near_duplicates = True, mode
+    best = float("inf")
+    for _ in range(ROUNDS):
+        traps, spent = PartyTraps(1, rules), 0.0
+        for number, body in enumerate(bodies):
+            url = url_of(number)
+            links = EXTRACTOR.links(body, url)
+            begin = thread_time()
+            wanted = traps.wants_text(url, links.hrefs)
+            text = fingerprint_of(links.words()) if wanted and links.words else None
+            traps.refusal(url)
+            traps.note(url, False, links.hrefs, text)
+            spent += thread_time() - begin
+        best = min(best, spent)
+    return best / len(bodies) * 1e6
+
+
+def main() -> None:
+    """Print the costs for the HTML files of a folder."""
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "/usr/share/doc/postgresql-doc-15/html")
+    files = sorted(folder.rglob("*.html"))[:PAGES]
+    bodies = [file.read_bytes() for file in files]
+    print(f"{len(bodies)} pages, {sum(map(len, bodies)) / len(bodies) / 1024:.0f} KB each")
+    for name, url_of in (("words", lambda n: f"http://h{files[n]}"), ("numbers", lambda n: f"http://h/show?id={n}")):
+        for mode in ("off", "doubt", "all"):
+            print(f"{name:8} {mode:6} {measure(bodies, url_of, mode):7.1f}")
+    found = [links.words for body in bodies if (links := EXTRACTOR.links(body, "http://h/")).words]
+    begin = thread_time()
+    said = [words() for words in found if words is not None]
+    between = thread_time()
+    for words in said:
+        simhash(words)
+    print(f"text: words {(between - begin) / len(said) * 1e6:.1f}, ", end="")
+    print(f"simhash {(thread_time() - between) / len(said) * 1e6:.1f}")
+
+
+if __name__ == "__main__":
+    main()

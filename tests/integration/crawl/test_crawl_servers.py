@@ -1,0 +1,210 @@
+"""Politeness as the servers see it: pauses and requests in flight by host and by address, whoever asks."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrawler.model import SeedState
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
+from tests.integration.crawl.rig import running, watch
+from tests.integration.crawl.watchful import CLOCK, WatchfulServer, by, most_at_once, smallest_gap
+from tests.torture.crawl import wait_for
+
+if TYPE_CHECKING:
+    from scrawler.crawl.machine import Machine
+    from tests.integration.crawl.conftest import Crawl
+
+HERE, THERE = "127.0.0.1", "127.0.0.2"
+LONG = 60.0  # seconds
+
+
+def names(number: int, address: str = HERE) -> dict[str, str]:
+    """Host -> address."""
+    return {f"{'abc'[int(address[-1])]}{index}.example": address for index in range(number)}
+
+
+def table(hosts: dict[str, str]) -> list[str]:
+    return [f"{host}={address}" for host, address in hosts.items()]
+
+
+def nothing_is_left(machine: Machine) -> None:
+    """No place is taken, and nobody stands in line, once a machine has ended."""
+    assert all(not (server.in_flight or server.line) for server in machine.budget.servers.values())
+
+
+def whole(crawl: Crawl, server: WatchfulServer, hosts: int, pages: int) -> None:
+    """Every page of every host was asked for once, and all seeds are done."""
+    asked = Counter((one.host, one.path) for one in server.seen() if not one.path.endswith(".txt"))
+    assert len(asked) == hosts * pages
+    assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
+    crawl.check()
+
+
+def test_an_address_has_all_the_requests_that_it_may_have_and_holds_nobody_else_up(crawl: Crawl) -> None:
+    here, there = names(50), names(5, THERE)
+    machines: list[Machine] = []
+    with WatchfulServer(crawl.folder, (HERE, THERE), pages=4, latency=0.02) as server:
+        crawl.add(server.urls([*there, *here]))
+        settings = crawl.settings(threads=6, seeds_per_thread=10, per_ip=8, resolve=table(here | there))
+        watched = watch(settings, lambda machine: machines.append(machine) if not machines else None)
+        whole(crawl, server, 55, 4)
+        seen = by(lambda one: one.address, server.seen())
+    assert watched.ended
+    assert most_at_once(seen[HERE]) == 8
+    assert max(most_at_once(of_host) for of_host in by(lambda one: one.host, seen[HERE]).values()) == 1
+    assert max(one.at for one in seen[THERE]) < sorted(one.at for one in seen[HERE])[200]
+    in_turn = [one.host for one in seen[HERE] if one.path == "/"]
+    assert sorted(in_turn) == sorted(here)
+    nothing_is_left(machines[0])
+
+
+def test_robots_txt_counts_as_well_wherever_it_is(crawl: Crawl) -> None:
+    """Those of sites at one address redirect to a third host, at another one."""
+    hosts = names(12, THERE)
+    with WatchfulServer(crawl.folder, (HERE, THERE), pages=1, latency=0.05) as rules:
+        (crawl.folder / "sites").mkdir()
+        away = f"http://{HERE}:{rules.port}/r.txt"
+        with WatchfulServer(crawl.folder / "sites", (THERE,), pages=1, robots_at=away) as s:
+            crawl.add(s.urls(hosts))
+            watch(crawl.settings(threads=3, per_ip=2, resolve=table(hosts)))
+        seen = rules.seen()
+    assert len(seen) == 12
+    assert most_at_once(seen) == 2
+
+
+@pytest.mark.parametrize("profile", ["default", "classic"])
+def test_a_pause_lies_between_two_requests_to_an_address(crawl: Crawl, profile: str) -> None:
+    hosts = names(6)
+    with WatchfulServer(crawl.folder, pages=2) as server:
+        crawl.add(server.urls(hosts))
+        watch(crawl.settings(threads=3, delay_per_ip=0.1, resolve=table(hosts), profile=profile))
+        whole(crawl, server, 6, 2)
+        assert smallest_gap(server.seen()) >= 0.1 - CLOCK
+
+
+def test_that_pause_outlives_a_stop(crawl: Crawl) -> None:
+    """The next run begins with other sites, which have not been asked before."""
+    hosts = names(4)
+    with WatchfulServer(crawl.folder, pages=1) as server:
+        crawl.add(server.urls(hosts))
+        for _ in range(2):
+            stop = threading.Event()
+            crawl.run(lambda p, s=stop: s.set() if p.requests else None, stop, delay_per_ip=1.5, threads=1,
+                      seeds_per_thread=1, resolve=table(hosts), robots=False)  # fmt: skip
+        seen = server.seen()
+    assert len(seen) >= 2
+    assert smallest_gap(seen) >= 1.5 - CLOCK
+
+
+def test_pauses_follow_what_the_server_says_and_how_fast_it_answers(crawl: Crawl) -> None:
+    """Each gap is measured from the arrival of a request: the server takes 0.1 s to answer it."""
+    with WatchfulServer(crawl.folder, ("127.0.0.3", "127.0.0.4"), pages=4, latency=0.1) as server:
+        crawl.add(server.urls(["127.0.0.3"]))
+        crawl.run(delay=0.05, delay_factor=3)
+        slow = [one for one in server.seen() if one.address == "127.0.0.3"]
+        crawl.add(server.urls(["127.0.0.4"]))
+        crawl.run(delay=0.05, delay_factor=3, delay_cap=0.2)
+        capped = [one for one in server.seen() if one.address == "127.0.0.4"]
+    assert len(slow) == len(capped) == 5
+    assert smallest_gap(slow) >= 0.4 - CLOCK
+    assert 0.3 - CLOCK <= smallest_gap(capped) < 0.4 - CLOCK
+    (counts, _) = (seed.counts for seed in crawl.seeds())
+    assert 4 * 290 <= counts.wait_ms <= crawl.seeds()[0].elapsed_ms
+
+
+def test_a_crawl_delay_is_kept(crawl: Crawl) -> None:
+    rules = "User-agent: *\nCrawl-delay: 0.5\n"
+    with WatchfulServer(crawl.folder, pages=4, robots=rules) as server:
+        crawl.add(server.urls([HERE]))
+        crawl.run(delay=0.1, delay_factor=2, per_site=3)
+        whole(crawl, server, 1, 4)
+        assert smallest_gap(server.seen()) >= 0.5 - CLOCK
+
+
+def test_without_a_delay_a_slow_server_is_asked_as_fast_as_it_answers(crawl: Crawl) -> None:
+    with WatchfulServer(crawl.folder, pages=4, latency=0.1) as server:
+        crawl.add(server.urls([HERE]))
+        crawl.run(delay=0, delay_factor=100)
+        whole(crawl, server, 1, 4)
+    (seed,) = crawl.seeds()
+    assert seed.counts.wait_ms < 10_000, "one pause would be that long"
+
+
+@pytest.mark.parametrize("change", ["moved", "fewer threads", "stopped"])
+def test_no_place_is_lost_and_no_site_forgotten(crawl: Crawl, change: str) -> None:
+    """Sites that stand in line go to other collectors; then their collector comes to its end, or the machine does."""
+    hosts = names(24)
+    stop = threading.Event()
+    machines: list[Machine] = []
+
+    def look(machine: Machine) -> None:
+        machines[:] = [machine]
+        if machine.totals().pages > 20 and change == "fewer threads" and machine.threads > 1:
+            machine.set_threads(1)
+        if machine.totals().pages > 20 and change == "stopped":
+            stop.set()
+
+    with WatchfulServer(crawl.folder, pages=4, latency=0.01) as server:
+        crawl.add(server.urls(hosts))
+        crawl.add(f"http://{host}:{server.port}/{n}" for host in list(hosts)[:6] for n in (1, 2))
+        settings = crawl.settings(
+            threads=4, seeds_per_thread=20, per_ip=2, resolve=table(hosts),
+            stop_timeout=0 if change == "stopped" else 30,
+        )  # fmt: skip
+        watched = watch(settings, look, stop)
+        nothing_is_left(machines[0])
+        assert watched.moves > 0 or change != "moved"
+        if change == "stopped":
+            assert not watched.ended
+            watched = watch(settings)
+        assert watched.ended
+        assert most_at_once(server.seen()) <= (3 if change == "stopped" else 2)
+        assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
+
+
+def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
+    """One of three is killed on the way; the others take its sites over, and its places."""
+    crawl, hosts = crawl_on_both, names(16)
+    resolve = [part for entry in table(hosts) for part in ("--resolve", entry)]
+    with WatchfulServer(crawl.folder, pages=8, latency=0.05) as server:
+        crawl.add(server.urls(hosts))
+        with running(crawl, "--machines", "3", "--per-ip", "5", "--delay", "0.1", *resolve) as command:
+            wait_for(lambda: len(server.seen()) > 50, LONG, "requests")
+            kill_one(crawl)
+            _, said = command.communicate(timeout=LONG)
+        assert command.returncode == 0, said
+        seen = server.seen()
+    assert {(one.host, one.path) for one in seen} >= {(host, f"/{n}") for host in hosts for n in range(1, 8)}
+    assert most_at_once(seen) in (3, 4, 5), "three machines have two places at most"
+    assert min(smallest_gap(of_host) for of_host in by(lambda one: one.host, seen).values()) >= 0.1 - CLOCK
+    crawl.check()
+
+
+def test_the_pause_at_an_address_holds_between_machines(crawl: Crawl) -> None:
+    hosts = names(6)
+    resolve = [part for entry in table(hosts) for part in ("--resolve", entry)]
+    with WatchfulServer(crawl.folder, pages=2) as server:
+        crawl.add(server.urls(hosts))
+        with running(crawl, "--machines", "2", "--delay-per-ip", "0.2", *resolve) as command:
+            wait_for(lambda: len(server.seen()) > 6, LONG, "requests")
+            kill_one(crawl)
+            _, said = command.communicate(timeout=LONG)
+        assert command.returncode == 0, said
+        seen = server.seen()
+    assert len({(one.host, one.path) for one in seen}) == 18
+    assert smallest_gap(seen) >= 0.2 - CLOCK
+    crawl.check()
+
+
+def kill_one(crawl: Crawl) -> None:
+    """Kill the machine that came first."""
+    database = open_database(crawl.url)
+    os.kill(next(one.pid for one in Machines(database).machines() if one.state == "running"), signal.SIGKILL)
+    database.close()

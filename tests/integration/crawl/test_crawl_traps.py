@@ -1,0 +1,136 @@
+"""Whole crawls of sites with traps: they end by themselves, have every real page, and say why they stopped."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+
+from scrawler.crawl.traps import TRAP_VERDICT, pattern_of
+from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
+from scrawler.store.engine import open_database
+from scrawler.store.frontier import Frontier
+from scrawler.synthweb.traps.server import TrapWeb
+from tests.integration.crawl.rig import running
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+MAX_PAGES = 500
+ENDLESS = {"max_depth": 1_000, "max_pages": MAX_PAGES, "threads": 2}  # no trap is left for its depth
+SHAPELESS = {"max_segments": 1_000, "max_repeats": 100, "normalise": ""}  # nor for the shape of its URLs
+# Pages that each trap may cost: a pattern is capped after about 60 of them, one of many queries after about 10.
+COST = {
+    "calendar": 80, "shop": 350, "session": 80, "maze": 80, "soft-404": 80, "soft-404-echo": 80, "mirror": 400,
+    "relative": 80,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[TrapWeb]:
+    command = [sys.executable, "-m", "scrawler.synthweb", "--traps", "--port=0", "--stop-with-stdin"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        port = re.search(r" at port (\d+)", process.stdout.readline())
+        assert port is not None
+        yield TrapWeb(int(port[1]))
+        process.stdin.close()
+
+
+def wait_for(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    while not done():
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(0.05)
+            pytest.fail(f"the crawl ended too early: {process.communicate()}")
+
+
+def patterns(crawl: Crawl, seed_id: int) -> list[PatternRow]:
+    database = open_database(crawl.url)
+    rows = Frontier(database).patterns(seed_id)
+    database.close()
+    return rows
+
+
+def rows_of(crawl: Crawl, home: str) -> dict[Result, list[PageRow]]:
+    found: dict[Result, list[PageRow]] = {result: [] for result in Result}
+    for row in crawl.pages():
+        if row.url.startswith(home):
+            found[Result(row.result)].append(row)
+    return found
+
+
+def check_real(crawl: Crawl, web: TrapWeb, name: str) -> None:
+    fetched = {row.url for row in rows_of(crawl, web.home(name))[Result.FETCHED]}
+    assert web.real(name) <= fetched
+
+
+def test_no_trap_holds_and_no_real_page_is_lost(crawl_on_both: Crawl, web: TrapWeb) -> None:
+    crawl = crawl_on_both
+    crawl.add(web.sites())
+    crawl.run(**ENDLESS, **SHAPELESS)
+    crawl.check()
+    for home, site in web.sites().items():
+        check_real(crawl, web, site.name)
+        seed, rows = crawl.seed(home), rows_of(crawl, home)
+        assert seed.end_reason is EndReason.COMPLETED
+        assert seed.counts.requests <= len(site.real) + COST[site.name], site.name
+        evidence = {row.evidence for row in patterns(crawl, seed.id) if row.evidence}
+        assert seed.counts.trapped == len(rows[Result.TRAP])
+        assert evidence
+        assert {row.detail for row in rows[Result.TRAP]} <= evidence
+        assert seed.counts.trapped + seed.verdicts.get(TRAP_VERDICT, 0) > 0
+    near = [row for row in crawl.pages() if row.flags & PageFlag.NEAR_DUPLICATE]
+    assert {web.home(name) for name in ("calendar", "shop", "maze", "soft-404-echo")} <= {
+        row.url[: row.url.index("/", 8) + 1] for row in near
+    }
+    assert all(row.simhash for row in near)
+    rooms = {row.url.partition("?")[0] for row in rows_of(crawl, web.home("maze"))[Result.FETCHED] if "?" in row.url}
+    assert len(rooms) == 12
+    home = web.home("calendar")
+    known = pattern_of(f"{home}calendar?month=99", patterns(crawl, crawl.seed(home).id))
+    assert known is not None
+    assert known.pattern == f"{home}calendar?month="
+    assert known.evidence.startswith(f"{known.pattern}: ")
+
+
+def test_limits_on_the_shape_of_urls_end_what_repeats_itself(crawl: Crawl, web: TrapWeb) -> None:
+    home = web.home("mirror")
+    crawl.add([home])
+    crawl.run(**ENDLESS, traps=False)
+    crawl.check()
+    check_real(crawl, web, "mirror")
+    assert crawl.seed(home).end_reason is EndReason.COMPLETED
+    assert crawl.seed(home).verdicts["repeats"] > 0
+
+
+def test_every_trap_holds_who_does_not_watch_for_it(crawl: Crawl, web: TrapWeb) -> None:
+    crawl.add(web.sites())
+    crawl.run(**ENDLESS, **SHAPELESS, traps=False, max_url_length=16_000, max_parameters=1_000)
+    assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
+
+
+def test_a_cap_outlives_the_machine_that_made_it(crawl: Crawl, web: TrapWeb) -> None:
+    """It is killed as soon as one is in the database, and no page of that pattern is fetched by the next machine."""
+    home = web.home("shop")
+    crawl.add([home])
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in ENDLESS.items()]
+    seed = crawl.seed(home)
+    with running(crawl, *flags, "--delay=0.01", "--delay-factor=0", "--checkpoint-interval=0.1") as process:
+        wait_for(lambda: any(row.evidence for row in patterns(crawl, seed.id)), process)
+    capped = {row.pattern: row for row in patterns(crawl, seed.id) if row.evidence}
+    assert crawl.seed(home).end_reason is None
+    crawl.run(**ENDLESS)
+    crawl.check()
+    check_real(crawl, web, "shop")
+    assert crawl.seed(home).end_reason is EndReason.COMPLETED
+    for row in patterns(crawl, seed.id):
+        if before := capped.get(row.pattern):
+            assert row.fetched <= before.fetched + 1  # one was in flight
+            assert row.refused > before.refused
+            assert row.evidence == before.evidence

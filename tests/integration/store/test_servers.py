@@ -1,0 +1,207 @@
+"""Machines share an address, whoever comes, goes and dies, and in whatever order things happen."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Collection, Mapping
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import func, select
+
+from scrawler.crawl.budget import AddressBudget
+from scrawler.crawl.decisions import SeedLimits
+from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.seen import ExactSeen, MemoryBudget
+from scrawler.crawl.sharing import ServerSharing
+from scrawler.crawl.site import SiteContext
+from scrawler.model import Scope
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
+from scrawler.store.servers import Servers, places_of
+from scrawler.store.tables import server_place
+
+PER_IP = 5
+ADDRESSES = ("192.0.2.1", "192.0.2.2")
+ACTS, WEIGHTS = ("meet", "visit", "finish", "work", "beat", "give_up", "end"), (25, 40, 8, 12, 12, 1, 0.7)
+
+
+class InterruptedServers(Servers):
+    """Sites are visited while the database is asked."""
+
+    meanwhile: Callable[[], None]
+
+    def share(
+        self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
+    ) -> Mapping[str, int] | None:
+        self.meanwhile()
+        return super().share(held, left, per_ip, alone)
+
+
+class Crawler:
+    """A machine that asks two servers, step by step; `jobs` wait for its store thread."""
+
+    def __init__(self, database: Database, name: str) -> None:
+        self._machines = Machines(database)
+        self.id = self._machines.register(name, os.getpid(), 0).id
+        rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1, per_ip=PER_IP)
+        self.visits: dict[SiteContext, None] = {}
+        self.jobs: deque[Callable[[], None]] = deque()
+        self.in_flight: list[tuple[SiteContext, str]] = []
+        self.goals: dict[SiteContext, str] = {}
+        self.asked = 0
+        self.budget = AddressBudget(rules, self.visits.setdefault)
+        servers = InterruptedServers(database, self.id)
+        servers.meanwhile = self.go_on
+        self._sharing = ServerSharing(self.budget, servers, rules, threading.RLock(), self.jobs.append)
+
+    def beat(self) -> None:
+        self._sharing.beat(self._machines.beat(self.id).machines)
+
+    def work(self) -> None:
+        if self.jobs:
+            self.jobs.popleft()()
+
+    def meet(self, address: str) -> None:
+        """A site comes that asks the address once."""
+        site = SiteContext(0, "", 0, ExactSeen(MemoryBudget(1000)), more_seeds=False)
+        self.goals[site] = address
+        self.visits[site] = None
+
+    def visit(self) -> None:
+        if not self.visits:
+            return
+        site = next(iter(self.visits))
+        del self.visits[site]
+        address = self.goals.get(site)
+        if address is not None and not self.budget.wait_for(site, address, 0.0):
+            self.budget.began(site, address)
+            self.in_flight.append((site, address))
+            del self.goals[site]
+            self.asked += 1
+
+    def go_on(self) -> None:
+        for _ in range(3):
+            self.visit()
+
+    def finish(self) -> None:
+        if self.in_flight:
+            self.budget.over(self.in_flight.pop(0)[1], 0.0)
+
+    def give_up(self) -> None:
+        """A site is let go while it waits."""
+        if self.goals:
+            site = next(iter(self.goals))
+            del self.goals[site]
+            self.budget.leave(site)
+
+    def end(self) -> None:
+        self._machines.stop(self.id)
+
+
+def most(crawlers: list[Crawler]) -> int:
+    """Requests in flight at the busier address, of all machines that live."""
+    flights = [address for one in crawlers for _, address in one.in_flight]
+    return max(flights.count(address) for address in ADDRESSES)
+
+
+@pytest.mark.parametrize("chance", range(4))
+def test_together_they_never_have_more_in_flight_than_one_may(database: Database, chance: int) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    pick = random.Random(chance)
+    crawlers: list[Crawler] = []
+    reached, came = 0, 0
+    for step in range(400):
+        if not crawlers or (len(crawlers) < 3 and step % 30 == 0):
+            crawlers.append(Crawler(database, f"host{came}"))
+            came += 1
+        one = pick.choice(crawlers)
+        act = pick.choices(ACTS, WEIGHTS)[0]
+        if act == "meet":
+            one.meet(ADDRESSES[pick.random() < 0.2])
+        elif act == "end":
+            one.end()
+            crawlers.remove(one)
+        else:
+            getattr(one, act)()
+        reached = max(reached, most(crawlers))
+        assert reached <= PER_IP
+    assert reached == PER_IP
+    for _ in range(300):  # nobody waits for ever
+        for one in crawlers:
+            for act in (one.finish, one.beat, one.work, one.work, one.visit, one.visit, one.visit):
+                act()
+                assert most(crawlers) <= PER_IP
+        if not any(one.goals or one.in_flight for one in crawlers):
+            break
+    assert not any(one.goals or one.in_flight for one in crawlers)
+    for one in crawlers * 2:
+        one.beat()
+        one.work()
+    with database.read() as connection:
+        theirs = server_place.c.machine_id.in_([one.id for one in crawlers]), server_place.c.address != ""
+        assert connection.scalar(select(func.count()).where(*theirs)) == 0
+    assert all(not server.line and not server.in_flight for one in crawlers for server in one.budget.servers.values())
+
+
+def test_who_lives_alone_asks_once_and_tells_before_another_one_begins(database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    first = Crawler(database, "a")
+    first.beat()
+    first.work()
+    for _ in range(7):
+        first.meet(ADDRESSES[0])
+        first.visit()
+    first.beat()
+    assert (len(first.in_flight), len(first.jobs)) == (5, 0)
+    second = Crawler(database, "b")
+    second.beat()
+    second.work()
+    for address in ADDRESSES:  # the first one may be anywhere
+        second.meet(address)
+        second.visit()
+        second.work()
+    assert second.asked == 0
+    first.beat()
+    first.work()
+    second.beat()
+    second.work()
+    while second.visits:
+        second.visit()
+    assert [address for _, address in second.in_flight] == [ADDRESSES[1]]
+    second.end()
+    first.beat()
+    first.work()
+    assert first.budget.alone
+
+
+def test_times_are_reserved_apart_from_each_other(database: Database) -> None:
+    numbers = [Machines(database).register(name, os.getpid(), 0).id for name in "ab"]
+    first, second = (Servers(database, number) for number in numbers)
+    slots = [who.reserve(dict.fromkeys(ADDRESSES, 0), 500, 100) for who in (first, second, first, second)]
+    for address in ADDRESSES:
+        at = [slot[address] for slot in slots]
+        assert all(after.begin - before.end >= 0.498 for before, after in pairwise(at))
+        assert all(0.05 < slot.end - slot.begin <= 0.1 for slot in at)
+    mine = [second.reserve({ADDRESSES[0]: wait}, 500, 100)[ADDRESSES[0]] for wait in (0, 5000)]
+    assert mine[0].begin < slots[-1][ADDRESSES[0]].begin, "what it has asked last it knows itself"
+    assert mine[1].begin >= mine[0].begin + 4.9
+
+
+def test_what_cannot_be_divided_goes_round() -> None:
+    assert [places_of(number, {other: 0 for other in (1, 2, 3) if other != number}, 8, 0) for number in (1, 2, 3)] == [
+        3, 3, 2,
+    ]  # fmt: skip
+    for turn in range(3):
+        ones = [
+            places_of(number, {other: 0 for other in (4, 7, 9) if other != number}, 1, turn) for number in (4, 7, 9)
+        ]
+        assert sorted(ones) == [0, 0, 1]
+        assert ones[turn] == 1
+    assert places_of(1, {2: 8}, 8, 0) == 0
+    assert places_of(1, {2: 6}, 8, 0) == 2
+    assert places_of(1, {}, 8, 5) == 8

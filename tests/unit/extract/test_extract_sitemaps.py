@@ -1,0 +1,184 @@
+"""Sitemaps and feeds: what they list, in which encodings, and what broken and hostile ones cost."""
+
+from __future__ import annotations
+
+import gzip
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrawler.extract.dates import date_ms
+from scrawler.extract.sitemaps import (
+    BAD_XML,
+    DECLARATIONS,
+    MAX_URLS,
+    TOO_DEEP,
+    TOO_MANY_ELEMENTS,
+    TOO_MANY_URLS,
+    Listed,
+    Sitemap,
+    is_sitemap,
+    read_sitemap,
+)
+
+MAY_6 = 1_714_953_600_000  # 2024-05-06, in milliseconds
+SITEMAPS = "xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'"
+IMAGES = "<image:image><image:loc>http://h/i.png</image:loc></image:image><xhtml:link href='http://h/de'/>"
+URLSET = f"""<?xml version="1.0" encoding="UTF-8"?><?xml-stylesheet href="x"?><!-- made by <urlset> -->
+<urlset {SITEMAPS} xmlns:image="i" xmlns:xhtml="x"><loc>http://h/no</loc>
+<url>{IMAGES}<loc>
+  http://h/ü?a=1&amp;b=2 </loc><lastmod>2024-05-06</lastmod><priority>0.5</priority></url>
+<url><lastmod>2024</lastmod></url><url><loc><![CDATA[http://h/2]]></loc><loc>http://h/no</loc></url>
+</urlset>"""
+INDEX = f"<s:sitemapindex {SITEMAPS.replace('xmlns', 'xmlns:s')}><s:sitemap><s:loc>/a.xml</s:loc></s:sitemap>"
+INDEX += "</s:sitemapindex>"
+RSS_2 = """<!DOCTYPE rss PUBLIC "-//X" "http://h/rss.dtd"><rss xmlns:atom="a"><channel><link>http://h/no</link>
+<item><title>x &auml;</title><atom:link href="/no" rel="self"/><link>/1</link><pubDate>Mon, 06 May 2024 02:00:00 +0200
+</pubDate></item></channel></rss>"""
+RSS_1 = """<rdf:RDF xmlns:rdf="r" xmlns:dc="d"><channel><link>/no</link></channel><item rdf:about="/1"><link>/1</link>
+<dc:date>2024-05-06T00:00:00Z</dc:date></item></rdf:RDF>"""
+ATOM = """<feed><link href="/no"/><entry><link rel="edit" href="/no"/><link rel="alternate" href=" /1 "/>
+<source><link href="/no"/></source><updated>2024-05-06T01:00:00+01:00</updated></entry></feed>"""
+TEXT = "\n http://h/1\r\n\nhttps://h/2\t\nnot http://h/no\nftp://h/no\nHTTP://h/3"
+
+ONE = [Listed("/1", MAY_6)]
+KINDS = {
+    "urlset": (URLSET, Sitemap(False, [Listed("http://h/ü?a=1&b=2", MAY_6), Listed("http://h/2", 0)])),
+    "index": (INDEX, Sitemap(True, [Listed("/a.xml", 0)])),
+    "rss2": (RSS_2, Sitemap(False, ONE)),
+    "rss1": (RSS_1, Sitemap(False, ONE)),
+    "atom": (ATOM, Sitemap(False, ONE)),
+    "text": (TEXT, Sitemap(False, [Listed(url, 0) for url in ("http://h/1", "https://h/2", "HTTP://h/3")])),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_listed(kind: str) -> None:
+    text, expected = KINDS[kind]
+    body = text.encode()
+    zipped = gzip.compress(body)
+    for stored, coding in ((body, ""), (zipped, "gzip"), (zipped, ""), (gzip.compress(zipped), "gzip")):
+        assert read_sitemap(stored, coding, "") == expected
+        assert is_sitemap(stored, coding, "text/plain")
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "iso-8859-1", "cp1251"]
+)
+@pytest.mark.parametrize("by_header", [False, True])
+def test_encodings(encoding: str, by_header: bool) -> None:
+    letter = "ж" if encoding == "cp1251" else "ü"
+    label = "windows-1251" if encoding == "cp1251" else encoding
+    declaration = "" if by_header else f' encoding="{label}"'
+    text = f'<?xml version="1.0"{declaration}?><urlset><url><loc>http://h/{letter}</loc></url></urlset>'
+    content_type = f"application/xml; charset={label}" if by_header else "application/xml"
+    assert read_sitemap(text.encode(encoding), "", content_type) == Sitemap(False, [Listed(f"http://h/{letter}", 0)])
+
+
+@pytest.mark.parametrize("encoding", ["shift_jis", "gb18030", "euc-jp", "big5", "iso-2022-jp"])
+def test_encodings_of_several_bytes(encoding: str) -> None:
+    text = f'<?xml version="1.0" encoding="{encoding}"?><urlset><url><loc>http://h/日本</loc></url></urlset>'
+    assert read_sitemap(text.encode(encoding), "", "text/xml") == Sitemap(False, [Listed("http://h/日本", 0)])
+
+
+def test_invalid_bytes_are_no_end() -> None:
+    body = b"  \n<urlset><url><loc>/\xff</loc></url><url><loc>/2</loc></url></urlset>"
+    assert read_sitemap(body, "", "") == Sitemap(False, [Listed("/\ufffd", 0), Listed("/2", 0)])
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        ("<!DOCTYPE html><html><a href=x>", "text/html"),
+        ("http://h/1\nhttp://h/2", "text/html"),
+        ("see http://h/1", "text/plain"),
+        ("User-agent: *\nSitemap: http://h/x", "text/plain"),
+        ("<svg><urlset/></svg>", "image/svg+xml"),
+        ("", ""),
+        ("\0", ""),
+    ],
+)
+def test_what_is_none(body: str, content_type: str) -> None:
+    assert read_sitemap(body.encode(), "", content_type) is None
+    assert not is_sitemap(body.encode(), "", content_type)
+
+
+ENTRY = "<url><loc>/1</loc></url>"
+LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
+BROKEN = {
+    "cut": (f"<urlset>{ENTRY}<url><loc>/2", BAD_XML, 1),
+    "bad-tag": (f"<urlset>{ENTRY}</b>{ENTRY}", BAD_XML, 1),
+    "unknown-entity": (f"<urlset>{ENTRY}<url><loc>&nbsp;", BAD_XML, 1),
+    "laughs": (f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{LAUGHS}]><urlset><url><loc>&l9;', DECLARATIONS, 0),
+    "file": ('<!DOCTYPE urlset [<!ENTITY f SYSTEM "file:///etc/passwd">]><urlset><url><loc>&f;', DECLARATIONS, 0),
+    "parameter": ('<!DOCTYPE urlset [<!ENTITY % p SYSTEM "http://h/">%p;]><urlset>', DECLARATIONS, 0),
+    "attributes": ("<!DOCTYPE urlset [<!ATTLIST a b CDATA 'c'>]><urlset>", DECLARATIONS, 0),
+    "deep": (f"<urlset>{ENTRY}{'<a>' * 1_000_000}", TOO_DEEP, 1),
+    "elements": (f"<urlset>{ENTRY}{'<a/>' * 2_000_001}{ENTRY}", TOO_MANY_ELEMENTS, 1),
+    "urls": ("<urlset>" + ENTRY * (MAX_URLS + 1), TOO_MANY_URLS, MAX_URLS),
+    "lines": ("http://h/\n" * (MAX_URLS + 1), TOO_MANY_URLS, MAX_URLS),
+    "long-url": (f"<urlset><url><loc>{'x' * 1_000_000}</loc></url>{ENTRY}</urlset>", "", 1),
+    "long-attribute": (f"<urlset a='{'x' * 10_000_000}'>{ENTRY}</urlset>", "", 1),
+}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_what_came_before_the_break_is_kept_with_a_note(kind: str) -> None:
+    text, note, urls = BROKEN[kind]
+    begin = time.perf_counter()
+    found = read_sitemap(text.encode(), "", "text/plain")
+    assert time.perf_counter() - begin < 30
+    assert found is not None
+    assert (found.note, len(found.listed)) == (note, urls)
+
+
+def test_nothing_beyond_the_limits_is_decoded() -> None:
+    text = f"<urlset>{ENTRY}" + " " * (60 << 20)
+    bomb = gzip.compress(text.encode(), 1)
+    for stored, coding in ((bomb, ""), (bomb, "gzip"), (gzip.compress(bomb), "gzip")):
+        found = read_sitemap(stored, coding, "")
+        assert found == Sitemap(False, [Listed("/1", 0)], "decoded-too-large")
+    assert read_sitemap(gzip.compress(URLSET.encode()), "", "", max_bytes=40) is None
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(
+    st.lists(st.sampled_from([*"<>/&;!['\" \n", "urlset", "<url>", "<loc>", "</loc>", "<!--", "<?xml", "feed", "é"]))
+)
+def test_any_text_is_read_or_is_none(parts: list[str]) -> None:
+    for start in ("", "<urlset>", "http://h/"):
+        found = read_sitemap((start + "".join(parts)).encode("utf-16" if len(parts) % 2 else "utf-8"), "", "")
+        assert found is None or all(one.url for one in found.listed)
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("2024", datetime(2024, 1, 1, tzinfo=UTC)),
+        ("2024-05", datetime(2024, 5, 1, tzinfo=UTC)),
+        (" 2024-05-06\n", datetime(2024, 5, 6, tzinfo=UTC)),
+        ("2024-05-06T07:08+02:00", datetime(2024, 5, 6, 5, 8, tzinfo=UTC)),
+        ("2024-05-06t07:08:09.5z", datetime(2024, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC)),
+        ("2024-05-06 07:08:09 -0330", datetime(2024, 5, 6, 10, 38, 9, tzinfo=UTC)),
+        ("2024-05-06T23:59:60Z", datetime(2024, 5, 6, 23, 59, 59, tzinfo=UTC)),
+        ("Mon, 06 May 2024 07:08:09 GMT", datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
+        ("6 May 24 07:08 EST", datetime(2024, 5, 6, 12, 8, tzinfo=UTC)),
+    ],
+)
+def test_dates(text: str, date: datetime) -> None:
+    assert date_ms(text) == int(date.timestamp() * 1000)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "yesterday", "2024-13-01", "2024-02-30", "0000", "1969", "2024-05-06T25:00", "9" * 99]
+)
+def test_no_dates(text: str) -> None:
+    assert date_ms(text) == 0
+
+
+@given(st.text())
+def test_any_text_is_a_date_or_none(text: str) -> None:
+    assert date_ms(text) >= 0
