@@ -196,6 +196,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         max_retry_after=settings.max_retry_after,
         max_pushbacks=settings.max_pushbacks,
         max_failures=settings.max_failures,
+        timeout=settings.timeout,
         patience=settings.patience,
         slow_timeout=settings.slow_timeout,
         slow_delay=settings.slow_delay,

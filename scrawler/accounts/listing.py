@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, times, utc
 from scrawler.accounts.results import listed_at
-from scrawler.crawl.depth import LEFTOVER, NORMAL, SITEMAP, Entry, find
+from scrawler.crawl.depth import LEFTOVER, SLOW, Entry, find, tries
 from scrawler.model import ChunkRow, EndReason, LaneState
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -60,7 +60,7 @@ def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     reason = holder.seed.end_reason
     before = times(place.before, "URL")
     if reason is None:
-        turn = f"not fetched yet: {before} before it" + _attempt(place)
+        turn = f"not fetched yet: {before} before it in its lane" + _tried(place)
     elif reason in _LIMITS:
         turn = f"not fetched: seed {holder.seed.url} ended by {reason}, with {before} before it"
     else:
@@ -69,13 +69,16 @@ def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     return Fact("listed", (line, turn), values)
 
 
-def _attempt(place: _Place) -> str:
+def _tried(place: _Place) -> str:
     kind = place.lane.kind
     if kind == LEFTOVER:
         return ", once a seed in whose scope it is takes it over"
-    if kind in (NORMAL, SITEMAP):
-        return ""
-    return f" in the lane of attempt {kind + 1}, not before {utc(place.entry.not_before)}"
+    retries, pushbacks = tries(kind)
+    words = ["the slow one"] if kind <= SLOW else []
+    words += [f"tried {times(retries, 'time')}"] if retries else []
+    words += [f"pushed back {times(pushbacks, 'time')}"] if pushbacks else []
+    words += [f"not before {utc(place.entry.not_before)}"] if place.entry.not_before else []
+    return "".join(f", {one}" for one in words)
 
 
 def _passed_fact(place: _Place, views: dict[int, SeedView]) -> Fact:

@@ -48,6 +48,13 @@ def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Setting
     return settings.model_copy(update=dict(ordered))
 
 
+_STATES = {
+    SeedState.READY: "it waits for a machine",
+    SeedState.ACTIVE: "it is in work",
+    SeedState.SLOW: "it waits with its slow lane until the rest of the crawl is done",
+}
+
+
 class _Nowhere:
     """The scope of no seed."""
 
@@ -126,7 +133,7 @@ class _Enquiry:
 
 def _seed_fact(view: SeedView) -> Fact:
     seed, counts = view.seed, view.seed.counts
-    state = {SeedState.READY: "it waits for a machine", SeedState.ACTIVE: "it is in work"}.get(seed.state, "")
+    state = _STATES.get(seed.state, "")
     if seed.end_reason:
         state = f"it ended as {seed.end_reason}" + (f" ({view.end_detail})" if view.end_detail else "")
     lines = [f"a seed, {'given by the user' if not seed.hops else f'found {seed.hops} sites away'}; {state}"]

@@ -9,8 +9,8 @@ from functools import partial
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
-from scrawler.crawl.depth import NORMAL, Entry, Lane
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, PUSH_BACK, listed_again, location_of, retry_pause_ms
+from scrawler.crawl.depth import NORMAL, SLOW, Entry, Lane, after, tries
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
@@ -53,14 +53,14 @@ class PageFlight:
     @property
     def attempt(self) -> int:
         """1 for the first attempt."""
-        return max(self.lane.kind, NORMAL) + 1
+        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
+    """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 
-    again: bool
+    again: int | None
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
@@ -78,19 +78,18 @@ class AnswerHandler:
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
-        if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
-            return Reading(again=True)
-        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
-            return Reading(again=True)
+        again = self._again(flight, response)
+        if again is not None:
+            return Reading(again)
         record = self._pipeline.archive(flight.site, response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            return Reading(False, record, None, flags | PageFlag.SITEMAP, sitemap)
+            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
-            return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
+            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
         links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
         directives = self._pipeline.directives(response, links)
-        return Reading(False, record, links, self._flags(flight, response, directives))
+        return Reading(None, record, links, self._flags(flight, response, directives))
 
     @staticmethod
     def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
@@ -99,9 +98,8 @@ class AnswerHandler:
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
-        if not (
-            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
-        ):
+        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
+        if not ("set-cookie" in response.headers and self._rules.cookies and first):
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url
 
@@ -109,6 +107,8 @@ class AnswerHandler:
         """Return what is to be flagged in the page's row."""
         unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
         flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.lane.slow:
+            flags |= PageFlag.SLOW
         if flight.entry.is_asset:
             flags |= PageFlag.ASSET
         if directives.noindex:
@@ -123,8 +123,8 @@ class AnswerHandler:
         party.counts.bytes += len(response.body)
         if "set-cookie" in response.headers and self._rules.cookies:
             party.take_cookies(response.request.url, response.head)
-        if reading.again:
-            self._list_again(flight, response)
+        if reading.again is not None:
+            self._list_again(flight, response, reading.again)
             return
         found = links or reading.sitemap
         note = found.note if found else response.detail
@@ -167,13 +167,26 @@ class AnswerHandler:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
-    def _list_again(self, flight: PageFlight, response: Response) -> None:
-        party, entry, attempt = flight.party, flight.entry, flight.attempt
-        pause = retry_pause_ms(attempt, self._rules.retry_pause_ms)
-        not_before = response.started_at + response.elapsed_ms + pause
+    def _again(self, flight: PageFlight, response: Response) -> int | None:
+        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
+        health, rules = flight.site.health, self._rules
+        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
+            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return after(flight.lane.kind, retries=1)
+        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
+
+    def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
+        party, entry = flight.party, flight.entry
+        before, again = tries(flight.lane.kind)[0], tries(kind)[0]
+        not_before = 0  # what was pushed back rests with its site
+        if again > before:
+            pause = retry_pause_ms(again, self._rules.retry_pause_ms)
+            not_before = response.started_at + response.elapsed_ms + pause
+            party.counts.retries += 1
+        party.counts.slowed += kind == SLOW
         flight.lane.finish(flight.index)
-        party.lane(attempt).append(entry.url, entry.depth, entry.position, not_before)
-        party.counts.retries += 1
+        party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
