@@ -7,7 +7,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
+from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
@@ -37,9 +38,11 @@ from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
+from scrawler.store.retries import Retries
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
+from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
 
@@ -101,6 +104,29 @@ def run_crawl(
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 ended.append(_Run(settings, database, prompt, crawl, stop, launch).crawl(on_progress))
         return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
+
+
+def retry_seeds(
+    settings: Settings,
+    reasons: Collection[EndReason],
+    stop: threading.Event,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Let seeds that ended for one of `reasons` go on, before any machine starts; `say` is told how many these are.
+
+    Raises StoreError, ArchiveError; done again, it goes on from where it was.
+    """
+    with _opened(settings, stop, say) as database:
+        _open_crawl(database, settings)
+        retries = Retries(database, _packed)
+        taken = retries.take_up(reasons)
+        Records(settings.pages_dir, Pages(database), Orphans(database)).index_again(retries.files())
+    left = f"; {taken.in_work:,} more are of sites that a machine has in work" if taken.in_work else ""
+    say(f"seeds taken up again: {taken.seeds:,}{left}")
+
+
+def _packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
+    return encode([Entry(url, depth, position) for url, depth, position in entries])
 
 
 @contextmanager
@@ -248,11 +274,10 @@ class _Run:
         machine.set_threads(changed.threads)
 
     def _promote(self) -> int:
-        """Turn candidates near enough to the user's seeds into seeds; returns how many."""
-        hops = self._hops
-        if not hops:
-            return 0
-        return promote(Candidates(self._prompt), Seeds(self._prompt), self._settings.scope, max_hops=hops)
+        """Turn candidates near enough to the user's seeds into seeds, else let slow lanes go on; return how many."""
+        candidates, seeds, hops = Candidates(self._prompt), Seeds(self._prompt), self._hops
+        new = promote(candidates, seeds, self._settings.scope, max_hops=hops) if hops else 0
+        return new or SlowSeeds(self._prompt).promote()
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.totals()
@@ -271,7 +296,7 @@ class _Run:
         on_progress(
             Progress(
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
-                totals.errors, resolver.lookups, left.done, left.active, left.ready, machine.paused,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
             )
         )  # fmt: skip
 

@@ -103,7 +103,7 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
-    token = settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]
+    token = product_token(settings)
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
@@ -170,8 +170,7 @@ def make_taker(
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
     steps = make_steps(settings.normalise)
-    limits = UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
-    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, limits)
+    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, url_limits(settings))
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
 
 
@@ -197,6 +196,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         max_retry_after=settings.max_retry_after,
         max_pushbacks=settings.max_pushbacks,
         max_failures=settings.max_failures,
+        timeout=settings.timeout,
         patience=settings.patience,
         slow_timeout=settings.slow_timeout,
         slow_delay=settings.slow_delay,
@@ -255,3 +255,18 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
     if settings.insecure:
         info["certificates"] = "not checked"
     return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
+
+
+def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
+    """Make an analyzer that judges links as those of the crawl do."""
+    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), url_limits(settings), scope, {})
+
+
+def url_limits(settings: Settings) -> UrlLimits:
+    """Return the limits on the shape of a URL."""
+    return UrlLimits(settings.max_segments, settings.max_repeats, settings.max_parameters)
+
+
+def product_token(settings: Settings) -> str:
+    """Return the name by which robots.txt addresses this crawler."""
+    return settings.product_token or settings.user_agent.partition("/")[0].partition(" ")[0]

@@ -34,10 +34,14 @@ class Scope(StrEnum):
 
 
 class SeedState(StrEnum):
-    """Life of a seed: ready (waits for a machine) -> active (a party in work) -> done (has an end reason)."""
+    """Life of a seed: ready (waits for a machine) -> active (a party in work) -> done (has an end reason).
+
+    With slow_pass "crawl" a party of which only the slow lane is left waits as slow, and is then active again.
+    """
 
     READY = "ready"
     ACTIVE = "active"
+    SLOW = "slow"
     DONE = "done"
 
 
@@ -169,14 +173,15 @@ class Seed:
     counts: SeedCounts = field(default_factory=SeedCounts)
     verdicts: Mapping[str, int] = field(default_factory=dict)  # URL verdict reason -> times
     elapsed_ms: int = 0  # time in work so far, for max_time
+    slow_pass: bool = False  # it has waited with its slow lane, which is to be fetched now
 
 
 class LaneState(NamedTuple):
     """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
 
     `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
-    `kind` 0 is the normal lane, n > 0 the lane of the n-th retry, SITEMAP_LANE that of sitemaps. `cursor` is the lowest
-    position not finished; `ahead` lists finished positions beyond it.
+    `kind` tells how its entries came there (see crawl/depth.py): 0 is the normal lane. `cursor` is the lowest position
+    not finished; `ahead` lists finished positions beyond it.
     """
 
     seed_id: int
@@ -332,6 +337,8 @@ class SiteDelta:
     address: str = ""
     released: bool = False  # the machine lets go of the site
     pause_ms: int = 0  # between two requests
+    pushbacks: int = 0  # in a row
+    resting: bool = False  # released, and taken up by nobody before next_due_at
     robots: tuple[RobotsRow, ...] = ()
 
 
@@ -346,6 +353,7 @@ class ClaimedSite:
     seeds: tuple[Seed, ...]
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
     pause_ms: int = 0  # between two requests, as its last owner kept
+    pushbacks: int = 0  # in a row
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
 
 
@@ -358,11 +366,12 @@ class Slot(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkLeft:
-    """Seeds of the crawl by state: the crawl has ended when ready and active are both 0."""
+    """Seeds of the crawl by state: the crawl has ended when all but done are 0."""
 
     ready: int
     active: int
     done: int
+    slow: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,8 @@ _COMMANDS = {
     "status": "scrawler.cli.status:status",
     "seeds": "scrawler.cli.seeds:seeds",
     "pages": "scrawler.cli.pages:pages",
+    "why": "scrawler.cli.why:why_command",
+    "report": "scrawler.cli.report:report",
     "db": "scrawler.cli.db:db",
     "synthweb": "scrawler.cli.synthweb:synthweb",
 }

@@ -5,19 +5,21 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 
 import click
 
-from scrawler.app import run_crawl
+from scrawler.app import retry_seeds, run_crawl
 from scrawler.cli.export import write_export
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.errors import ScrawlerError
+from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.model import EndReason
 from scrawler.settings import Settings
+from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
@@ -28,8 +30,15 @@ _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_di
 
 @click.command()
 @click.option("--export/--no-export", "exporting", default=True, help="Export when the crawl has ended. [default: yes]")
+@click.option(
+    "--retry",
+    "again",
+    multiple=True,
+    metavar="REASON,...",
+    help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated]",
+)
 @with_settings(*_SETTINGS)
-def run(settings: Settings, exporting: bool) -> None:
+def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
     """Crawl until no seed is ready, then export.
 
     Ctrl-C (or SIGTERM) stops cleanly: work in hand is kept, and the next run goes on from there.
@@ -50,8 +59,11 @@ def run(settings: Settings, exporting: bool) -> None:
             "pages may come from anybody, and are flagged as insecure",
             err=True,
         )
+    reasons = _reasons(again)
     stop = threading.Event()
     with ProgressLine() as line:
+        if reasons:
+            retry_seeds(settings, reasons, stop, line.message)
 
         def show(progress: Progress) -> None:
             line.show(crawl_text(progress, settings.machines))
@@ -70,6 +82,15 @@ def run(settings: Settings, exporting: bool) -> None:
         raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
         write_export(settings)
+
+
+def _reasons(given: Iterable[str]) -> set[EndReason]:
+    """Read the values of --retry. Raises SettingsError."""
+    names = [name.strip() for value in given for name in value.split(",")]
+    for name in names:
+        if name not in RETRYABLE:
+            raise SettingsError(f"--retry {name or '(nothing)'} is not allowed, only {', '.join(RETRYABLE)}")
+    return {EndReason(name) for name in names}
 
 
 def has_contact(user_agent: str) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 import click
 
+from scrawler.accounts.sections import label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import print_pairs
@@ -17,7 +19,14 @@ from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.machine_views import LIVING, MachineView, Summary
 from scrawler.store.machines import Machines
+from scrawler.store.reports import Reports
 from scrawler.units import human_bytes
+
+# Counts of the seeds that are told when there are some: the others stand in `scrawler seeds --json`.
+_TOLD = (
+    *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
+    *("pushed_back", "slowed", "slow_pages", "wait_ms"),
+)
 
 
 @click.command()
@@ -26,19 +35,22 @@ from scrawler.units import human_bytes
 def status(settings: Settings, as_json: bool) -> None:
     """Show how the crawl stands.
 
-    Seeds by state and end reason, pages, bytes, errors, rate, what is ordered (pause, settings), machines by state
-    (running, paused, stopping, stopped, dead) and how many seeds each thread holds.
+    Seeds by state and end reason, pages, bytes, errors, further counts of the seeds, rate, what is ordered (pause,
+    settings), machines by state (running, paused, stopping, stopped, dead) and how many seeds each thread holds.
     """
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
         summary, orders = Machines(database).summary(), Control(database).orders()
+        counts = Reports(database).counts(None)
         if as_json:
-            click.echo(json.dumps(_as_json(crawl, database.where, orders, summary), ensure_ascii=False))
+            click.echo(json.dumps(_as_json(crawl, database.where, orders, summary, counts), ensure_ascii=False))
         else:
-            _print(crawl, database.where, orders, summary)
+            _print(crawl, database.where, orders, summary, counts)
 
 
-def _as_json(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> dict[str, Any]:
+def _as_json(
+    crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, counts: Mapping[str, int]
+) -> dict[str, Any]:
     seeds = {
         state.value: {reason.value if reason else "": count for reason, count in reasons.items()}
         for state, reasons in summary.seeds.items()
@@ -54,12 +66,13 @@ def _as_json(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) ->
         "pages": summary.pages,
         "bytes": summary.bytes,
         "errors": summary.errors,
+        "counts": dict(counts),
         "pages_per_second": round(summary.pages_per_second, 2),
         "machines": [asdict(machine) for machine in summary.machines],
     }
 
 
-def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> None:
+def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, counts: Mapping[str, int]) -> None:
     lines = {
         "seeds " + (f"{state} ({reason})" if reason else state): f"{count:,}"
         for state, reasons in summary.seeds.items()
@@ -70,6 +83,7 @@ def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary) -> N
         "bytes": human_bytes(summary.bytes),
         "errors": f"{summary.errors:,}",
     }
+    lines |= {label(name): shown(name, counts[name]) for name in _TOLD if counts[name]}
     lines |= _orders_text(orders)
     states = Counter(machine.state.value for machine in summary.machines)
     if any(machine.state.value in LIVING for machine in summary.machines):

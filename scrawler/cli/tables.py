@@ -83,7 +83,11 @@ def _print_block(lines: list[list[str]], widths: list[int] | None) -> list[int]:
     return widths
 
 
+def printable(text: str) -> str:
+    """Return text for a terminal: nothing from the web speaks to it."""
+    return text if text.isprintable() else repr(text)
+
+
 def _cell(value: object) -> str:
-    text = "" if value is None else str(value)
-    text = text if text.isprintable() else repr(text)  # nothing from the web speaks to the terminal
+    text = printable("" if value is None else str(value))
     return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"

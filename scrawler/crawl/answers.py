@@ -9,8 +9,8 @@ from functools import partial
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms, wants_retry
-from scrawler.crawl.depth import NORMAL, Entry, Lane
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, PUSH_BACK, listed_again, location_of, retry_pause_ms
+from scrawler.crawl.depth import NORMAL, SLOW, Entry, Lane, after, tries
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
@@ -53,14 +53,14 @@ class PageFlight:
     @property
     def attempt(self) -> int:
         """1 for the first attempt."""
-        return max(self.lane.kind, NORMAL) + 1
+        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What is known of a page's answer before it is applied: its record, its links, or that it is asked for again."""
+    """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 
-    again: bool
+    again: int | None
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
@@ -78,19 +78,18 @@ class AnswerHandler:
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
-        if wants_retry(response.result, response.status, flight.attempt, self._rules.retries):
-            return Reading(again=True)
-        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
-            return Reading(again=True)
+        again = self._again(flight, response)
+        if again is not None:
+            return Reading(again)
         record = self._pipeline.archive(flight.site, response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            return Reading(False, record, None, flags | PageFlag.SITEMAP, sitemap)
+            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
-            return Reading(False, record, flags=self._flags(flight, response, ALL_ALLOWED))
+            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
         links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
         directives = self._pipeline.directives(response, links)
-        return Reading(False, record, links, self._flags(flight, response, directives))
+        return Reading(None, record, links, self._flags(flight, response, directives))
 
     @staticmethod
     def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
@@ -99,9 +98,8 @@ class AnswerHandler:
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
-        if not (
-            "set-cookie" in response.headers and self._rules.cookies and flight.attempt == 1 <= self._rules.retries
-        ):
+        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
+        if not ("set-cookie" in response.headers and self._rules.cookies and first):
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url
 
@@ -109,6 +107,8 @@ class AnswerHandler:
         """Return what is to be flagged in the page's row."""
         unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
         flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.lane.slow:
+            flags |= PageFlag.SLOW
         if flight.entry.is_asset:
             flags |= PageFlag.ASSET
         if directives.noindex:
@@ -118,12 +118,13 @@ class AnswerHandler:
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
         party, links = flight.party, reading.links
+        party.rejections.page = flight.entry.url
         party.counts.requests += 1
         party.counts.bytes += len(response.body)
         if "set-cookie" in response.headers and self._rules.cookies:
             party.take_cookies(response.request.url, response.head)
-        if reading.again:
-            self._list_again(flight, response)
+        if reading.again is not None:
+            self._list_again(flight, response, reading.again)
             return
         found = links or reading.sitemap
         note = found.note if found else response.detail
@@ -151,6 +152,7 @@ class AnswerHandler:
         flight.site.unsure[flight.literal] = []
         same = is_same(flight, response)
         for link in waiting:
+            link.party.rejections.page = ""  # it is not known any more
             link.party.in_flight -= 1
             if not same:
                 continue
@@ -165,31 +167,47 @@ class AnswerHandler:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
-    def _list_again(self, flight: PageFlight, response: Response) -> None:
-        party, entry, attempt = flight.party, flight.entry, flight.attempt
-        pause = retry_pause_ms(attempt, self._rules.retry_pause_ms)
-        not_before = response.started_at + response.elapsed_ms + pause
+    def _again(self, flight: PageFlight, response: Response) -> int | None:
+        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
+        health, rules = flight.site.health, self._rules
+        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
+            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return after(flight.lane.kind, retries=1)
+        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
+
+    def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
+        party, entry = flight.party, flight.entry
+        before, again = tries(flight.lane.kind)[0], tries(kind)[0]
+        not_before = 0  # what was pushed back rests with its site
+        if again > before:
+            pause = retry_pause_ms(again, self._rules.retry_pause_ms)
+            not_before = response.started_at + response.elapsed_ms + pause
+            party.counts.retries += 1
+        party.counts.slowed += kind == SLOW
         flight.lane.finish(flight.index)
-        party.lane(attempt).append(entry.url, entry.depth, entry.position, not_before)
-        party.counts.retries += 1
+        party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
         if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
-            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets])
+            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links.base)
             return
         if links.unfollowed:
-            self._leave_out(flight, links.unfollowed)
+            self._leave_out(flight, links.unfollowed, links.base)
         self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
 
     @staticmethod
-    def _leave_out(flight: PageFlight, hrefs: list[str]) -> None:
+    def _leave_out(flight: PageFlight, hrefs: list[str], base: str) -> None:
         """Do not follow links because their page, or their rel, asks for it."""
+        party = flight.party
         if hrefs:
-            flight.party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+            party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+            urls = (party.analyzer.resolve(href, base) or href for href in hrefs)  # as many as there is room for
+            party.rejections.add_all(NOFOLLOW_VERDICT, urls, "its page, or its rel, asks not to follow it")
 
     def _take_assets(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
         """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
@@ -198,6 +216,7 @@ class AnswerHandler:
         counts = dict(analysis.counts)
         if external := counts.pop(Verdict.EXTERNAL, 0):
             counts[EXTERNAL_ASSET_VERDICT] = external
+            party.rejections.add_all(EXTERNAL_ASSET_VERDICT, analysis.external, "an asset that is external")
         party.verdicts.update(counts)
         self._list(flight.site, party, analysis.internal, -depth)
 
@@ -231,14 +250,20 @@ class AnswerHandler:
         For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
         """
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
-            left_out = sum(url not in site.seen for url in urls)
+            left_out = [url for url in urls if url not in site.seen]
             if left_out:
-                party.verdicts[DEPTH_VERDICT] += left_out
+                party.verdicts[DEPTH_VERDICT] += len(left_out)
+                deepest = self._rules.limits.max_depth
+                party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
         if party.traps is not None and depth > 0:
             kept = party.traps.to_list(urls, site.seen, source)
             if len(kept) < len(urls):
                 party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+                if party.rejections.wants(TRAP_VERDICT):
+                    held = set(urls).difference(kept)
+                    capped = (url for url in urls if url in held)
+                    party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
                 urls = kept
         try:
             new = site.seen.add_new(urls)

@@ -212,6 +212,13 @@ class UrlCollector(threading.Thread):
     def _landed(self, response: Response, now: float) -> None:
         """Take note of an answer; its site is asked for more at once where there is no delay."""
         site, due = self._visits.over(response.request, now, response.elapsed_ms / 1000)
+        flight = response.request.tag
+        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+        page = flight if isinstance(flight, PageFlight) else None
+        kind = page.lane.kind if page else None
+        origin = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+        if site.health.note(response, origin.host, kind, now, self._rules):
+            site.count_push_back(page.party if page else None)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
@@ -239,7 +246,7 @@ class UrlCollector(threading.Thread):
                 self._submit(flight.site, time.monotonic())
         site = flight.site
         holder = site.collector
-        if holder is not None and site.in_flight < self._rules.per_site:
+        if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
     def _list_on(self) -> None:
@@ -308,6 +315,9 @@ class UrlCollector(threading.Thread):
         at = self._visits.start_requests(site, now)
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
+        elif site.inactive and not site.queued and site.health.rests_long(at, now):
+            self._release(site, now, resting=True)
+            self._ports.seeds_changed()
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
             self._schedule(site, at)
 
@@ -340,8 +350,8 @@ class UrlCollector(threading.Thread):
         self._settle(site, time.monotonic())
         self._downloader.wake()
 
-    def _release(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now, released=True)
+    def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
+        delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not site.lost:
             self._ports.submit(delta)
         site.seen.close()

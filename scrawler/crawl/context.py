@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from scrawler.crawl.depth import LEFTOVER, NORMAL, SITEMAP, Entry, Lane
+from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane
+from scrawler.crawl.rejections import RejectionSample
 from scrawler.crawl.traps import PartyTraps
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
@@ -41,9 +42,10 @@ class SeedContext:
         self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
     ) -> None:
         self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
-        self.lanes: list[Lane] = []  # own: sitemaps, normal, retries; then those taken over from ended seeds
+        self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
+        self.rejections = analyzer.sample = RejectionSample(seed.id)
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # the store was asked whether its URL is fetched already
         self.begun = False  # it has been decided that it is crawled
@@ -55,6 +57,7 @@ class SeedContext:
         self.end: EndReason | None = None
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
+        self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
@@ -65,8 +68,8 @@ class SeedContext:
 
     @property
     def ended(self) -> bool:
-        """Whether the party is over: it has an end reason, or goes to another site."""
-        return self.end is not None or self.rehoming is not None
+        """Whether the party is over here: it has an end reason, goes to another site, or waits with its slow lane."""
+        return self.end is not None or self.rehoming is not None or self.put_off
 
     def lane(self, kind: int) -> Lane:
         """Return the party's own lane of a kind, made on first use."""
@@ -81,14 +84,21 @@ class SeedContext:
     def next_lane(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
         """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
 
-        Returns a time when only retries that are not due are left, None when there is nothing to hand out
-        (or a chunk is missing: see `missing_lane`).
+        What was pushed back comes after that, and the slow lane when nothing else is left. Returns a time when only
+        retries that are not due are left, None when there is nothing to hand out (or a chunk is missing: see
+        `missing_lane`).
         """
+        found = self._next_among(now, slow=False)
+        return self._next_among(now, slow=True) if found is None and self.only_slow_left else found
+
+    def _next_among(self, now: Millis, slow: bool) -> tuple[Lane, Entry] | Millis | None:
         first: tuple[Lane, Entry] | None = None
+        pushed_back: tuple[Lane, Entry] | None = None
         earliest: Millis | None = None
         reading = False  # what a sitemap lists comes before the rest
         for lane in self.lanes:
-            if lane.kind == LEFTOVER and lane.holder_id == lane.seed_id == self.seed.id:
+            kind = lane.kind
+            if lane.slow is not slow or (kind == LEFTOVER and self._keeps(lane)):
                 continue
             entry = None if reading and lane.kind == NORMAL else lane.peek()
             if entry is None:
@@ -96,20 +106,34 @@ class SeedContext:
                 continue
             if entry.not_before > now:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
-            elif lane.kind > NORMAL:
+            elif NORMAL < kind < PUSHED_BACK:
                 return lane, entry
+            elif kind >= PUSHED_BACK:
+                pushed_back = pushed_back or (lane, entry)
             elif first is None:
                 first = lane, entry
-        return first or earliest
+        return first or pushed_back or earliest
+
+    def _keeps(self, lane: Lane) -> bool:
+        """Whether a lane of leftovers is this party's own: it keeps them for the next one."""
+        return lane.holder_id == lane.seed_id == self.seed.id
+
+    @property
+    def only_slow_left(self) -> bool:
+        """Whether the slow lane is all that is left: nothing else is listed, or in flight, that could list more."""
+        left = [lane for lane in self.lanes if lane.unfinished and not (lane.kind == LEFTOVER and self._keeps(lane))]
+        return bool(left) and all(lane.slow for lane in left)
 
     @property
     def lists_unfinished(self) -> bool:
         """Whether URLs that this party itself has listed are still to be fetched."""
-        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.kind >= NORMAL for lane in self.lanes)
+        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.kind != LEFTOVER for lane in self.lanes)
 
     def missing_lane(self) -> Lane | None:
         """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
-        return next((lane for lane in self.lanes if lane.missing is not None), None)
+        with_slow = self.only_slow_left
+        lanes = (lane for lane in self.lanes if with_slow or not lane.slow)
+        return next((lane for lane in lanes if lane.missing is not None), None)
 
     def elapsed_ms(self, now: float) -> int:
         """Time in work, over all machines, in milliseconds."""
@@ -122,6 +146,7 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
+            counts.slow_pages += bool(row.flags & PageFlag.SLOW)
             if row.flags & PageFlag.NEAR_DUPLICATE:
                 counts.near_duplicates += 1
         elif result == Result.REDIRECT:
@@ -190,6 +215,7 @@ class SeedContext:
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
             candidates=candidates,
+            rejections=self.rejections.take(),
             counts=replace(self.counts),
             verdicts=dict(self.verdicts),
             elapsed_ms=self.elapsed_ms(now),
@@ -208,4 +234,6 @@ class SeedContext:
     def _state(self) -> SeedState:
         if self.rehoming is not None:
             return SeedState.READY
+        if self.put_off:
+            return SeedState.SLOW
         return SeedState.DONE if self.end is not None else SeedState.ACTIVE

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scrawler.crawl.depth import SLOW, after, tries
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Result, SeedCounts
 
 MAX_SEED_REDIRECTS = 5
-_RETRY_STATUS = frozenset({429, 500, 502, 503, 504})
+PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
+_RETRY_STATUS = frozenset({500, 502, 504})
 _RETRY_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.CONNECT_FAILED, Result.BAD_ANSWER, Result.NO_ADDRESS})
 _SEED_FAILURES = {
     Result.NO_ADDRESS: EndReason.NO_ADDRESS,
@@ -47,6 +49,30 @@ def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool
     if attempt > retries:
         return False
     return result in _RETRY_RESULTS or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
+
+
+def out_of_patience(response: Response, kind: int) -> bool:
+    """Tell whether an answer took longer than the first pass waits; `kind` is that of the request's lane.
+
+    What is given up for another timeout, as that of the connection, comes earlier.
+    """
+    patience_ms = response.request.timeout * 1000
+    return response.result is Result.TIMEOUT and kind > SLOW and 0 < 0.9 * patience_ms <= response.elapsed_ms
+
+
+def listed_again(response: Response, kind: int, retries: int, pushbacks: int) -> int | None:
+    """Return the kind of the lane in which a URL is tried again, None if this is its final result.
+
+    Neither push-backs nor the first pass use up its `retries`; after so many `pushbacks` of its own it is given up,
+    for it may be the page that is broken, not the server that is busy.
+    """
+    retried, pushed_back = tries(kind)
+    if response.status in PUSH_BACK:
+        return after(kind, pushbacks=1) if pushed_back + 1 < pushbacks else None
+    if out_of_patience(response, kind):
+        return SLOW
+    again = wants_retry(response.result, response.status, retried + 1, retries)
+    return after(kind, retries=1) if again else None
 
 
 def location_of(response: Response) -> str:

@@ -33,6 +33,7 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         group[-1],
         seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
         released=any(delta.released for delta in group),
+        resting=any(delta.resting for delta in group),
         robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
     )
 

@@ -15,9 +15,25 @@ from scrawler.model import SITEMAP_LANE, ChunkRow, LaneState, Millis
 CHUNK_ENTRIES = 1024
 _LEVEL = 1
 
-NORMAL = 0  # lane kinds: the normal lane; n > 0 is the lane of the n-th retry
+# Lane kinds. A URL that was tried again r times and pushed back p times stands in the lane r + 100 p, and behind the
+# slow lane in SLOW - (r + 100 p): so the database knows of each entry how often it was tried.
+NORMAL = 0  # the normal lane
 LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next seed
 SITEMAP = SITEMAP_LANE  # sitemaps, which come before the normal lane
+SLOW = -1000  # the slow lane: entries whose answers take longer than the first pass waits
+PUSHED_BACK = 100  # lanes from here on wait for the normal lane: the server is asked for something else first
+
+
+def tries(kind: int) -> tuple[int, int]:
+    """Return how often the entries of a lane were tried again, and pushed back."""
+    pushed_back, retried = divmod(SLOW - kind if kind <= SLOW else max(kind, NORMAL), PUSHED_BACK)
+    return retried, pushed_back
+
+
+def after(kind: int, retries: int = 0, pushbacks: int = 0) -> int:
+    """Return the kind of the lane for entries of a lane that are tried again so often, or were pushed back."""
+    more = retries + pushbacks * PUSHED_BACK
+    return kind - more if kind <= SLOW else max(kind, NORMAL) + more
 
 
 class Entry(NamedTuple):
@@ -66,6 +82,17 @@ def decode_urls(data: bytes) -> Iterator[str]:
         yield line.rpartition(" ")[2]
 
 
+def find(data: bytes, url: str) -> tuple[int, Entry] | None:
+    """Return the entry of a URL in a chunk, and its place there; cheaper than to unpack all of it."""
+    text = "\n" + zlib.decompress(data).decode() + "\n"
+    end = text.find(f" {url}\n")
+    if end < 0:
+        return None
+    start = text.rindex("\n", 0, end) + 1
+    depth, position, not_before = text[start:end].split(" ")
+    return text.count("\n", 0, start) - 1, Entry(url, int(depth), int(position), int(not_before))
+
+
 class Lane:
     """A list that only grows at its end and a cursor that only moves forward.
 
@@ -76,6 +103,7 @@ class Lane:
 
     def __init__(self, state: LaneState, tail: ChunkRow | None = None) -> None:
         self.seed_id, self.kind, self.holder_id = state.seed_id, state.kind, state.holder_id
+        self.slow = state.kind <= SLOW
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = self._next = state.cursor

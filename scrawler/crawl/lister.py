@@ -106,6 +106,7 @@ class SitemapLister:
     def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
         party, sitemap = listing.flight.party, listing.flight.entry.url
         judge, internal = party.analyzer.judge, []
+        party.rejections.page = sitemap
         for href, lastmod in some:
             verdict, url = judge(href, sitemap)
             listing.verdicts[verdict] += 1

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.decisions import location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
@@ -161,7 +161,11 @@ class Origins:
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
-        if wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
+        if response.status in PUSH_BACK and not self._has_copy(flight):
+            origin.pending = False  # asked again after the rest that the server wants
+        elif response.status in PUSH_BACK:
+            self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
+        elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
             self._ask_later(flight)
         else:
             self._take_answer(flight, response)
@@ -206,11 +210,17 @@ class Origins:
         origin.pending, origin.robots_tries = False, 0
         origin.robots_until = time.monotonic() + _AGAIN
         row = origin.robots_row
-        if row is not None and row.fetched_at + ROBOTS_KEPT > site.clock.now():
+        if row is not None and self._has_copy(flight):
             site.robots_news.append(row._replace(detail=f"an older copy holds, for it cannot be had: {problem}"))
             return
         origin.robots = RobotsRules.parse(0, b"", self._token)
         origin.robots_failure, origin.robots_detail = failure, f"robots.txt: {problem}"
+
+    @staticmethod
+    def _has_copy(flight: RobotsFlight) -> bool:
+        """Whether there is something that the site said in the last 30 days."""
+        row = flight.origin.robots_row
+        return row is not None and row.fetched_at + ROBOTS_KEPT > flight.site.clock.now()
 
     def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> None:
         """Follow a redirect of robots.txt to another host, once that one's address is known."""

@@ -62,24 +62,39 @@ class Parties:
     def _of_party(self, site: SiteContext, party: SeedContext, now: float, wall: Millis) -> Choice | float:
         if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
             return inf
-        while (reason := self._over(party, now)) is None:
+        while (reason := self._over(site, party, now)) is None:
             found = party.next_lane(wall)
             if isinstance(found, int):
                 return now + (found - wall) / 1000
             if found is None:
                 return self._nothing_at_hand(site, party)
             lane, entry = found
+            if lane.slow and self._waits_with_slow_lane(party):
+                party.put_off = True
+                party.touch()
+                return inf
             if self._is_for(site, party, lane, entry):
                 return Choice(party, lane, entry)
         if party.in_flight == 0:
+            if reason is site.health.given_up(self._rules):
+                party.end_detail = party.end_detail or site.health.problem
             self._end(site, party, reason)
         return inf
 
-    def _over(self, party: SeedContext, now: float) -> EndReason | Rehoming | None:
+    def _waits_with_slow_lane(self, party: SeedContext) -> bool:
+        """Whether a party of which only the slow lane is left is put off until the rest of the crawl is done.
+
+        One that moves on to another site does not wait: nobody would know of that afterwards.
+        """
+        first_pass = self._rules.slow_pass == "crawl" and not party.seed.slow_pass
+        return first_pass and party.leaving is None and party.in_flight == 0
+
+    def _over(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | Rehoming | None:
         leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
         if party.leaving is not None and not leaves_later:
             return party.leaving
         reason = limit_reached(party.counts, party.elapsed_ms(now), self._rules.limits, party.in_flight)
+        reason = reason or site.health.given_up(self._rules)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
         return reason
@@ -100,6 +115,7 @@ class Parties:
         if owner is not None and not owners_entry:
             lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
             party.verdicts[COVERED_VERDICT] += 1
+            party.rejections.add(COVERED_VERDICT, entry.url, f"a seed itself: fetched for seed {owner}", page="")
             return False
         if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
             party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)

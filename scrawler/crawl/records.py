@@ -120,6 +120,22 @@ class Records:
         write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(file.name)))
         return True
 
+    def index_again(self, names: Iterable[str]) -> None:
+        """Write the indexes of finished files anew, where committed records may have become orphans.
+
+        Files that are elsewhere, or still a process's own, are passed by. Raises ArchiveError, StoreError.
+        """
+        for name in names:
+            path, match = self._folder / name, _FILE.fullmatch(name)
+            if match is None or not path.exists() or not _index_of(path).exists():
+                continue
+            lock = locks.take_lock(self._folder, match["prefix"])
+            if lock is not None:
+                try:
+                    write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(name)))
+                finally:
+                    lock.release()
+
     def _unfinished(self) -> dict[str, list[str]]:
         """Return by prefix the files without an index, unfinished indexes, and nothing for a lock left behind."""
         try:

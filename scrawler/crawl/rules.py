@@ -30,6 +30,7 @@ class CrawlRules:
     max_retry_after: float = 3600.0
     max_pushbacks: int = 5
     max_failures: int = 10
+    timeout: float = 60.0
     patience: float = 0.0
     slow_timeout: float = 100.0
     slow_delay: float = 3.0
@@ -45,6 +46,17 @@ class CrawlRules:
     trap_pages: int = 50
     trap_yield: float = 0.1
     near_duplicates: str = "off"  # or "doubt", "all"
+
+    @property
+    def most_in_flight(self) -> int:
+        """Requests that a site may have in flight, in whatever lane."""
+        return max(self.per_site, self.slow_per_site)
+
+    def timeout_of(self, slow: bool) -> float:
+        """Return the seconds that a request, of the slow lane or not, may take; 0: the downloader's own limit."""
+        if slow:
+            return self.slow_timeout
+        return self.patience if self.patience < self.timeout else 0.0
 
     def change_to(self, other: CrawlRules) -> None:
         """Take over all that another one says."""

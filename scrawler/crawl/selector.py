@@ -50,8 +50,9 @@ class UrlSelector(threading.Thread):
 
     `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable, `held_sites()`
     what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which of them
-    have ready seeds; `give_back(number)` lets go of so many sites; `promote` turns candidates into seeds and returns
-    how many; `ended` is called once no seed is left. `machines` is how many machines share the crawl.
+    have ready seeds; `give_back(number)` lets go of so many sites; `promote` turns candidates into seeds, or lets
+    those go on that wait with their slow lane, and returns how many; `ended` is called once no seed is left.
+    `machines` is how many machines share the crawl.
     """
 
     def __init__(
@@ -213,9 +214,9 @@ class UrlSelector(threading.Thread):
         with self._turn:
             if self._holding() or self._news:
                 return False
-        # Once more, for another machine may have promoted between our look and our try, which then found nothing.
-        return self._nothing_left() and self._promote() == 0 and self._nothing_left()
-
-    def _nothing_left(self) -> bool:
         left = self._claims.work_left()
-        return left.ready == 0 and left.active == 0
+        if left.ready or left.active or self._promote():
+            return False
+        # Once more, for another machine may have promoted between our look and our try, which then found nothing.
+        left = self._claims.work_left()
+        return not (left.ready or left.active or left.slow)

@@ -17,6 +17,7 @@ from scrawler.crawl.budget import Server
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
+from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
@@ -94,6 +95,7 @@ class SiteContext:
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
+    health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
     line: Server | None = None  # where it stands in line for a place at its address ...
     in_line: bool = False  # ... and whether its last visit found it still has to
@@ -136,24 +138,42 @@ class SiteContext:
         if len(self.archived) > _DIGESTS_KEPT:
             self.archived.popitem(last=False)
 
+    def count_push_back(self, party: SeedContext | None) -> None:
+        """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""
+        for one in [party] if party else self.parties[:1]:
+            one.counts.pushed_back += 1
+            one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""
-        return max(self.due.values(), default=self.rest_until)
+        due = max(self.due.values(), default=self.rest_until)
+        return max(due, *self.health.rests.values()) if self.health.rests else due
 
     def due_at(self, host: str) -> float:
         """Return the machine time before which a host is not asked."""
-        return self.due.get(host, self.rest_until)
+        due, rests = self.due.get(host, self.rest_until), self.health.rests
+        return max(due, rests.get(host, due)) if rests else due
 
     def address(self) -> str:
         """Return the address of the site's first host, if it is known."""
         return next((origin.address for origin in self.origins.values() if origin.address), "")
 
-    def take_delta(self, now: float, released: bool = False) -> SiteDelta | None:
+    def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
         if not (seeds or self.robots_news or released):
             return None
         robots, self.robots_news = tuple(self.robots_news), []
         due_at = self.clock.now() + int((self.next_due() - now) * 1000)
-        pause = int(self.pause * 1000)
-        return SiteDelta(self.id, self.token, tuple(seeds), due_at, self.address(), released, pause, robots)
+        return SiteDelta(
+            self.id,
+            self.token,
+            tuple(seeds),
+            due_at,
+            self.address(),
+            released,
+            pause_ms=int(self.pause * 1000),
+            pushbacks=self.health.pushbacks,
+            resting=resting,
+            robots=robots,
+        )

@@ -41,8 +41,11 @@ def list_sitemaps(
         url = party.analyzer.resolve(href, page)
         if not url or site_key(url, rules.scope) != site.key:
             verdicts[ELSEWHERE_VERDICT] += 1
+            party.rejections.add(ELSEWHERE_VERDICT, url or href, "a sitemap of another site", page)
         elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:
             verdicts[LIMIT_VERDICT] += 1
+            words = f"one of more than {MAX_SITEMAPS:,} sitemaps, or below more than {MAX_LEVEL - 1} indexes"
+            party.rejections.add(LIMIT_VERDICT, url, words, page)
         else:
             try:
                 new = site.seen.add_new([url])

@@ -77,6 +77,7 @@ class SiteTaker:
         rest_ms = claimed.next_due_at - self._clock.now()
         if claimed.after_death:  # it may have been asked a moment ago, which no checkpoint tells
             rest_ms = max(rest_ms, claimed.pause_ms, int(self._rules.delay * 1000))
+        site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)

@@ -22,6 +22,7 @@ from scrawler.fetch.downloader import Downloader, Request
 from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
+from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
@@ -60,8 +61,12 @@ class Visits:
         site, rules = flight.site, self._rules
         site.in_flight -= 1
         self._budget.over(request.address, now)
-        delay = max(rules.delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
+        delay = max(self._delay(flight), slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
         return site, self._rest(site, _asked(flight), delay, now)
+
+    def _delay(self, flight: PageFlight | RobotsFlight | AliasFlight) -> float:
+        slow = isinstance(flight, PageFlight) and flight.lane.slow
+        return max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
 
     def _rest(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a host rest from now on; what it has been told before still counts."""
@@ -78,18 +83,22 @@ class Visits:
                 return at
             self._start(site, site.queued.pop(0), now)
         refused = 0
-        while site.in_flight < self._rules.per_site and not (site.lost or site.going):
+        while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
+            if site.in_flight >= (self._rules.slow_per_site if choice.lane.slow else self._rules.per_site):
+                return inf
             origin = self._origins.of(site, choice.entry.url)
             trap = self._trap(choice)
             if trap:
                 self._refuse(site, choice, origin, Result.TRAP, trap, wall)
             elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
+            elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
             elif at := self._held(site, origin.host, origin.address, now):
@@ -110,6 +119,11 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    @staticmethod
+    def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
+        """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
+        return choice.entry.depth != 0 and origin.host == host_port(choice.party.seed.home_url)[0]
 
     @staticmethod
     def _trap(choice: Choice) -> str:
@@ -141,7 +155,8 @@ class Visits:
         if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
             accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
-        return Request(url, flight.origin.address, flight, cookie=cookie, accept=accept)
+        timeout = self._rules.timeout_of(choice.lane.slow)
+        return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 
     def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:
         """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""
@@ -166,10 +181,12 @@ class Visits:
             site.held_since = 0.0
         site.in_flight += 1
         self._budget.began(site, request.address)
-        if self._rules.per_site > 1:  # the next one may start before this one is over, but not before the pause is
+        if (
+            self._rules.most_in_flight > 1
+        ):  # the next one may start before this one is over, but not before the pause is
             flight = request.tag
             assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-            self._rest(site, _asked(flight), self._rules.delay, now)
+            self._rest(site, _asked(flight), self._delay(flight), now)
         self._downloader.start(request)
 
 

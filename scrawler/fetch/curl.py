@@ -65,6 +65,7 @@ class _Transfer:
         "sent",
         "size",
         "started_at",
+        "timeout",
     )
 
     def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
@@ -76,6 +77,7 @@ class _Transfer:
         self.max_head = limits.max_head
         self.sent = b""
         self.started_at: Millis = 0
+        self.timeout = limits.timeout
         self.limit = 0
         self.size = 0
         self.overflow = False
@@ -85,12 +87,12 @@ class _Transfer:
         self.handle = _new_handle(limits, headers, ca_file)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
 
-    def begin(self, request: Request, target: wire.RequestTarget, headers: str, max_body: int) -> None:
+    def begin(self, request: Request, target: wire.RequestTarget, headers: str, limits: FetchLimits) -> None:
         """Forget the last request and take `request`; only what differs between requests is set."""
         handle = self.handle
         self.request = request
         self.sent = wire.request_head(target, headers, request.cookie)
-        self.limit = max_body
+        self.limit = request.max_body or limits.max_body
         self.size = 0
         self.overflow = False
         self.refusal = None
@@ -106,6 +108,10 @@ class _Transfer:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
             handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
+        timeout = request.timeout or limits.timeout
+        if timeout != self.timeout:
+            self.timeout = timeout
+            handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
         if request.cookie != self.cookie:
             self.cookie = request.cookie
             cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
@@ -243,7 +249,7 @@ class CurlDownloader:
             self._done.append(wire.refused(request))
             return
         transfer = self._idle.pop() if self._idle else _Transfer(self._limits, self._header_lines, self._ca_file)
-        transfer.begin(request, target, self._header_text, request.max_body or self._limits.max_body)
+        transfer.begin(request, target, self._header_text, self._limits)
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
         self._timer_at = None

@@ -21,6 +21,7 @@ class Request:
     address: str  # IP address to connect to; the URL's host is used for Host and TLS only
     tag: object = None  # handed back untouched
     max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
+    timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
     cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
 

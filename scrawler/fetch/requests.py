@@ -256,7 +256,7 @@ class RequestsDownloader:
     def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
         exchange, body = self._exchange, bytearray()
         began, started_at = monotonic(), int(time() * 1000)
-        exchange.begin(request.address, target, self._limits.timeout)
+        exchange.begin(request.address, target, request.timeout or self._limits.timeout)
         status, limit, unwanted = 0, request.max_body or self._limits.max_body, ""
         result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
         try:
@@ -295,7 +295,8 @@ class RequestsDownloader:
         cookies = [("Cookie", request.cookie)] if request.cookie else []
         headers = [("Host", target.authority), *self._headers, *cookies]
         prepared.headers = requests.structures.CaseInsensitiveDict(headers)
-        timeout = (min(self._limits.connect_timeout, self._limits.timeout), self._limits.timeout)
+        whole = request.timeout or self._limits.timeout
+        timeout = (min(self._limits.connect_timeout, whole), whole)
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
 
 

@@ -32,7 +32,7 @@ from scrawler.model import (
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow
-from scrawler.store.sites import ensure_sites, lock_sites, release_sites, wake_sites
+from scrawler.store.sites import ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
@@ -84,7 +84,7 @@ class Checkpoints:
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
-        self._sites = BulkUpdate(site, ("next_due_at", "address", "pause_ms"), compiler)
+        self._sites = BulkUpdate(site, ("next_due_at", "address", "pushbacks", "pause_ms"), compiler)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
@@ -161,9 +161,10 @@ class Checkpoints:
         wake_sites(connection, [site_id for _, site_id, _, _ in moves])
 
     def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
-        rows = [(one.site_id, one.next_due_at, one.address, one.pause_ms) for one in deltas]
+        rows = [(one.site_id, one.next_due_at, one.address, one.pushbacks, one.pause_ms) for one in deltas]
         self._sites.run(connection, sorted(rows))
         release_sites(connection, [one.site_id for one in deltas if one.released])
+        lay_to_rest(connection, [one.site_id for one in deltas if one.released and one.resting])
 
     def _count(self, connection: Connection, deltas: list[SiteDelta], number: int) -> None:
         """Add to the machine's totals, last of all: its heartbeat writes the same row and shall not wait for long."""

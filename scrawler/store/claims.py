@@ -7,6 +7,7 @@ Sites of a machine that stopped or died come first. How many a claim may take wh
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -14,15 +15,24 @@ from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, 
 from sqlalchemy import func as sql
 
 from scrawler.model import ClaimedSite, Seed, SeedState, WorkLeft
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
 from scrawler.store.shares import FairShare
-from scrawler.store.sites import Open, by_primary_key, candidates, lock_sites, open_sites, release_sites
+from scrawler.store.sites import (
+    Open,
+    by_primary_key,
+    candidates,
+    lock_sites,
+    open_sites,
+    release_sites,
+    wake_rested,
+)
 from scrawler.store.tables import lane, seed, site
 
 _SPREAD = 4  # candidates looked at first for each site wanted, where other machines look too
 _FARTHEST = 1_024  # where others have locked those, the next so many, up to this: more than machines can have locked
 _SUBSELECTS = 200  # of one query; SQLite allows 500
+_WAKE_EVERY = 2.0  # seconds
 _OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
 
 
@@ -34,6 +44,7 @@ class Claims:
         self._database = database
         self._machine_id = machine_id
         self._share = FairShare(machine_id)
+        self._wake_at = 0.0  # monotonic seconds of the next look at sites that rest
         # What was claimed when the connection broke: it may have been committed, and then it is ours.
         self._unsure: list[ClaimedSite] = []
         self._unsure_seeds: dict[tuple[int, int], tuple[Seed, ...]] = {}  # (site id, token) -> seeds
@@ -50,6 +61,7 @@ class Claims:
 
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # else: an earlier try did commit
+                self._wake_rested(connection)
                 self._unsure = self._claim(connection, sites, seeds_per_site, machines)
             return self._unsure
 
@@ -98,7 +110,12 @@ class Claims:
         """Count the seeds of the crawl by state, from an index alone."""
         query = select(seed.c.state, sql.count()).group_by(seed.c.state)
         counts = self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
-        return WorkLeft(*(counts.get(state.value, 0) for state in (SeedState.READY, SeedState.ACTIVE, SeedState.DONE)))
+        return WorkLeft(**{state.value: counts.get(state.value, 0) for state in SeedState})
+
+    def _wake_rested(self, connection: Connection) -> None:
+        if time.monotonic() >= self._wake_at:
+            self._wake_at = time.monotonic() + _WAKE_EVERY
+            wake_rested(connection, database_time(connection, self._database.clock))
 
     def _own(self, connection: Connection, claimed: Iterable[ClaimedSite]) -> bool:
         held = {one.id: one.token for one in claimed}
@@ -157,6 +174,7 @@ class Claims:
                 fresh=row.id not in begun,
                 after_death=after_death,
                 pause_ms=row.pause_ms,
+                pushbacks=row.pushbacks,
             )
             for row in rows
             if row.id in seeds
@@ -196,7 +214,7 @@ def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int]
     """Lock the first `wanted` sites among `ids` that fulfil the condition still and that nobody else has locked."""
     rows: list[AnyRow] = []
     for part in sliced(ids):
-        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pause_ms)
+        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pushbacks, site.c.pause_ms)
         query = query.where(site.c.id.in_(part), condition).order_by(site.c.id).limit(wanted - len(rows))
         rows += connection.execute(by_primary_key(query.with_for_update(skip_locked=True)))
         if len(rows) == wanted:

@@ -31,6 +31,9 @@ class Crawl:
     created_at: Millis  # tells apart crawls of one name
 
 
+_BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)
+
+
 class Crawls:
     """Opens the crawl and records its runs."""
 
@@ -70,7 +73,7 @@ class Crawls:
 
         def work(connection: Connection) -> None:
             connection.execute(select(crawl.c.id).with_for_update())
-            begun = select(seed.c.id).where(seed.c.state.in_([SeedState.ACTIVE.value, SeedState.DONE.value])).limit(1)
+            begun = select(seed.c.id).where(seed.c.state.in_([one.value for one in _BEGUN])).limit(1)
             if connection.scalar(begun) is not None:
                 raise StoreError(
                     f"the scope of a crawl cannot be changed to {scope.value} once a seed was begun;"

@@ -26,12 +26,16 @@ class Frontier:
         self._database = database
 
     def lanes(self, site_id: int) -> list[LaneState]:
-        """Return the lanes held by the site's seeds that are not finished, or whose holder is active."""
+        """Return the lanes held by the site's seeds that are not finished, or whose holder is active.
+
+        Those of a holder that waits with its slow lane are no one else's.
+        """
         query = (
             select(lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead)
             .join(seed, seed.c.id == lane.c.holder_id)
             .where(
                 seed.c.site_id == site_id,
+                seed.c.state != SeedState.SLOW.value,
                 or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
             )
             .order_by(lane.c.seed_id, lane.c.kind)
@@ -90,8 +94,14 @@ class Frontier:
         return found
 
     def fetched(self, url_hash: bytes) -> bool:
-        """Tell whether the URL with this hash has its final result, for whichever seed."""
-        return bool(self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)))
+        """Tell whether the URL with this hash has its final result, for whichever seed, or waits in a slow lane.
+
+        Of URLs that wait so only those of seeds are known.
+        """
+        waits = select(seed.c.id).where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
+        return bool(
+            self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)) or self._all(waits.limit(1))
+        )
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, those with the most pages first."""

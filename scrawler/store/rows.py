@@ -32,13 +32,14 @@ SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     seed.c.end_reason,
     seed.c.verdicts,
     seed.c.elapsed_ms,
+    seed.c.slow_pass,
     *(seed.c[column.name] for column in SEED_COUNTS),
 )
 
 
 def seed_of(row: AnyRow) -> Seed:
     """Make a Seed of a row of SEED_COLUMNS."""
-    identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
+    identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms, slow_pass = row[:11]
     return Seed(
         identity,
         site_id,
@@ -48,9 +49,10 @@ def seed_of(row: AnyRow) -> Seed:
         hops,
         SeedState(state),
         EndReason(reason) if reason else None,
-        SeedCounts(*row[10 : 10 + len(SEED_COUNTS)]),
+        SeedCounts(*row[11 : 11 + len(SEED_COUNTS)]),
         json.loads(verdicts) if verdicts else {},
         elapsed_ms,
+        bool(slow_pass),
     )
 
 

@@ -162,6 +162,15 @@ class Seeds:
         rows = self._all(_VIEW.where(seed.c.url_hash == url_hash(url)))
         return _view_of(rows[0]) if rows else None
 
+    def of_site(self, site_id: int, limit: int) -> Sequence[SeedView]:
+        """Return up to `limit` seeds of a site, in order of import."""
+        return tuple(map(_view_of, self._all(_VIEW.where(seed.c.site_id == site_id).limit(limit))))
+
+    def by_ids(self, ids: Iterable[int]) -> dict[int, SeedView]:
+        """Return the seeds with these ids."""
+        rows = (row for part in sliced(sorted(set(ids))) for row in self._all(_VIEW.where(seed.c.id.in_(part))))
+        return {view.seed.id: view for view in map(_view_of, rows)}
+
     def counts(self) -> dict[SeedState, dict[EndReason | None, int]]:
         """Return how many seeds there are by state and end reason, which is None while they are not done."""
         query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)

@@ -14,12 +14,13 @@ from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
-from scrawler.model import MachineState, SeedState, url_hash
+from scrawler.model import MachineState, Millis, SeedState, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.rows import AnyRow, AnySelect, sliced
 from scrawler.store.tables import machine, seed, site
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
+_WOKEN = 500  # of one claim
 FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
 
 
@@ -112,3 +113,19 @@ def release_sites(connection: Connection, ids: Iterable[int]) -> None:
     state = sql_case((has_work, "ready"), else_="done")
     for part in sliced(sorted(set(ids))):
         connection.execute(update(site).where(site.c.id.in_(part)).values(owner=None, state=state))
+
+
+def lay_to_rest(connection: Connection, ids: Iterable[int]) -> None:
+    """Let nobody claim sites that were just released before their `next_due_at`."""
+    for part in sliced(sorted(set(ids))):
+        connection.execute(update(site).where(site.c.id.in_(part), site.c.state == "ready").values(state="resting"))
+
+
+def wake_rested(connection: Connection, now: Millis) -> None:
+    """Make sites ready whose rest is over; passes by those that another machine has locked to do the same."""
+    over = select(site.c.id).where(site.c.state == "resting", site.c.next_due_at <= now).limit(_WOKEN)
+    ids = list(connection.scalars(over.with_hint(site, "FORCE INDEX (site_state)", "mysql")))
+    if ids:
+        free = select(site.c.id).where(site.c.id.in_(ids), site.c.state == "resting").order_by(site.c.id)
+        woken = list(connection.scalars(by_primary_key(free.with_for_update(skip_locked=True))))
+        connection.execute(update(site).where(site.c.id.in_(woken)).values(state="ready"))

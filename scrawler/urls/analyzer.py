@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, resolve_plain
+from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
 from scrawler.urls.traps import UrlLimits, over_limit
@@ -86,6 +87,7 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._known: dict[str, _Known] = {}
         self._entries = 0
+        self.sample: Sample | None = None  # is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
 
     def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
@@ -110,7 +112,10 @@ class UrlAnalyzer:
 
     def judge(self, href: str, page: str) -> tuple[Verdict, str]:
         """Judge one link that hardly comes again: nothing is kept of it. The URL is empty if it is refused."""
-        return self._judge(*normalise(href, page, self._max_length))
+        verdict, url = self._judge(*normalise(href, page, self._max_length))
+        if not url:
+            self._offer(verdict, href, page)
+        return verdict, url
 
     def resolve(self, href: str, page: str) -> str:
         """Return what a link leads to, be it of this party, a document or neither; empty if it is no URL."""
@@ -148,13 +153,22 @@ class UrlAnalyzer:
             if not path and is_page:
                 verdicts.append(_SAME_PAGE)
                 continue
-            verdict, url = in_folder.get(path) or in_origin.get(path) or self._learn(hrefs[i], path, place)
+            known = in_folder.get(path) or in_origin.get(path)
+            verdict, url = known or self._learn(hrefs[i], path, place)
             verdicts.append(verdict)
             if verdict is _INTERNAL:
                 targets[i] = url
             elif verdict is _EXTERNAL:
                 external.append(url)
+            elif known is None:
+                self._offer(verdict, hrefs[i], place.base)
         return verdicts, external
+
+    def _offer(self, verdict: Verdict, href: str, base: str) -> None:
+        """Let the sample have a refused link, if it wants it."""
+        if self.sample is not None and self.sample.wants(verdict):
+            url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
+            self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
     def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
         """Judge an href that was not known when its page began; `path` is the href before its fragment."""

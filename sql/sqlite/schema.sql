@@ -38,11 +38,12 @@ CREATE TABLE site (
     id INTEGER NOT NULL,
     key_hash BLOB NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
     owner INTEGER,  -- machine.id
     token INTEGER DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
     next_due_at INTEGER DEFAULT 0 NOT NULL,  -- politeness clock: no request before
     address TEXT DEFAULT '' NOT NULL,  -- IP address last used
+    pushbacks INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503 in a row
     pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) STRICT;
@@ -57,7 +58,7 @@ CREATE TABLE seed (
     home_url TEXT,  -- where its redirects led; NULL: url itself
     rehomed INTEGER DEFAULT 0 NOT NULL,  -- redirects followed from url to home_url
     hops INTEGER DEFAULT 0 NOT NULL,  -- 0: given by the user; n: found n sites away
-    state TEXT DEFAULT 'ready' NOT NULL,  -- ready, active, done
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready, active, slow (waits with its slow lane), done
     end_reason TEXT,  -- why it is done
     end_detail TEXT DEFAULT '' NOT NULL,
     requests INTEGER DEFAULT 0 NOT NULL,  -- download attempts, good or bad
@@ -84,6 +85,7 @@ CREATE TABLE seed (
     wait_ms INTEGER DEFAULT 0 NOT NULL,  -- time in which only politeness held it up
     verdicts TEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms INTEGER DEFAULT 0 NOT NULL,  -- time in work
+    slow_pass INTEGER DEFAULT 0 NOT NULL,  -- 1: all else was fetched, now its slow lane is
     added_at INTEGER NOT NULL,
     started_at INTEGER,
     ended_at INTEGER,
@@ -96,7 +98,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id INTEGER NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry; -1: left to the next seed; -3: sitemaps
+    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others
     holder_id INTEGER NOT NULL,  -- the seed for which they are fetched now
     cursor_position INTEGER NOT NULL,  -- lowest position not finished
     length INTEGER NOT NULL,  -- entries listed

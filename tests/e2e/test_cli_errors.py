@@ -29,6 +29,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
     [
         (("run", "--threads", "0"), 2, "--threads 0 is not allowed, only a whole number, 1 to 1000"),
         (("run", "--config", "nowhere.toml"), 2, "nowhere.toml: no such file"),
+        (("run", "--retry", "dead,completed"), 2, "--retry completed is not allowed, only dead, no-address, "),
         (("import", "nowhere.txt"), 3, "nowhere.txt: no such file"),
         (("import", "empty.txt"), 3, "empty.txt: no seeds in it"),
         (("import", "comments.txt"), 3, "comments.txt: no seeds in it"),

@@ -27,7 +27,7 @@ _COUNTED = {  # counter of a seed -> which of its rows it counts
     "denied": "result IN ('robots-denied', 'robots-unavailable')",
     "failures": "result NOT IN ('fetched', 'redirect', 'http-error', 'robots-denied', 'robots-unavailable')",
     "revisits": "result = 'fetched' AND revisit = 1",
-    "requests - retries": "result NOT IN ('robots-denied', 'robots-unavailable')",
+    "requests - retries - slowed": "result NOT IN ('robots-denied', 'robots-unavailable')",
 }
 
 
@@ -96,7 +96,9 @@ def counters(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     found = "SELECT COALESCE(SUM(count), 0) FROM candidate WHERE seed_id = seed.id"
     yield from _unequal("seed: candidates", crawl.sql.rows(f"SELECT id, candidates, ({found}) FROM seed"))
     size = "SELECT COALESCE(SUM(length), 0) FROM page WHERE seed_id = seed.id"
-    yield from _unequal("seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries = 0"))
+    yield from _unequal(
+        "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed = 0")
+    )
     for name, condition in (("pages", "result = 'fetched'"), ("errors", "result NOT IN ('fetched', 'redirect')")):
         query = f"SELECT 0, (SELECT SUM({name}) FROM machine), (SELECT COUNT(*) FROM page WHERE {condition})"
         yield from _unequal(f"all machines: {name}", crawl.sql.rows(query))

@@ -38,11 +38,12 @@ CREATE TABLE site (
     id BIGINT NOT NULL AUTO_INCREMENT,
     key_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; active: owned; done: no seed ready or active
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
     owner BIGINT,  -- machine.id
     token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
     address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
+    pushbacks INTEGER NOT NULL DEFAULT 0,  -- answers of 429 or 503 in a row
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
@@ -57,7 +58,7 @@ CREATE TABLE seed (
     home_url TEXT,  -- where its redirects led; NULL: url itself
     rehomed INTEGER NOT NULL DEFAULT 0,  -- redirects followed from url to home_url
     hops INTEGER NOT NULL DEFAULT 0,  -- 0: given by the user; n: found n sites away
-    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready, active, done
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready, active, slow (waits with its slow lane), done
     end_reason VARCHAR(24),  -- why it is done
     end_detail VARCHAR(1000) NOT NULL DEFAULT '',
     requests BIGINT NOT NULL DEFAULT 0,  -- download attempts, good or bad
@@ -84,6 +85,7 @@ CREATE TABLE seed (
     wait_ms BIGINT NOT NULL DEFAULT 0,  -- time in which only politeness held it up
     verdicts MEDIUMTEXT,  -- JSON: reason of a URL verdict -> times; NULL: none
     elapsed_ms BIGINT NOT NULL DEFAULT 0,  -- time in work
+    slow_pass INTEGER NOT NULL DEFAULT 0,  -- 1: all else was fetched, now its slow lane is
     added_at BIGINT NOT NULL,
     started_at BIGINT,
     ended_at BIGINT,
@@ -96,7 +98,7 @@ CREATE UNIQUE INDEX seed_url_hash ON seed (url_hash);
 
 CREATE TABLE lane (
     seed_id BIGINT NOT NULL,  -- the seed that listed the entries
-    kind INTEGER NOT NULL,  -- 0: normal; n: n-th retry; -1: left to the next seed; -3: sitemaps
+    kind INTEGER NOT NULL,  -- 0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others
     holder_id BIGINT NOT NULL,  -- the seed for which they are fetched now
     cursor_position BIGINT NOT NULL,  -- lowest position not finished
     length BIGINT NOT NULL,  -- entries listed

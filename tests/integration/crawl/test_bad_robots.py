@@ -52,7 +52,7 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "missing": (answer(b"", "404 Not Found"), ALLOWED),
     "rules": (answer(CLOSED), RULES),
     "forbids-all": (answer(b"User-agent: *\nDisallow: /\n"), DENIED),
-    "server-error": (answer(b"", "503 Busy"), UNAVAILABLE),
+    "server-error": (answer(b"", "500 Oops"), UNAVAILABLE),
     "never-answers": (hangs, SILENT),
     "cut": (lambda visit: visit.send(answer(CLOSED)[:-5]), CUT),
     "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), NOT_HTTP),
@@ -109,14 +109,14 @@ def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None
 
 
 def test_a_seed_without_robots_txt_says_why(crawl: Crawl, serve: Serve) -> None:
-    broken = serve(by_path(site(answer(b"", "503 Busy"))))
+    broken = serve(by_path(site(answer(b"", "500 Oops"))))
     gone = serve(good("gone"))
     gone.stop()
     crawl.add([broken.url(), gone.url()])
     run_whole(crawl)
     details = end_details(crawl)
     assert {row.url: row.detail for row in crawl.pages()} == details
-    assert details[broken.url()] == "robots.txt: HTTP status 503"
+    assert details[broken.url()] == "robots.txt: HTTP status 500"
     assert details[gone.url()].startswith("robots.txt: ")
     assert "connect" in details[gone.url()].lower()
     assert crawl.seed(gone.url()).end_reason is EndReason.DEAD

@@ -103,7 +103,7 @@ def test_an_asset_stays_one_over_stops_and_retries(crawl_on_both: Crawl, serve: 
                 visit.hang()
             elif path.endswith(".html"):
                 failed = path == "/7.html" and asked(server)[path] == 1
-                visit.send(answer(b"", "503 Later") if failed else page("x", links=("/no",)))
+                visit.send(answer(b"", "500 Later") if failed else page("x", links=("/no",)))
             else:
                 visit.send(NOT_FOUND)
 

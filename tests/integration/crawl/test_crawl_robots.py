@@ -113,14 +113,14 @@ def test_an_older_copy_holds_while_robots_txt_cannot_be_had(crawl: Crawl, serve:
     crawl.add([server.url()])
     run_for(crawl, 1, delay=0.6)
     age(crawl, days * 24 * HOUR)
-    site.robots = answer(b"", "503 Busy")
+    site.robots = answer(b"", "500 Oops")
     run_whole(crawl)
     assert asked(server)["/robots.txt"] == 1 + 3
     (row,) = copies(crawl)
     if days == 29:
         assert crawl.seed(server.url()).counts.pages == PAGES + 1
         assert results_of(crawl)[server.url("/closed")] == Result.ROBOTS_DENIED
-        assert row.detail == "an older copy holds, for it cannot be had: HTTP status 503"
+        assert row.detail == "an older copy holds, for it cannot be had: HTTP status 500"
     else:
         assert f"/{PAGES}" not in asked(server)
         assert Result.ROBOTS_UNAVAILABLE in results_of(crawl).values()
@@ -141,13 +141,13 @@ def test_a_site_that_is_held_for_long_is_asked_again(
     assert sorted(set(paths)) == sorted(["/robots.txt", "/", *(f"/{n}" for n in range(1, PAGES + 1))])
 
 
-@pytest.mark.parametrize("kept", [60_000, 100])
+@pytest.mark.parametrize(("kept", "status"), [(60_000, "500 Oops"), (60_000, "503 Busy"), (100, "500 Oops")])
 def test_what_a_site_has_said_before_holds_while_it_is_held(
-    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, kept: int
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, kept: int, status: str
 ) -> None:
     monkeypatch.setattr(origins, "ROBOTS_FRESH", 250)
     monkeypatch.setattr(origins, "ROBOTS_KEPT", kept)
-    server = serve(Site(later=answer(b"", "503 Busy")).script)
+    server = serve(Site(later=answer(b"", status)).script)
     crawl.add([server.url()])
     run_whole(crawl, delay=0.1)
     unavailable = Result.ROBOTS_UNAVAILABLE in results_of(crawl).values()

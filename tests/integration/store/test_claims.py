@@ -163,3 +163,22 @@ def test_a_claim_whose_acknowledgement_was_lost_is_not_made_twice(
         claimed = worker.claim(2)
     assert [one.token for one in claimed] == [1, 1]
     assert Claims(database, worker.id).work_left().active == 2
+
+
+def test_a_site_that_rests_is_claimed_when_its_rest_is_over(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    a, b = Worker.of(database, "one").claim(10)
+    worker = Worker(database, 1)
+    now = database.now()
+    worker.commit(
+        site_delta(a, next_due_at=now + 60_000, pushbacks=3, released=True, resting=True),
+        site_delta(b, next_due_at=now, pushbacks=1, released=True, resting=True),
+    )
+    add(database, "http://a.org/new")
+    (claimed,) = worker.claim()
+    assert (claimed.key, claimed.pushbacks, claimed.after_death) == ("b.org", 1, False)
+    assert worker.claims.work_left() == WorkLeft(ready=1, active=2, done=0)
+    with database.begin() as connection:
+        connection.exec_driver_sql("UPDATE site SET next_due_at = 0")
+    (claimed,) = Worker.of(database, "two").claim()
+    assert (claimed.key, claimed.pushbacks, len(claimed.seeds)) == ("a.org", 3, 2)

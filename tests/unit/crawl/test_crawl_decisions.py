@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.crawl.decisions import SeedLimits, end_reason, limit_reached, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import (
+    SeedLimits,
+    end_reason,
+    limit_reached,
+    listed_again,
+    retry_pause_ms,
+    wants_retry,
+)
+from scrawler.crawl.depth import LEFTOVER, NORMAL, SLOW, after, tries
 from scrawler.crawl.distributor import choose_move
+from scrawler.fetch.downloader import Request, Response
 from scrawler.model import EndReason, Result, SeedCounts
 
 
@@ -27,7 +38,7 @@ def test_each_limit_has_its_reason() -> None:
         (Result.TIMEOUT, 0, 1, True),
         (Result.TIMEOUT, 0, 3, False),
         (Result.CUT, 200, 2, True),
-        (Result.HTTP_ERROR, 503, 1, True),
+        (Result.HTTP_ERROR, 502, 1, True),
         (Result.HTTP_ERROR, 404, 1, False),
         (Result.TLS_FAILED, 0, 1, False),
         (Result.TOO_LARGE, 200, 1, False),
@@ -36,6 +47,39 @@ def test_each_limit_has_its_reason() -> None:
 )
 def test_only_what_may_pass_is_tried_again(result: Result, status: int, attempt: int, again: bool) -> None:
     assert wants_retry(result, status, attempt, retries=2) is again
+
+
+OUT_OF_PATIENCE = {"result": Result.TIMEOUT, "elapsed_ms": 3001}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "again"),
+    [
+        ({"result": Result.HTTP_ERROR, "status": 429}, NORMAL, 100),
+        ({"result": Result.HTTP_ERROR, "status": 503}, 102, 202),
+        ({"result": Result.CUT, "status": 503}, 301, None),
+        ({"result": Result.HTTP_ERROR, "status": 429}, SLOW, SLOW - 100),
+        ({"result": Result.CUT}, NORMAL, 1),
+        ({"result": Result.CUT}, LEFTOVER, 1),
+        ({"result": Result.CUT}, 201, 202),
+        ({"result": Result.CUT}, 202, None),
+        ({"result": Result.CUT}, SLOW, SLOW - 1),
+        ({"result": Result.CUT}, SLOW - 2, None),
+        (OUT_OF_PATIENCE, NORMAL, SLOW),
+        (OUT_OF_PATIENCE, 202, SLOW),
+        (OUT_OF_PATIENCE, SLOW, SLOW - 1),
+        (OUT_OF_PATIENCE | {"elapsed_ms": 1000}, NORMAL, 1),
+        ({"result": Result.HTTP_ERROR, "status": 404}, NORMAL, None),
+    ],
+)
+def test_where_a_url_is_listed_again(answer: dict[str, Any], kind: int, again: int | None) -> None:
+    request = Request("http://a.example/", "192.0.2.1", timeout=3.0)
+    assert listed_again(Response(request, **answer), kind, retries=2, pushbacks=4) == again
+
+
+@given(st.integers(0, 20), st.integers(0, 1000), st.sampled_from([NORMAL, SLOW]))
+def test_a_lane_tells_how_often_its_urls_were_tried(retries: int, pushbacks: int, first: int) -> None:
+    assert tries(after(first, retries, pushbacks)) == (retries, pushbacks)
 
 
 def test_pauses_double() -> None:

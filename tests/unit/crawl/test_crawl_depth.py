@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrawler.crawl.depth import CHUNK_ENTRIES, Entry, Lane, decode, decode_urls, encode
+from scrawler.crawl.depth import CHUNK_ENTRIES, Entry, Lane, decode, decode_urls, encode, find
 from scrawler.model import ChunkRow, LaneState
 
 
@@ -42,6 +42,14 @@ def test_entries_survive_packing() -> None:
     entries = [Entry("http://a/?x=%20y", 0, 0), Entry("http://a/ü", 15, 7, 1234567890123)]
     assert decode(encode(entries)) == entries
     assert list(decode_urls(encode(entries))) == [entry.url for entry in entries]
+
+
+def test_one_entry_is_found_in_a_chunk() -> None:
+    entries = [Entry(f"http://a/{number}", number % 7, number + 5, number) for number in range(CHUNK_ENTRIES)]
+    data = encode(entries)
+    assert [find(data, entry.url) for entry in entries] == [*enumerate(entries)]
+    for url in ("http://a/", "http://a/9999", "/1", "a/1", "1"):
+        assert find(data, url) is None
 
 
 def test_entries_come_in_the_order_of_listing() -> None:

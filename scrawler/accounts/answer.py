@@ -1,0 +1,54 @@
+"""What there is to say about one URL."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from scrawler.model import Millis
+
+WAITING = "waiting"  # listed, and its turn comes
+LEFT_OUT = "left-out"  # listed, but its seed ended before its turn
+PASSED_BY = "passed-by"  # listed, and left to another seed
+CANDIDATE = "candidate"  # external: handed back as a candidate seed
+REFUSED = "refused"  # a link to it was refused, or would be
+NOT_SEEN = "not-seen"  # no crawled page links to it
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing that applies to the URL: its kind, sentences for people, values for programs."""
+
+    kind: str
+    lines: tuple[str, ...]
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """All that applies to a URL.
+
+    `outcome` is the first that decides: the result of its page row, WAITING, LEFT_OUT, PASSED_BY, the end reason of the
+    seed that it is, CANDIDATE, REFUSED or NOT_SEEN.
+    """
+
+    url: str
+    outcome: str
+    facts: tuple[Fact, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the answer as JSON knows it."""
+        facts = [{"kind": fact.kind, "text": list(fact.lines), **fact.values} for fact in self.facts]
+        return {"url": self.url, "outcome": self.outcome, "facts": facts}
+
+
+def utc(at: Millis) -> str:
+    """Write a time for reading."""
+    return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def times(number: int, noun: str) -> str:
+    """Write a number with its noun: 1 page, 2,000 pages."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

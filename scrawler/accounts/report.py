@@ -1,0 +1,168 @@
+"""The report on one seed or on the whole crawl, section by section."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrawler.accounts.sections import Report, Section, Table
+from scrawler.accounts.summing import (
+    MULTIMEDIA,
+    class_names,
+    content_tables,
+    results_section,
+    samples_table,
+    times_table,
+    totals_section,
+    verdicts_table,
+)
+from scrawler.model import url_hash
+from scrawler.store.crawls import Crawl
+from scrawler.store.engine import Database
+from scrawler.store.reports import PARTIES, Reports
+from scrawler.store.seeds import SeedView
+from scrawler.store.traces import Traces
+from scrawler.urls.scope import site_key
+
+_TYPES_SHOWN = 25
+_POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
+
+
+def make_report(database: Database, crawl: Crawl, view: SeedView | None) -> Report:
+    """Sum up what came of a seed, of all if None."""
+    return _Maker(database, crawl, view).report()
+
+
+class _Maker:
+    """Makes one report; what several sections need is read once."""
+
+    def __init__(self, database: Database, crawl: Crawl, view: SeedView | None) -> None:
+        self._database, self._crawl, self._view = database, crawl, view
+        self._reports = Reports(database)
+        self._seed_id = view.seed.id if view else None
+        self._pages = self._reports.pages(self._seed_id)
+        self._kinds = self._reports.kinds(self._seed_id)
+        self._counts = self._reports.counts(self._seed_id)
+
+    def report(self) -> Report:
+        """Put all sections together."""
+        view, counts = self._view, self._counts
+        made = (
+            _seed_section(view, self._crawl) if view else self._crawl_section(),
+            totals_section(self._pages, counts),
+            results_section(self._pages),
+            self._content(),
+            *(() if view else (self._sites(),)),
+            self._links(),
+            Section("refused", "Refused links", tables=(samples_table(self._reports.samples(self._seed_id)),)),
+            self._duplicates(),
+            self._traps(),
+            self._politeness(),
+        )
+        title = f"seed {view.seed.url}" if view else f"crawl {self._crawl.name}"
+        return Report(title, self._database.now(), made)
+
+    def _crawl_section(self) -> Section:
+        ends = self._reports.ends()
+        values = {
+            "scope": self._crawl.scope.value,
+            "created_at": self._crawl.created_at,
+            "seeds": sum(ends.values()),
+        }
+        columns = ("started_at", "ended_at", "outcome", "pages", "bytes", "errors")
+        tables = (
+            Table("ends", "Seeds by end reason, or state", ("end", "seeds"), [*ends.items()], "seeds"),
+            Table("runs", "Last runs of machines", columns, self._reports.runs()),
+        )
+        return Section("crawl", "Crawl", values, tables)
+
+    def _content(self) -> Section:
+        types = self._reports.types(self._seed_id)
+        media = [one for one in types if one.content_type.partition("/")[0] in MULTIMEDIA]
+        columns = ("content_type", "pages", "bytes", "longest_bytes")
+        tables = (
+            *content_tables(self._kinds),
+            Table("types", "The most frequent media types", columns, types[:_TYPES_SHOWN]),
+            Table("multimedia", "Images, audio, video by type", columns, media[:_TYPES_SHOWN]),
+        )
+        return Section("content", "Content", tables=tables)
+
+    def _sites(self) -> Section:
+        sizes = self._reports.site_sizes()
+        rows = [(name, sizes.get(index, 0)) for index, name in enumerate(class_names(PARTIES, "{:,}".format))]
+        largest = self._reports.largest_sites()
+        tables = (
+            Table("sizes", "Sites by fetched pages", ("pages", "sites"), rows, "sites", ordered=True),
+            Table("largest", "The largest sites", ("site", "pages", "bytes"), largest, "pages"),
+        )
+        return Section("sites", "Sites", {"sites": sum(sizes.values())}, tables)
+
+    def _links(self) -> Section:
+        shares, table = verdicts_table(self._reports.verdicts(self._seed_id))
+        distinct, promoted = self._reports.candidates(self._seed_id)
+        values: dict[str, Any] = {**shares, "candidates": distinct, "candidates_promoted": promoted}
+        if self._view is None:
+            values["links_to_seeds"], values["seeds_that_link_to_seeds"] = self._reports.links_to_seeds()
+            return Section("links", "Links", values, (table,))
+        values |= self._in_links(self._view)
+        top = self._reports.top_candidates(self._view.seed.id)
+        return Section(
+            "links", "Links", values, (table, Table("candidates_found", "Candidates found most", ("url", "times"), top))
+        )
+
+    def _in_links(self, view: SeedView) -> dict[str, int]:
+        own = Traces(self._database).candidates({url_hash(view.seed.url), url_hash(view.seed.home_url)})
+        times, seeds = 0, set[int]()
+        for url, count, seed_id in self._reports.links_to_site(view.site_key):
+            if site_key(url, self._crawl.scope) == view.site_key:
+                times += count
+                seeds.add(seed_id)
+        return {
+            "links_to_seed_url": own.count if own else 0,
+            "links_to_site": times,
+            "seeds_that_link_to_site": len(seeds),
+        }
+
+    def _duplicates(self) -> Section:
+        pages, exact = self._counts["pages"], self._counts["revisits"]
+        relations = self._reports.relations(self._seed_id)
+        values = {
+            "exact": exact,
+            "exact_share": exact / max(pages, 1),
+            "near": self._counts["near_duplicates"],
+            **{f"with_{kind}": times for kind, times in sorted(relations.items())},
+        }
+        return Section("duplicates", "Duplicates", values)
+
+    def _traps(self) -> Section:
+        columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")
+        table = Table("capped", "Capped patterns of URLs", columns, self._reports.capped(self._seed_id))
+        return Section("traps", "Traps", {"not_asked_for": self._counts["trapped"]}, (table,))
+
+    def _politeness(self) -> Section:
+        statuses = self._reports.robots(self._view.seed.site_id if self._view else None)
+        rows = [(status or "no answer", origins) for status, origins in statuses.items()]
+        values = {name: self._counts[name] for name in _POLITENESS}
+        for name in ("denied", "noindex", "nofollow", "assets"):
+            values[name] = self._counts[name]
+        values["sitemap_urls"] = self._reports.sitemap_urls(self._seed_id)
+        tables = (
+            times_table(self._kinds),
+            Table("robots", "Origins by the status of their robots.txt", ("status", "origins"), rows),
+        )
+        return Section("politeness", "Politeness, servers and their wishes", values, tables)
+
+
+def _seed_section(view: SeedView, crawl: Crawl) -> Section:
+    seed = view.seed
+    values = {
+        "state": seed.state.value,
+        "end_reason": seed.end_reason and seed.end_reason.value,
+        "end_detail": view.end_detail,
+        "home_url": seed.home_url,
+        "site": view.site_key,
+        "scope": crawl.scope.value,
+        "hops": seed.hops,
+        "started_at": view.started_at,
+        "ended_at": view.ended_at,
+    }
+    return Section("seed", "Seed", values)

@@ -1,0 +1,78 @@
+"""What came of a URL that has its final result, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scrawler.accounts.answer import Fact, times, utc
+from scrawler.model import PageFlag, PageRow, RelationRow, Result
+from scrawler.units import human_bytes
+
+_WORDS = {
+    Result.FETCHED: "fetched",
+    Result.REDIRECT: "asked for, and redirects",
+    Result.HTTP_ERROR: "asked for, and answered with an error",
+    Result.TOO_LARGE: "asked for, but larger than max_body: cut there",
+    Result.CUT: "asked for, but the answer broke off",
+    Result.TIMEOUT: "asked for, but not answered in time",
+    Result.CONNECT_FAILED: "not fetched: no connection",
+    Result.TLS_FAILED: "not fetched: no TLS connection, or its certificate is not valid",
+    Result.BAD_ANSWER: "asked for, but what answered does not speak HTTP",
+    Result.NO_ADDRESS: "not fetched: its host has no address",
+    Result.PRIVATE_ADDRESS: "not fetched: its host has a private address, and these are not allowed",
+    Result.ROBOTS_DENIED: "not asked for: robots.txt forbids it",
+    Result.ROBOTS_UNAVAILABLE: "not asked for: robots.txt could not be had, which forbids all (RFC 9309, 2.3.1.4)",
+    Result.UNWANTED_TYPE: "asked for, but its Content-Type is not accepted: the body was not downloaded",
+    Result.TRAP: "not asked for: its pattern has brought nothing new for long",
+}
+_FLAGS = {
+    PageFlag.NOINDEX: "forbids to index it",
+    PageFlag.NOFOLLOW: "forbids to follow its links",
+    PageFlag.INSECURE: "fetched over TLS whose certificate was not checked",
+    PageFlag.SLOW: "fetched in the slow lane",
+    PageFlag.ASSET: "listed as an image, script or style of a page",
+    PageFlag.SITEMAP: "a sitemap, whose URLs were listed",
+    PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
+}
+
+
+def page_fact(page: PageRow, seed: str, lister: str) -> Fact:
+    """Say what came of a URL; `seed` is that for which it was fetched, `lister` that which listed it."""
+    values = page._asdict() | {"seed": seed, "listed_by": lister, "flags": flag_names(page.flags)}
+    values |= {"digest": page.digest.hex(), "simhash": f"{page.simhash & (1 << 64) - 1:016x}" if page.simhash else ""}
+    for name in ("url_hash", "seed_id", "lane_seed"):
+        del values[name]
+    return Fact("page", tuple(_lines(page, seed, lister)), values)
+
+
+def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
+    yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}"
+    if page.status:
+        kind = page.content_type or "no Content-Type"
+        took = f"{human_bytes(page.length)} in {page.elapsed_ms:,} ms"
+        yield f"HTTP {page.status}, {kind}, {took}, {times(page.attempts, 'attempt')}"
+    if page.detail:
+        yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
+    yield listed_at(page.position, lister, page.depth)
+    yield from (words for flag, words in _FLAGS.items() if page.flags & flag)
+    if page.warc_file:
+        record = "a revisit record: its payload was archived before" if page.revisit else "its record"
+        yield f"{record} is in {page.warc_file}, {page.warc_length:,} bytes from {page.warc_offset:,} on"
+
+
+def listed_at(position: int, lister: str, depth: int) -> str:
+    """Say where a URL is listed; the positions of sitemaps are negative, the depths of assets."""
+    place = f"at position {position:,}" if position >= 0 else f"as sitemap {-position:,}"
+    return f"listed {place} by seed {lister}, depth {abs(depth)}"
+
+
+def flag_names(flags: int) -> list[str]:
+    """Return the names of a page's flags."""
+    return [flag.name.lower().replace("_", "-") for flag in PageFlag if flags & flag and flag.name]
+
+
+def relation_fact(relation: RelationRow) -> Fact:
+    """Say what stands for a page."""
+    words = {"canonical": "names as its canonical URL", "redirect": "redirects in the end to"}
+    text = f"{words.get(relation.kind, relation.kind)} {relation.target}"
+    return Fact("relation", (text,), {"relation": relation.kind, "target": relation.target})

@@ -1,0 +1,158 @@
+"""Why a URL was fetched or not: all that the database says of it, and what the crawl's rules make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from pydantic import ValidationError
+
+from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, times
+from scrawler.accounts.asked import Asked, read_asked
+from scrawler.accounts.judging import judged
+from scrawler.accounts.listing import listed
+from scrawler.accounts.results import page_fact, relation_fact
+from scrawler.assembly import make_analyzer
+from scrawler.errors import SettingsError
+from scrawler.model import RejectionRow, Scope, SeedState
+from scrawler.settings import Settings
+from scrawler.store.control import Control
+from scrawler.store.engine import Database
+from scrawler.store.seeds import Seeds, SeedView
+from scrawler.store.traces import Traces
+from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
+
+
+def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answer:
+    """Say all that applies to the URL in `text`; `settings` hold where no machine was ever started.
+
+    Raises:
+        SettingsError: it is no URL, and none of the refused ones that are kept.
+    """
+    traces = Traces(database)
+    settings = crawl_settings(traces, Control(database).orders().settings, settings)
+    asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
+    if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
+        raise SettingsError(f"{asked.shown[:100]!r} is no URL: {asked.problem}")
+    return _Enquiry(traces, Seeds(database), settings, scope, asked).answer()
+
+
+def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Settings) -> Settings:
+    """Return the settings of the last run, whose flags nobody may know any more, with what was ordered since."""
+    stored = traces.last_settings()
+    if stored is not None:
+        with suppress(ValidationError):  # of another version of the program: then those of today
+            settings = Settings.model_validate(stored | {"db": settings.db})
+    return settings.model_copy(update=dict(ordered))
+
+
+_STATES = {
+    SeedState.READY: "it waits for a machine",
+    SeedState.ACTIVE: "it is in work",
+    SeedState.SLOW: "it waits with its slow lane until the rest of the crawl is done",
+}
+
+
+class _Nowhere:
+    """The scope of no seed."""
+
+    def contains(self, url: str) -> bool:
+        return False
+
+
+class _Enquiry:
+    """One question. Facts are gathered in the order of their use; the first outcome is the one that counts."""
+
+    def __init__(self, traces: Traces, seeds: Seeds, settings: Settings, scope: Scope, asked: Asked) -> None:
+        self._traces, self._seeds, self._settings, self._scope = traces, seeds, settings, scope
+        self._asked = asked
+        self._facts: list[Fact] = []
+        self._outcomes: list[str] = []
+
+    def answer(self) -> Answer:
+        """Gather all that applies."""
+        own = next((view for form in self._asked.forms if (view := self._seeds.get(form))), None)
+        if own is not None:
+            self._facts.append(_seed_fact(own))
+        fetched = self._pages()
+        site_id = self._site()
+        if site_id is not None and not fetched:
+            self._take(*listed(self._traces, self._seeds, site_id, self._asked.forms))
+        if own is not None:
+            reason = own.seed.end_reason
+            self._outcomes.append(reason.value if reason else WAITING)
+        self._sitemaps(site_id)
+        self._candidate()
+        self._rejections()
+        if not fetched and own is None:
+            where = self._traces, self._seeds, self._settings, self._scope
+            self._take(*judged(*where, self._asked, site_id, seen=bool(self._outcomes)))
+        self._outcomes.append(NOT_SEEN)
+        return Answer(self._asked.shown, self._outcomes[0], tuple(self._facts))
+
+    def _take(self, facts: Iterable[Fact], outcome: str) -> None:
+        self._facts += facts
+        self._outcomes += [outcome] if outcome else []
+
+    def _site(self) -> int | None:
+        ids = (self._traces.site(site_key(form, self._scope)) for form in self._asked.forms)
+        return next((site_id for site_id in ids if site_id is not None), None)
+
+    def _pages(self) -> bool:
+        rows = self._traces.pages(self._asked.hashes)
+        seeds = self._seeds.by_ids(one for row in rows for one in (row.seed_id, row.lane_seed))
+        for row in rows:
+            self._take([page_fact(row, seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url)], row.result)
+        self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
+        return bool(rows)
+
+    def _sitemaps(self, site_id: int | None) -> None:
+        for row in self._traces.sitemap_urls(site_id, self._asked.hashes) if site_id is not None else ():
+            values = {"sitemap": row.sitemap, "lastmod": row.lastmod or None}
+            self._facts.append(Fact("sitemap", (f"stands in the sitemap {row.sitemap}",), values))
+
+    def _candidate(self) -> None:
+        found = self._traces.candidates(self._asked.hashes)
+        if found is None:
+            return
+        first = self._seeds.by_ids([found.first_seed_id])[found.first_seed_id].seed.url
+        state = "made a seed of this crawl" if found.promoted else "not made a seed"
+        line = f"a candidate seed, {state}: found {times(found.count, 'time')}"
+        line += f" by {times(found.seeds, 'seed')}, the first {first}"
+        values = {"count": found.count, "seeds": found.seeds, "first_seed": first, "promoted": found.promoted}
+        self._take([Fact("candidate", (line,), values)], CANDIDATE)
+
+    def _rejections(self) -> None:
+        rows = self._traces.rejections(self._asked.hashes)
+        seeds = self._seeds.by_ids(row.seed_id for row in rows)
+        for row in rows:
+            self._take([_rejection_fact(row, seeds[row.seed_id].seed.url)], REFUSED)
+
+
+def _seed_fact(view: SeedView) -> Fact:
+    seed, counts = view.seed, view.seed.counts
+    state = _STATES.get(seed.state, "")
+    if seed.end_reason:
+        state = f"it ended as {seed.end_reason}" + (f" ({view.end_detail})" if view.end_detail else "")
+    lines = [f"a seed, {'given by the user' if not seed.hops else f'found {seed.hops} sites away'}; {state}"]
+    if seed.home_url != seed.url:
+        lines.append(f"it redirects to {seed.home_url}, where its party starts")
+    if counts.listed:
+        lines.append(f"{times(counts.listed, 'URL')} listed, {times(counts.pages, 'page')} fetched for it")
+    values = {
+        "state": seed.state.value,
+        "end_reason": seed.end_reason and seed.end_reason.value,
+        "end_detail": view.end_detail,
+        "home_url": seed.home_url,
+        "hops": seed.hops,
+        "listed": counts.listed,
+        "pages": counts.pages,
+    }
+    return Fact("seed", tuple(lines), values)
+
+
+def _rejection_fact(row: RejectionRow, seed: str) -> Fact:
+    line = f"a link to it was refused for seed {seed}, as {row.reason}: {row.evidence}"
+    return Fact("rejection", (line,), {"seed": seed, "reason": row.reason, "evidence": row.evidence})

@@ -1,0 +1,44 @@
+"""`scrawler why`: what the crawl knows of one URL."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from scrawler.accounts.answer import Answer
+from scrawler.accounts.why import why
+from scrawler.cli.database import crawl_database
+from scrawler.cli.options import with_settings
+from scrawler.cli.tables import printable
+from scrawler.settings import Settings
+from scrawler.store.crawls import Crawls
+
+
+@click.command("why")
+@click.argument("url")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
+@with_settings()
+def why_command(settings: Settings, url: str, as_json: bool) -> None:
+    """Say why URL was fetched or not.
+
+    Any URL has an answer: what came of it, at which place of which seed's list it waits, which limit, robots.txt line
+    or rule kept it out, which seeds found it as a candidate, or that no crawled page links to it. It is read from the
+    database; no machine needs to run.
+    """
+    with crawl_database(settings) as database:
+        crawl = Crawls(database).open(settings.name, settings.scope)
+        answer = why(database, settings, crawl.scope, url)
+    if as_json:
+        click.echo(json.dumps(answer.as_json(), ensure_ascii=False))
+    else:
+        _print(answer)
+
+
+def _print(answer: Answer) -> None:
+    click.echo(f"{printable(answer.url)}: {answer.outcome}")
+    width = max((len(fact.kind) for fact in answer.facts), default=0)
+    for fact in answer.facts:
+        for number, line in enumerate(fact.lines):
+            label = "" if number else fact.kind
+            click.echo(f"  {label:<{width}}  {printable(line)}")

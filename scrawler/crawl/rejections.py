@@ -1,0 +1,64 @@
+"""A few refused URLs of each reason, kept for people who ask why; guarded by the machine's turn, as its party is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scrawler.model import RejectionRow, url_hash
+
+SAMPLE = 10  # URLs of each reason, since the party was taken up
+_URL_CHARACTERS = 2_000
+_EVIDENCE_CHARACTERS = 3_000
+
+
+class RejectionSample:
+    """The sample of one party; once it is full for a reason, that one costs a look-up a time and no more.
+
+    Hashes of what is in it are kept, not the URLs: hostile ones are long, and parties many. A party that is taken up
+    again begins anew; the database leaves out what it has.
+    """
+
+    def __init__(self, seed_id: int) -> None:
+        self.page = ""  # on which stands what is refused now
+        self._seed_id = seed_id
+        self._known: dict[str, set[bytes]] = {}
+        self._rows: list[RejectionRow] = []
+
+    def wants(self, reason: str) -> bool:
+        """Whether there is room for a URL refused for this reason."""
+        known = self._known.get(reason)
+        return known is None or len(known) < SAMPLE
+
+    def add(self, reason: str, url: str, words: str, page: str | None = None) -> None:
+        """Keep a URL, or text that is none, while there is room; `words` say why it is refused, and the limit.
+
+        It stands on `page`, "" for none, by default on the one whose links are in work. Text of more than 2,000
+        characters is cut, and known by the hash of what is left.
+        """
+        if not self.wants(reason):
+            return
+        kept, page = sample_text(url), self.page if page is None else page
+        key = url_hash(kept)
+        known = self._known.setdefault(str(reason), set())
+        if key not in known:
+            known.add(key)
+            evidence = f"{words}; linked from {page}" if page else words
+            self._rows.append(RejectionRow(self._seed_id, key, str(reason), kept, evidence[:_EVIDENCE_CHARACTERS]))
+
+    def add_all(self, reason: str, urls: Iterable[str], words: str) -> None:
+        """Keep those of the URLs for which there is room."""
+        if self.wants(reason):
+            for url in urls:
+                self.add(reason, url, words)
+                if not self.wants(reason):
+                    return
+
+    def take(self) -> tuple[RejectionRow, ...]:
+        """Return what was added since the last time."""
+        rows, self._rows = tuple(self._rows), []
+        return rows
+
+
+def sample_text(url: str) -> str:
+    """Return a refused URL as it is kept, and found again."""
+    return url[:_URL_CHARACTERS]

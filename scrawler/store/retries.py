@@ -1,0 +1,224 @@
+"""Seeds that ended because something was out of order for a while are made to go on (`run --retry`).
+
+What such a seed had not fetched goes on from where it was. URLs of it whose final result was a failure that may have
+passed are listed again: their page rows go, records of them in the archive become orphans, and the entries stand in a
+new chunk of the seed's first retry lane. Each transaction is a whole step, and what is left is seen from the rows: cut
+short at any point, it is done again. Only sites that no machine has in work are touched.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+from sqlalchemy import func as sql
+
+from scrawler.model import EndReason, PageFlag, Result, SeedState
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.crawls import bump_revision
+from scrawler.store.engine import Database
+from scrawler.store.machine_views import LIVING
+from scrawler.store.processes import runs
+from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.sites import lock_sites, wake_sites
+from scrawler.store.tables import chunk, lane, machine, orphan, page, seed, site
+
+RETRYABLE = (
+    EndReason.DEAD,
+    EndReason.NO_ADDRESS,
+    EndReason.PUSHED_BACK,
+    EndReason.ROBOTS_UNAVAILABLE,
+    EndReason.HTTP_ERROR,
+    EndReason.PRIVATE_ADDRESS,
+    EndReason.CRAWL_DELAY,
+)
+
+Packed = Callable[[Sequence[tuple[str, int, int]]], bytes]
+
+_SEEDS = 200  # of one transaction
+_PAGES = 1_000  # of one transaction, and of one chunk at most
+_LANE = 1  # kind of the lane of first retries
+_DENIED = Result.ROBOTS_UNAVAILABLE.value
+_FAILED = (
+    Result.CONNECT_FAILED,
+    Result.TLS_FAILED,
+    Result.TIMEOUT,
+    Result.CUT,
+    Result.BAD_ANSWER,
+    Result.NO_ADDRESS,
+    Result.PRIVATE_ADDRESS,
+)
+_BUSY = or_(page.c.status.in_([408, 425, 429]), page.c.status.between(500, 599))
+_PASSING: ColumnElement[bool] = and_(
+    or_(
+        page.c.result.in_([_DENIED, *(result.value for result in _FAILED)]),
+        and_(page.c.result == Result.HTTP_ERROR.value, or_(_BUSY, page.c.depth == 0)),  # 0: for which the seed ended
+    ),
+    or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),  # another seed's own URL is listed by that one
+)
+_TO_GO = (
+    page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
+    page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
+)  # fmt: skip
+_LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
+_CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
+
+
+class Taken(NamedTuple):
+    """How many seeds were taken up again, and how many were left because a machine has their site in work."""
+
+    seeds: int
+    in_work: int
+
+
+class Retries:
+    """Takes seeds up again; `pack` makes the data of a chunk of (url, depth, position)."""
+
+    def __init__(self, database: Database, pack: Packed) -> None:
+        """Work on `database`."""
+        self._database, self._pack = database, pack
+        compiler = database.compiler
+        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
+        self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, compiler)
+        self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, compiler)
+
+    def take_up(self, reasons: Collection[EndReason]) -> Taken:
+        """Let all seeds that ended for one of `reasons`, which are among RETRYABLE, go on."""
+        ended = select(seed.c.id, seed.c.site_id).order_by(seed.c.id).limit(_SEEDS)
+        ended = ended.where(seed.c.state == SeedState.DONE.value, seed.c.end_reason.in_([one.value for one in reasons]))
+        after, taken = 0, Taken(0, 0)
+
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(ended.where(seed.c.id > after)).all()
+
+        while rows := self._database.reading(work):
+            ours = self._take({row.id: row.site_id for row in rows})
+            taken, after = Taken(taken.seeds + ours, taken.in_work + len(rows) - ours), rows[-1].id
+        return taken
+
+    def files(self) -> list[str]:
+        """Return the WARC files that hold orphans, those of rows that were taken back among them."""
+        query = select(orphan.c.warc_file).distinct().order_by(orphan.c.warc_file)
+        return self._database.reading(lambda connection: list(connection.scalars(query)))
+
+    def _take(self, batch: Mapping[int, int]) -> int:
+        """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
+
+        Returns how many seeds these were. Revisits go first: see `_kept`.
+        """
+        for revisits in (True, False):
+            after: int | None = 0
+            while after is not None:
+                step = partial(self._step, batch=batch, revisits=revisits, after=after)
+                after, free = self._database.retrying(step)
+        return free
+
+    def _step(
+        self, connection: Connection, batch: Mapping[int, int], revisits: bool, after: int
+    ) -> tuple[int | None, int]:
+        """Take back rows with ids above `after`; return where to go on, None at the end, and how many seeds are free.
+
+        The seeds go on with the last step. A site that was claimed meanwhile is left alone.
+        """
+        held = _held(connection, batch.values())
+        free = [one for one, site_id in batch.items() if site_id not in held]
+        still = select(seed.c.id).where(seed.c.id.in_(free), seed.c.state == SeedState.DONE.value)
+        seeds = list(connection.scalars(still.order_by(seed.c.id)))
+        of_these = and_(page.c.seed_id.in_(seeds), _PASSING, page.c.revisit == int(revisits), page.c.id > after)
+        rows = connection.execute(select(*_TO_GO).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
+        sites = {batch[one] for one in seeds}
+        kept = set() if revisits else _kept(connection, sites, rows)
+        self._take_back(connection, [row for row in rows if row.digest not in kept or not row.warc_file])
+        if len(rows) == _PAGES:
+            return rows[-1].id, len(free)
+        if not revisits:
+            _let_go_on(connection, seeds, sites)
+        return None, len(free)
+
+    def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
+        """Delete page rows, make orphans of their records, put their counts right, list their URLs again."""
+        for part in sliced([row.id for row in rows]):
+            connection.execute(delete(page).where(page.c.id.in_(part)))
+        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
+        self._orphans.run(connection, places)
+        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
+        for row in rows:
+            by_seed[row.seed_id].append(row)
+        _subtract(connection, by_seed)
+        self._list_again(connection, by_seed)
+
+    def _list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
+        """Add a chunk to the first retry lane of each seed."""
+        known = select(lane).where(lane.c.seed_id.in_(list(by_seed)), lane.c.kind == _LANE)
+        lanes = {row.seed_id: row for row in connection.execute(known)}
+        last = select(chunk.c.seed_id, sql.max(chunk.c.seq)).group_by(chunk.c.seed_id)
+        last = last.where(chunk.c.seed_id.in_(list(by_seed)), chunk.c.kind == _LANE)
+        numbers = {row[0]: row[1] for row in connection.execute(last)}
+        changed, chunks = [], []
+        for one, rows in sorted(by_seed.items()):
+            before = lanes.get(one)
+            cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
+            data = self._pack([(row.url, _listed_depth(row), row.position) for row in rows])
+            chunks.append((one, _LANE, numbers.get(one, -1) + 1, length, len(rows), data))
+            changed.append((one, _LANE, one, cursor, length + len(rows), ahead))
+        self._lanes.run(connection, changed)
+        self._chunks.run(connection, chunks)
+
+
+def _listed_depth(row: AnyRow) -> int:
+    """Return the depth with which an entry was listed: negative for assets."""
+    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
+
+
+def _held(connection: Connection, site_ids: Iterable[int]) -> set[int]:
+    """Lock sites, and return those that a machine which may live has in work."""
+    rows = lock_sites(connection, site_ids).values()
+    living = connection.execute(select(machine.c.id, machine.c.process).where(machine.c.state.in_(LIVING)))
+    owners = {row.id for row in living if runs(row.process) is not False}
+    return {row.id for row in rows if row.owner in owners}
+
+
+def _kept(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
+    """Return the payloads among those of `rows` to whose records a revisit of the sites refers: they must stay."""
+    digests = {row.digest for row in rows if row.warc_file and row.digest}
+    kept: set[bytes] = set()
+    for part in sliced(sorted(digests)):
+        query = select(page.c.digest).join(seed, seed.c.id == page.c.seed_id).distinct()
+        query = query.where(seed.c.site_id.in_(sorted(sites)), page.c.revisit == 1, page.c.digest.in_(part))
+        kept.update(connection.scalars(query))
+    return kept
+
+
+def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
+    """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
+    alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for one, rows in by_seed.items():
+        errors = sum(row.result == Result.HTTP_ERROR.value for row in rows)
+        denied = sum(row.result == _DENIED for row in rows)
+        alike[errors, denied, len(rows) - errors - denied].append(one)
+    for (errors, denied, failures), seeds in alike.items():
+        values = {
+            seed.c.http_errors: seed.c.http_errors - errors,
+            seed.c.denied: seed.c.denied - denied,
+            seed.c.failures: seed.c.failures - failures,
+        }
+        for part in sliced(seeds):
+            connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+
+
+def _let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]) -> None:
+    """Make seeds active, as those of a machine that stopped: all of a site are taken up together, with their lists.
+
+    What other seeds of the site hold of a list is its lister's again. One that has no list yet becomes ready.
+    """
+    begun = set(connection.scalars(select(lane.c.seed_id).where(lane.c.seed_id.in_(seeds)).distinct()))
+    connection.execute(update(lane).where(lane.c.seed_id.in_(seeds)).values(holder_id=lane.c.seed_id))
+    values = {"end_reason": None, "end_detail": "", "ended_at": None}
+    for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
+        connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
+    connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
+    wake_sites(connection, sites)
+    bump_revision(connection)

@@ -1,0 +1,145 @@
+"""Traces: what the database holds of single URLs, by hash, and of the sites and origins to which they belong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import func as sql
+
+from scrawler.model import (
+    ChunkRow,
+    LaneState,
+    PageRow,
+    PatternRow,
+    RejectionRow,
+    RelationRow,
+    RobotsRow,
+    SitemapRow,
+    url_hash,
+)
+from scrawler.store.engine import Database
+from scrawler.store.frontier import Frontier
+from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.store.tables import (
+    candidate,
+    chunk,
+    lane,
+    page,
+    rejection,
+    relation,
+    robots,
+    run,
+    seed,
+    site,
+    sitemap_url,
+)
+
+_CHUNKS_READ = 16  # chunks held in memory at a time
+_MOST = 20  # rows of one kind for one URL: more say nothing new
+
+
+class Finding(NamedTuple):
+    """How often an external URL was found, and by whom first."""
+
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
+    seeds: int
+    first_seed_id: int
+    depth: int  # of the page where it was found nearest to a seed
+    promoted: bool
+
+
+class Traces:
+    """Looks single URLs up; every look-up but that of lists is by an index."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def pages(self, hashes: Collection[bytes]) -> list[PageRow]:
+        """Return the final results of the URLs."""
+        query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
+        return [PageRow(*row) for row in self._all(query.order_by(page.c.id).limit(_MOST))]
+
+    def relations(self, hashes: Collection[bytes]) -> list[RelationRow]:
+        """Return what the pages say stands for them."""
+        query = select(*(relation.c[name] for name in RelationRow._fields)).where(relation.c.url_hash.in_(hashes))
+        return [RelationRow(*row) for row in self._all(query.limit(_MOST))]
+
+    def candidates(self, hashes: Collection[bytes]) -> Finding | None:
+        """Return how often the URLs were handed back as candidate seeds."""
+        columns = candidate.c
+        query = select(
+            sql.sum(columns.count), sql.count(), sql.min(columns.seed_id), sql.min(columns.depth),
+            sql.max(columns.promoted),
+        ).where(columns.promoted.in_((0, 1)), columns.url_hash.in_(hashes))  # fmt: skip
+        row = self._all(query)[0]
+        return Finding(int(row[0]), row[1], row[2], row[3], bool(row[4])) if row[1] else None
+
+    def rejections(self, hashes: Collection[bytes]) -> list[RejectionRow]:
+        """Return where the URLs are in samples of refused ones."""
+        columns = [rejection.c[name] for name in RejectionRow._fields]
+        query = select(*columns).where(rejection.c.url_hash.in_(hashes)).order_by(rejection.c.seed_id)
+        return [RejectionRow(*row) for row in self._all(query.limit(_MOST))]
+
+    def site(self, key: str) -> int | None:
+        """Return the id of the site with this key."""
+        rows = self._all(select(site.c.id).where(site.c.key_hash == url_hash(key)))
+        return rows[0].id if rows else None
+
+    def sitemap_urls(self, site_id: int, hashes: Collection[bytes]) -> list[SitemapRow]:
+        """Return in which sitemaps of the site's seeds the URLs stand."""
+        columns = [sitemap_url.c[name] for name in SitemapRow._fields]
+        of_site = select(*columns).join(seed, seed.c.id == sitemap_url.c.seed_id).where(seed.c.site_id == site_id)
+        rows = self._all(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
+        return [SitemapRow(*row) for row in rows]
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """Return what the patterns of a seed's URLs have yielded."""
+        return Frontier(self._database).patterns(seed_id)
+
+    def robots(self, origin: str) -> RobotsRow | None:
+        """Return the robots.txt of an origin as it was last had."""
+        columns = [robots.c[name] for name in RobotsRow._fields]
+        rows = self._all(select(*columns).where(robots.c.origin_hash == url_hash(origin)))
+        return RobotsRow(*rows[0]) if rows else None
+
+    def chunks(self, site_id: int) -> Iterator[ChunkRow]:
+        """Yield the chunks of all lanes of the site's seeds, some in memory at a time."""
+        key = chunk.c.seed_id, chunk.c.kind, chunk.c.seq
+        query = (
+            select(*key, chunk.c.first_position, chunk.c.entries, chunk.c.data)
+            .join(seed, seed.c.id == chunk.c.seed_id)
+            .where(seed.c.site_id == site_id)
+            .order_by(*key)
+            .limit(_CHUNKS_READ)
+        )
+        after: ColumnElement[bool] | None = None
+        while rows := self._all(query if after is None else query.where(after)):
+            yield from (ChunkRow(*row) for row in rows)
+            last = rows[-1]
+            same_seed = chunk.c.seed_id == last.seed_id
+            after = or_(
+                chunk.c.seed_id > last.seed_id,
+                and_(same_seed, chunk.c.kind > last.kind),
+                and_(same_seed, chunk.c.kind == last.kind, chunk.c.seq > last.seq),
+            )
+
+    def lane(self, seed_id: int, kind: int) -> LaneState | None:
+        """Return a lane as last checkpointed."""
+        columns = lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead
+        rows = self._all(select(*columns).where(lane.c.seed_id == seed_id, lane.c.kind == kind))
+        return LaneState._make((*rows[0][:5], tuple(json.loads(rows[0][5])))) if rows else None
+
+    def last_settings(self) -> dict[str, Any] | None:
+        """Return the settings with which a machine was last started, None if none ever was."""
+        rows = self._all(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
+        return dict(json.loads(rows[0].settings)) if rows else None
+
+    def _all(self, query: AnySelect) -> list[AnyRow]:
+        def work(connection: Connection) -> list[AnyRow]:
+            return list(connection.execute(query))
+
+        return self._database.reading(work)

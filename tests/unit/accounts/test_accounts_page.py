@@ -1,0 +1,100 @@
+"""A report as an HTML page: well-formed, without script or outside resource, whatever its values say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree import ElementTree
+
+import html5lib
+import pytest
+
+from scrawler.accounts.html import html_page
+from scrawler.accounts.plots import bars, columns
+from scrawler.accounts.sections import Report, Section, Table, label, shown
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onload='alert(1)",
+    "</title></style></svg></table><iframe src=//evil.example>",
+    "&lt;b&gt; &#0; &nosuch; ]]>",
+    "javascript:alert(1)",
+    "nul\0 bell\a escape\x1b[31m \ufffe \ud800 \u202e",
+    "ü 漢 😀" + "x" * 500,
+    "",
+]
+SVG = "{http://www.w3.org/2000/svg}"
+HTML = "{http://www.w3.org/1999/xhtml}"
+
+
+def hostile_report() -> Report:
+    rows = [(text, number, number * 10) for number, text in enumerate(HOSTILE)]
+    tables = (
+        Table("bars", "Bars of <b>", ("kind", "pages", "bytes"), rows, "pages"),
+        Table("scale", "Scale", ("kind", "pages", "bytes"), rows, "bytes", ordered=True),
+        Table("empty", "Nothing", ("kind", "pages"), [], "pages"),
+    )
+    values = {f"value{number}": text for number, text in enumerate(HOSTILE)}
+    return Report(HOSTILE[0], 1_790_000_000_000, (Section("one", "One", values, tables), Section("none", "None")))
+
+
+def elements(page: str) -> Iterator[ElementTree.Element]:
+    return iter(html5lib.HTMLParser(strict=True).parse(page).iter())
+
+
+def test_nothing_in_a_report_becomes_markup() -> None:
+    page = "".join(html_page(hostile_report()))
+    names = {str(element.tag).rpartition("}")[2] for element in elements(page)}
+    assert not names & {"script", "img", "iframe", "a", "link", "object", "form", "base", "b"}
+    for element in elements(page):
+        assert not [name for name in element.attrib if str(name).startswith("on") or name in ("href", "src")]
+    cells = [element.text or "" for element in elements(page) if element.tag == f"{HTML}td"]
+    for text in HOSTILE:
+        clean = re.sub("[\0\a\x1b\ufffe\ud800]", "\ufffd", text)
+        assert (clean or "-") in cells
+    assert "http" not in page.replace("http-equiv", "").replace("http://www.w3.org/2000/svg", "")
+    assert "url(" not in page
+    assert "@import" not in page
+
+
+@pytest.mark.parametrize("draw", [bars, columns])
+def test_plots_are_well_formed_and_tell_what_they_show(draw: type) -> None:
+    points = [(text, float(number), f"{number} pages") for number, text in enumerate(HOSTILE)]
+    plot = ElementTree.fromstring(draw("name", "Title <&>", points))
+    assert plot.attrib["role"] == "img"
+    named = {element.attrib["id"]: element.text or "" for element in plot if "id" in element.attrib}
+    assert plot.attrib["aria-labelledby"].split() == list(named)
+    title, description = named.values()
+    assert title == "Title <&>"
+    assert "ü 漢 😀" in description
+    assert "8 pages" in description
+    sizes = [float(bar.attrib["width" if draw is bars else "height"]) for bar in plot.iter(f"{SVG}rect")]
+    assert sizes == sorted(sizes)
+    assert sizes[0] == 0
+    assert all(float(number) >= 0 for number in re.findall(r'[xy]="([-0-9.]+)"', ElementTree.tostring(plot).decode()))
+
+
+@pytest.mark.parametrize("draw", [bars, columns])
+def test_plots_of_nothing_are_well_formed(draw: type) -> None:
+    ElementTree.fromstring(draw("name", "Nothing", []))
+    ElementTree.fromstring(draw("name", "Zeros", [("a", 0.0, "0"), ("b", 0.0, "0")]))
+
+
+def test_values_are_written_by_their_names() -> None:
+    assert shown("bytes", 1_234_567) == "1.2 MB"
+    assert shown("wait_ms", 90_000) == "1.5 min"
+    assert shown("started_at", 0) == "1970-01-01 00:00:00 UTC"
+    assert shown("internal_share", 0.125) == "12.5%"
+    assert shown("pages", 1_000) == "1,000"
+    assert shown("status", 404) == "404"
+    assert shown("end_reason", None) == "-"
+    assert label("started_at") == "started"
+    assert label("http_errors") == "http errors"
+
+
+def test_json_has_values_as_they_are() -> None:
+    made = hostile_report().as_json()
+    assert made["one"]["bars"][0] == {"kind": HOSTILE[0], "pages": 0, "bytes": 0}
+    assert made["one"]["empty"] == []
+    assert made["none"] == {}
