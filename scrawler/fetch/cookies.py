@@ -113,9 +113,10 @@ class CookieJar:
         room, tick = MAX_HEADER + len("; "), next(self._counter)
         pairs = []
         for cookie in cookies:
-            room -= len(cookie.pair) + len("; ")
-            if room < 0:
-                break
+            length = len(cookie.pair) + len("; ")
+            if length > room:
+                continue  # a flood of large ones does not keep back the small ones that matter
+            room -= length
             cookie.used = tick
             pairs.append(cookie.pair)
         return pairs

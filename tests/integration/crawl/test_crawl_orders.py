@@ -300,9 +300,9 @@ def test_a_machine_that_comes_when_all_sites_are_taken_gets_its_share(
             visit.send(answer(links, "200 OK", "Content-Type: text/html"))
 
     seeds = [serve(script).url() for _ in range(6)]
-    with running(crawl, seeds, robots=False) as first:
+    with running(crawl, seeds, robots=False, traps=False) as first:
         first.wait(lambda progress: progress.active == 6 and progress.pages > 6)
-        with running(crawl, robots=False) as second:
+        with running(crawl, robots=False, traps=False) as second:
             machines = Machines(first.database)
             second.wait(lambda progress: [one.sites for one in machines.machines()] == [3, 3])
             assert second.join().pages > 0
