@@ -125,7 +125,9 @@ class Machine:
         site.in_flight -= 1
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
-        reading = Reading(again=True) if again and flight.attempt <= _RULES.retries else Reading(False, None, links)
+        reading = (
+            Reading(again=flight.attempt) if again and flight.attempt <= _RULES.retries else Reading(None, None, links)
+        )
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.fetching.discard(url)
