@@ -105,7 +105,7 @@ class Frontier:
         )
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
-        """Return what the patterns of a party's URLs have yielded so far: first what is capped, then what has most pages.
+        """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.
 
         There can be as many rows as the party has pages; 1,000 are read.
         """
