@@ -315,7 +315,7 @@ class UrlCollector(threading.Thread):
         at = self._visits.start_requests(site, now)
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
-        elif site.inactive and not site.queued and site.health.rests_long(at, now):
+        elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once

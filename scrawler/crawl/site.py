@@ -23,6 +23,7 @@ from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import Millis, Result, RobotsRow, SiteDelta
 
+LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
 
 
@@ -143,6 +144,15 @@ class SiteContext:
         for one in [party] if party else self.parties[:1]:
             one.counts.pushed_back += 1
             one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+
+    def rests_long(self, at: float, now: float) -> bool:
+        """Tell whether, with nothing to do before `at`, it rests so long that its place is for others.
+
+        What an earlier owner was told counts as well. Failures do not: who takes it up later begins to count anew, and
+        would never give it up.
+        """
+        rest = max(self.rest_until, *self.health.rests.values()) if self.health.rests else self.rest_until
+        return not self.health.failures and now + LONG_REST < at <= rest
 
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""

@@ -14,7 +14,7 @@ from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.deltas import merged
-from scrawler.crawl.depth import Lane
+from scrawler.crawl.depth import SLOW, Lane, after
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
@@ -125,7 +125,8 @@ class Machine:
         site.in_flight -= 1
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
-        reading = Reading(again=True) if again and flight.attempt <= _RULES.retries else Reading(False, None, links)
+        listed_again = _lane_after(flight) if again and flight.attempt <= _RULES.retries else None
+        reading = Reading(listed_again, links=None if listed_again is not None else links)
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.fetching.discard(url)
@@ -179,3 +180,10 @@ class Machine:
         self.submit(site)
         self.commit()
         done(self._frontier.fetched(url_hash))
+
+
+def _lane_after(flight: PageFlight) -> int:
+    """Return the lane in which a URL is tried again: for a retry, after a push-back, or because it was slow."""
+    kind = flight.lane.kind
+    retried, pushed_back = after(kind, retries=1), after(kind, pushbacks=1)
+    return (retried, pushed_back, min(SLOW, retried))[ord(flight.entry.url[-1]) % 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice, product
 from pathlib import Path
@@ -237,3 +238,17 @@ def test_nothing_of_real_documentation_is_capped(name: str) -> None:
         return file.read_bytes() if file.suffix == ".html" and file.is_file() else None
 
     assert walk(party("all"), "http://h/", page) > 200
+
+
+def test_what_it_remembers_of_long_urls_is_small() -> None:
+    """Parties are many, and a hostile one lists nothing but URLs of 2,000 characters."""
+    traps = party()
+    hrefs = ["a/", "b/"]
+    for number in range(3):
+        source = traps.note(f"http://h/{'ab'[number % 2]}/", False, hrefs).source
+    assert source is not None
+    tracemalloc.start()
+    traps.listed((f"http://h/{number}/{'x' * 2_000}/" for number in range(4_000)), source)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
