@@ -35,7 +35,7 @@ def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answ
     settings = crawl_settings(traces, Control(database).orders().settings, settings)
     asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
-        raise SettingsError(f"{asked.shown[:100]!r} is no URL: {asked.problem}")
+        raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
     return _Enquiry(traces, Seeds(database), settings, scope, asked).answer()
 
 

@@ -99,7 +99,8 @@ def counters(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     yield from _unequal(
         "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed = 0")
     )
-    for name, condition in (("pages", "result = 'fetched'"), ("errors", "result NOT IN ('fetched', 'redirect')")):
+    no_error = "'fetched', 'redirect', 'unwanted-type', 'trap'"
+    for name, condition in (("pages", "result = 'fetched'"), ("errors", f"result NOT IN ({no_error})")):
         query = f"SELECT 0, (SELECT SUM({name}) FROM machine), (SELECT COUNT(*) FROM page WHERE {condition})"
         yield from _unequal(f"all machines: {name}", crawl.sql.rows(query))
 
