@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from scrawler import __version__
@@ -36,6 +36,7 @@ from scrawler.plugins import load_part
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
@@ -78,7 +79,20 @@ class Stores:
     seeds: Seeds
     robots: RobotsCopies
     servers: Servers
-    clock: DatabaseClock = field(default_factory=DatabaseClock)
+    clock: DatabaseClock
+
+    @classmethod
+    def of(cls, database: Database, machine_id: int) -> Stores:
+        """Make the parts for one machine."""
+        return cls(
+            claims=Claims(database, machine_id),
+            checkpoints=Checkpoints(database, machine_id),
+            frontier=Frontier(database),
+            seeds=Seeds(database),
+            robots=RobotsCopies(database),
+            servers=Servers(database, machine_id),
+            clock=DatabaseClock(),
+        )
 
 
 def build_machine(

@@ -14,7 +14,7 @@ from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.deltas import merged
-from scrawler.crawl.depth import Lane
+from scrawler.crawl.depth import Lane, after
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.rules import CrawlRules
@@ -125,7 +125,8 @@ class Machine:
         site.in_flight -= 1
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
-        reading = Reading(again=True) if again and flight.attempt <= _RULES.retries else Reading(False, None, links)
+        repeated = again and flight.attempt <= _RULES.retries
+        reading = Reading(after(flight.lane.kind, retries=1)) if repeated else Reading(None, None, links)
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.fetching.discard(url)
