@@ -16,17 +16,21 @@ from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.collector import CollectorPorts, UrlCollector
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.crawl.landing import Landing
 from scrawler.crawl.lease import Lease
+from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.reading import AnswerReader
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
+from scrawler.crawl.visits import Visits
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
@@ -126,7 +130,8 @@ def build_machine(
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
     extractor = make_extractor(_link_policy(settings, token))
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
-    answers = AnswerHandler(pipeline, rules)
+    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules)
+    landing = Landing(reader, answers, origins)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -151,9 +156,9 @@ def build_machine(
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        return UrlCollector(
-            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
-        )
+        visits = Visits(downloader, origins, parties, answers, machine.budget, rules)
+        lister = SitemapLister(reader, answers, rules)
+        return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
 
     machine.make_collector = make_collector
     machine.distribution = _make_distribution(settings, machine)

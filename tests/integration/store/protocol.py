@@ -8,15 +8,15 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import cast
 
-from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.deltas import merged
 from scrawler.crawl.depth import Lane, after
+from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.parties import Choice, Parties
-from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import Origin, SiteContext
@@ -95,7 +95,7 @@ class Machine:
             lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
         )
         self._parties = Parties(_RULES, self._load_chunk, self._check_fetched, lambda site: None)
-        self._answers = AnswerHandler(cast(PagePipeline, None), _RULES)  # what it would archive and read is given
+        self._answers = AnswerHandler(_RULES)
 
     def claim(self, sites: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
         claimed = self.worker.claim(sites, seeds_per_site, machines)
