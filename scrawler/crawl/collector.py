@@ -10,17 +10,17 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.handover import Handover
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
@@ -70,12 +70,11 @@ class UrlCollector(threading.Thread):
         self._downloader, self._visits, self._landing, self._lister = downloader, visits, landing, lister
         self._rules, self._ports = rules, ports
         self.sites: dict[int, SiteContext] = {}
-        self._heap: list[tuple[float, int, SiteContext]] = []
-        self._ticket = count()
+        self._schedule = Schedule(self)
+        self._handover = Handover(ports.submit, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
-        self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
         self._grace_ends = inf
 
     # -- called by others, under the turn ------------------------------------------------------------------
@@ -105,7 +104,7 @@ class UrlCollector(threading.Thread):
 
     def look_again(self, site: SiteContext) -> None:
         """Visit a site as soon as possible."""
-        self._schedule(site, 0.0)
+        self._schedule.put(site, 0.0)
 
     def drop(self, site: SiteContext) -> None:
         """Forget a site whose lease is lost; nothing of it may be written any more."""
@@ -159,9 +158,8 @@ class UrlCollector(threading.Thread):
         """Seconds until something is due."""
         if self._lister.busy and not self._blocked:
             return 0.0
-        heap = self._heap
-        at = heap[0][0] if heap else inf
-        return max(0.0, min(at, self._checkpoint_at, self._grace_ends) - time.monotonic())
+        at = min(self._schedule.next_at, self._handover.checkpoint_at, self._grace_ends)
+        return max(0.0, at - time.monotonic())
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
         """Go on with all that comes in while the turn may be kept.
@@ -193,8 +191,7 @@ class UrlCollector(threading.Thread):
         if not self._ending:
             self._ports.help_yourself(self)
             self._visit_due(now)
-        if now >= self._checkpoint_at:
-            self._checkpoint(now)
+        self._handover.checkpoint(self.sites.values(), now)
         if self._ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
@@ -215,7 +212,7 @@ class UrlCollector(threading.Thread):
         site = flight.site
         if isinstance(flight, PageFlight):
             self.totals.count(response)
-            self._submit_much(site, flight.party)
+            self._handover.changes_if_many(site, flight.party)
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
@@ -231,25 +228,13 @@ class UrlCollector(threading.Thread):
             if part.over:
                 self._apply(part.response, part.reading)
             else:
-                self._submit_much(site, party)
+                self._handover.changes_if_many(site, party)
             self.look_again(site)
 
-    # -- scheduling ----------------------------------------------------------------------------------------
-
-    def _schedule(self, site: SiteContext, at: float) -> None:
-        if at == site.wake_at:
-            return
-        site.wake_at = at
-        if at != inf:
-            heappush(self._heap, (at, next(self._ticket), site))
+    # -- visits --------------------------------------------------------------------------------------------
 
     def _visit_due(self, now: float) -> None:
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            at, _, site = heappop(heap)
-            if site.wake_at != at or site.collector is not self:
-                continue
-            site.wake_at = -1.0
+        while (site := self._schedule.take_due(now)) is not None:
             self._visit(site, now)
 
     def unblocked(self) -> None:
@@ -283,13 +268,13 @@ class UrlCollector(threading.Thread):
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
-            self._schedule(site, at)
+            self._schedule.put(site, at)
 
-    # -- ends, checkpoints ---------------------------------------------------------------------------------
+    # -- ends of parties, and of sites here ----------------------------------------------------------------
 
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
-        self._submit(site, now)
+        self._handover.changes(site, now)
         if any(party.end is EndReason.SEEN_MEMORY for party in site.parties):
             site.more_seeds = False  # let go of it and of its memory; what is left of it is claimed again later
         site.parties = [party for party in site.parties if not party.ended]
@@ -315,32 +300,14 @@ class UrlCollector(threading.Thread):
         self._downloader.wake()
 
     def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
-        delta = site.take_delta(now, released=True, resting=resting)
-        if delta is not None and not site.lost:
-            self._ports.submit(delta)
-        site.seen.close()
+        self._handover.release(site, now, resting)
         self._visits.leave(site)
         self.sites.pop(site.id, None)
         site.collector = None
 
-    def _submit(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now)
-        if delta is not None and not site.lost:
-            self._ports.submit(delta)
-
-    def _submit_much(self, site: SiteContext, party: SeedContext) -> None:
-        """Hand over what a party has done when that is as much as a checkpoint may hold."""
-        if party.weight >= self._rules.checkpoint_rows:
-            self._submit(site, time.monotonic())
-
     def submit_now(self, site: SiteContext) -> None:
         """Hand over what the site has not yet handed over."""
-        self._submit(site, time.monotonic())
-
-    def _checkpoint(self, now: float) -> None:
-        for site in self.sites.values():
-            self._submit(site, now)
-        self._checkpoint_at = now + self._rules.checkpoint_interval
+        self._handover.changes(site, time.monotonic())
 
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
