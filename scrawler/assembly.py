@@ -26,7 +26,7 @@ from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.reading import AnswerReader
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
-from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.selector import SelectorPorts, UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
@@ -123,15 +123,6 @@ def build_machine(
     )
     token = product_token(settings)
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
-    parties = Parties(
-        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
-        machine.look_again,
-    )  # fmt: skip
-    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    extractor = make_extractor(_link_policy(settings, token))
-    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
-    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules)
-    landing = Landing(reader, answers, origins)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -141,16 +132,30 @@ def build_machine(
         settings.database_patience,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    ports = CollectorPorts(
-        submit=machine.checkpointer.submit,
-        may_start=machine.may_start,
-        help_yourself=lambda collector: machine.distribution.help_yourself(collector),
-        seeds_changed=lambda: machine.distribution.seeds_changed(),
-        site_inactive=lambda collector: machine.distribution.site_inactive(collector),
-        wants_site=lambda collector: machine.distribution.wants_site(collector),
-        more_seeds=lambda site: machine.selector.ask_more(site),
-        failed=machine.failed,
-    )
+    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine)
+    machine.distribution = _make_distribution(settings, machine)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
+    machine.selector = UrlSelector(
+        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
+        machines, _selector_ports(machine, stores, promote),
+    )  # fmt: skip
+    return machine, resolver
+
+
+def _collector_maker(
+    settings: Settings, stores: Stores, archive: WarcWriter, origins: Origins, machine: Machine
+) -> Callable[[int], UrlCollector]:
+    """Return what makes a collector of a number; what it shares with others is made here."""
+    rules, ports, token = machine.rules, _collector_ports(machine), product_token(settings)
+    parties = Parties(
+        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
+        machine.look_again,
+    )  # fmt: skip
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
+    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules)
+    landing = Landing(reader, answers, origins)
     make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
     fetch_limits = _fetch_limits(settings)
 
@@ -160,16 +165,35 @@ def build_machine(
         lister = SitemapLister(reader, answers, rules)
         return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
 
-    machine.make_collector = make_collector
-    machine.distribution = _make_distribution(settings, machine)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
-    machine.selector = UrlSelector(
-        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
-        machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
-        give_back=machine.give_back, sites_with_ready=stores.seeds.sites_with_ready, promote=promote,
-        queued=machine.seeds_queued, ended=machine.crawl_ended, failed=machine.failed,
-    )  # fmt: skip
-    return machine, resolver
+    return make_collector
+
+
+def _collector_ports(machine: Machine) -> CollectorPorts:
+    """Connect collectors to threads of which some are yet to be made."""
+    return CollectorPorts(
+        submit=machine.checkpointer.submit,
+        may_start=machine.may_start,
+        help_yourself=lambda collector: machine.distribution.help_yourself(collector),
+        seeds_changed=lambda: machine.distribution.seeds_changed(),
+        site_inactive=lambda collector: machine.distribution.site_inactive(collector),
+        wants_site=lambda collector: machine.distribution.wants_site(collector),
+        more_seeds=lambda site: machine.selector.ask_more(site),
+        failed=machine.failed,
+    )
+
+
+def _selector_ports(machine: Machine, stores: Stores, promote: Callable[[], int]) -> SelectorPorts:
+    return SelectorPorts(
+        holding=machine.holding,
+        held_sites=machine.held_sites,
+        may_claim=machine.may_start,
+        give_back=machine.give_back,
+        sites_with_ready=stores.seeds.sites_with_ready,
+        promote=promote,
+        queued=machine.seeds_queued,
+        ended=machine.crawl_ended,
+        failed=machine.failed,
+    )
 
 
 def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
