@@ -166,14 +166,7 @@ class AnswerHandler:
                 party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
         if party.traps is not None and depth > 0:
-            kept = party.traps.to_list(urls, site.seen, source)
-            if len(kept) < len(urls):
-                party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
-                if party.rejections.wants(TRAP_VERDICT):
-                    held = set(urls).difference(kept)
-                    capped = (url for url in urls if url in held)
-                    party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
-                urls = kept
+            urls = _past_traps(site, party, party.traps, urls, source)
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
@@ -237,6 +230,20 @@ class AnswerHandler:
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
         self._take(flight, analysis, 0)
+
+
+def _past_traps(
+    site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
+) -> list[str]:
+    """Return the URLs that no trap holds; count the others."""
+    kept = traps.to_list(urls, site.seen, source)
+    if len(kept) < len(urls):
+        party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+        if party.rejections.wants(TRAP_VERDICT):
+            held = set(urls).difference(kept)
+            capped = (url for url in urls if url in held)
+            party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
+    return kept
 
 
 def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:

@@ -89,11 +89,8 @@ class Visits:
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._rules.per_site:
-            request = site.queued[0]
-            if at := self._held(site, flight_of(request).asked.host, request.address, now):
-                return at
-            self._start(site, site.queued.pop(0), now)
+        if site.queued and site.in_flight < self._rules.per_site and (at := self._start_queued(site, now)):
+            return at
         refused = 0
         while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
             wall = int(time.time() * 1000)
@@ -116,10 +113,10 @@ class Visits:
             elif at := self._held(site, origin.host, origin.address, now):
                 return at
             elif self._origins.awaits_robots(origin, now):
-                robots = self._origins.robots_request(site, origin)
-                if robots is None:
+                request = self._origins.robots_request(site, origin)
+                if request is None:
                     return inf
-                self._start(site, robots, now, choice.party)
+                self._start(site, request, now, choice.party)
             elif too_slow := self._origins.asks_too_much(origin):
                 choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
@@ -131,6 +128,14 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _start_queued(self, site: SiteContext, now: float) -> float:
+        """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""
+        request = site.queued[0]
+        at = self._held(site, flight_of(request).asked.host, request.address, now)
+        if not at:
+            self._start(site, site.queued.pop(0), now)
+        return at
 
     @staticmethod
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
