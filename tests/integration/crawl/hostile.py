@@ -12,7 +12,7 @@ from scrawler.model import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
 from tests.consistency import check_records
-from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -41,7 +41,7 @@ def by_path(replies: Mapping[str, Reply]) -> Script:
 
     def script(visit: Visit) -> None:
         while head := visit.request():
-            reply = replies.get(head.split(b" ", 2)[1].decode("latin-1"), NOT_FOUND)
+            reply = replies.get(path_of(head), NOT_FOUND)
             if callable(reply):
                 reply(visit)
                 return
@@ -60,7 +60,7 @@ def good(name: str) -> Script:
 
 def asked(server: RawServer) -> Counter[str]:
     """Path -> times it was asked for."""
-    return Counter(head.split(b" ", 2)[1].decode("latin-1") for head in server.heads)
+    return Counter(path_of(head) for head in server.heads)
 
 
 def run_whole(crawl: Crawl, **changes: Any) -> RunSummary:

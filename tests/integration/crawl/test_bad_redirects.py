@@ -10,7 +10,7 @@ import pytest
 from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, NOT_FOUND, asked, by_path, good, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script, Visit
+from tests.integration.fetch.servers import RawServer, Script, Visit, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -23,7 +23,7 @@ def by_host(sites: Mapping[str, Mapping[str, bytes | str]]) -> Script:
     def script(visit: Visit) -> None:
         while head := visit.request():
             host, _, port = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode().partition(":")
-            reply = sites[host].get(head.split(b" ", 2)[1].decode(), NOT_FOUND)
+            reply = sites[host].get(path_of(head), NOT_FOUND)
             visit.send(redirect(reply.format(port=port)) if isinstance(reply, str) else reply)
 
     return script
