@@ -1,4 +1,4 @@
-"""What a page's answer does to its party: retry or final result, archive, links in, candidates out."""
+"""What a page's answer does to its party: another try or a final result, links in, candidates out."""
 
 from __future__ import annotations
 
