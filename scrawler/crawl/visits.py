@@ -75,14 +75,14 @@ class Visits:
         site.in_flight -= 1
         self._budget.over(request.address, now)
         delay = max(self._delay(flight), slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return site, self._rest(site, flight.asked, delay, now)
+        return site, self._pause(site, flight.asked, delay, now)
 
     def _delay(self, flight: Flight) -> float:
         slow = isinstance(flight, PageFlight) and flight.lane.slow
         return max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
 
-    def _rest(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
-        """Let a host rest from now on; what it has been told before still counts."""
+    def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
+        """Let a pause of a host begin now; what it has been told before still counts."""
         due = next_due(math.ceil(now * 1000), delay, self._origins.crawl_delay(origin)) / 1000
         site.pause = max(0.0, due - now)
         due = site.due[origin.host] = max(due, site.due_at(origin.host))
@@ -200,5 +200,5 @@ class Visits:
         self._budget.began(site, request.address)
         if self._rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)
-            self._rest(site, flight.asked, self._delay(flight), now)
+            self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
