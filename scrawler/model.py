@@ -115,6 +115,9 @@ class Result(StrEnum):
         return self in (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
 
 
+NO_ERROR = frozenset({Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE, Result.TRAP})  # all others count as errors
+
+
 class PageFlag(IntFlag):
     """What else is to be said of a page."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scrawler.fetch.downloader import Response
-from scrawler.model import Result
+from scrawler.model import NO_ERROR, Result
 
 
 @dataclass(slots=True)
@@ -23,7 +23,7 @@ class Totals:
         self.requests += 1
         self.bytes += len(response.body)
         self.pages += response.result is Result.FETCHED
-        self.errors += response.result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
+        self.errors += response.result not in NO_ERROR
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, select, update
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.model import (
     ENDING,
+    NO_ERROR,
     CandidateRow,
     Command,
     LaneState,
@@ -53,7 +54,6 @@ _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
 _LONGEST_DETAIL = 1_000  # characters
-_NO_ERROR = (Result.FETCHED.value, Result.REDIRECT.value, Result.UNWANTED_TYPE.value, Result.TRAP.value)
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
 
@@ -174,7 +174,7 @@ class Checkpoints:
             "checkpoints": number + 1,
             "pages": machine.c.pages + fetched,
             "bytes": machine.c.bytes + sum(row.length for row in pages),
-            "errors": machine.c.errors + sum(row.result not in _NO_ERROR for row in pages),
+            "errors": machine.c.errors + sum(row.result not in NO_ERROR for row in pages),
         }
         mine = update(machine).where(
             machine.c.id == self._machine_id,
