@@ -41,8 +41,9 @@ from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.filetype import refused_types
 from scrawler.urls.scope import ScopeRule
-from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.steps import make_steps
 from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
@@ -169,9 +170,7 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    steps = make_steps(settings.normalise)
-    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, url_limits(settings))
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
@@ -233,10 +232,14 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(
-    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
-) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
+def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer]:
+    steps, limits = make_steps(settings.normalise), url_limits(settings)
+    length, refused = settings.max_url_length, refused_types(settings.accept)
+
+    def make(scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+        return UrlAnalyzer(scope, max_length=length, steps=steps, limits=limits, refused_types=refused, aliases=aliases)
+
+    return make
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
@@ -259,7 +262,7 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
-    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), url_limits(settings), scope, {})
+    return _analyzers(settings)(scope, {})
 
 
 def url_limits(settings: Settings) -> UrlLimits:

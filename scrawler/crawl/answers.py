@@ -191,7 +191,7 @@ class AnswerHandler:
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
-        if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
+        if flags and flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links.base)
             return
         if links.unfollowed:

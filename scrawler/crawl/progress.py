@@ -45,7 +45,7 @@ class RunSummary:
     pages: int
     requests: int
     bytes: int
-    errors: int  # URLs whose final result is neither a page nor a redirect, as in `status`
+    errors: int  # URLs with a final result other than a page, a redirect, an unwanted type or a trap
     pages_per_second: float
     lookups: int
     seeds: Mapping[str, int]

@@ -109,7 +109,10 @@ class Visits:
                     return inf
                 self._start(site, request, now, choice.party)
             elif too_slow := self._origins.asks_too_much(origin):
-                choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
+                if choice.entry.depth == 0 or _is_home(choice, origin):
+                    choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
+                else:  # one of many hosts of a domain
+                    self._refuse(site, choice, origin, Result.ROBOTS_DENIED, too_slow, wall)
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
                 self._deny(site, choice, origin, origin.robots, wall)
             else:
@@ -123,7 +126,7 @@ class Visits:
     @staticmethod
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
         """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
-        return choice.entry.depth != 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+        return choice.entry.depth != 0 and _is_home(choice, origin)
 
     @staticmethod
     def _trap(choice: Choice) -> str:
@@ -188,6 +191,11 @@ class Visits:
             assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
             self._rest(site, _asked(flight), self._delay(flight), now)
         self._downloader.start(request)
+
+
+def _is_home(choice: Choice, origin: Origin) -> bool:
+    """Whether an origin is of the host of the entry's seed."""
+    return origin.host == host_port(choice.party.seed.home_url)[0]
 
 
 def _asked(flight: PageFlight | RobotsFlight | AliasFlight) -> Origin:

@@ -21,6 +21,7 @@ _SHOWN = 5  # examples of each kind of fault
 CLOCK = 0.01  # seconds that a pause may be short of the delay: granularity of clocks, ways of answers
 
 Problems = Iterator[str]
+_ERROR = "result NOT IN ('fetched', 'redirect', 'unwanted-type', 'trap')"
 _COUNTED = {  # counter of a seed -> which of its rows it counts
     "pages": "result = 'fetched'",
     "redirects": "result = 'redirect'",
@@ -100,7 +101,7 @@ def counters(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     yield from _unequal(
         "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed + pushed_back = 0")
     )
-    for name, condition in (("pages", "result = 'fetched'"), ("errors", "result NOT IN ('fetched', 'redirect')")):
+    for name, condition in (("pages", "result = 'fetched'"), ("errors", _ERROR)):
         query = f"SELECT 0, (SELECT SUM({name}) FROM machine), (SELECT COUNT(*) FROM page WHERE {condition})"
         yield from _unequal(f"all machines: {name}", crawl.sql.rows(query))
 

@@ -15,6 +15,7 @@ from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies
 from tests.integration.crawl.hostile import asked, end_details, page, redirect, run_whole
+from tests.integration.crawl.test_bad_redirects import by_host
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 if TYPE_CHECKING:
@@ -195,6 +196,23 @@ def test_a_crawl_delay_above_the_limit_ends_the_seeds(
     assert asked(slow) == {"/robots.txt": 1}, "what the database has of it is enough"
     assert sorted(read) == [1, 2]
     assert crawl.seed(slow.url("/3")).end_reason is EndReason.CRAWL_DELAY
+
+
+def test_a_crawl_delay_above_the_limit_of_another_host_ends_nothing(crawl: Crawl, serve: Serve) -> None:
+    asks = answer(b"User-agent: *\nCrawl-delay: 86400\n")
+    sites: dict[str, dict[str, bytes | str]] = {"a.example": {}, "asks.a.example": {"/robots.txt": asks}}
+    server = serve(by_host(sites))
+    mine, other = (f"http://{host}:{server.port}" for host in sites)
+    sites["a.example"] |= {"/": page(links=(other + "/x", "/y")), "/y": page("y")}
+    crawl.add([mine + "/"], Scope.DOMAIN)
+    run_whole(crawl, resolve=[f"{host}=127.0.0.1" for host in sites], scope="domain")
+    assert crawl.seed(mine + "/").end_reason is EndReason.COMPLETED
+    rows = {row.url: (row.result, row.detail) for row in crawl.pages()}
+    assert rows[mine + "/y"] == (Result.FETCHED, "")
+    assert rows[other + "/x"] == (
+        Result.ROBOTS_DENIED,
+        f"{other}/robots.txt asks for a Crawl-delay of 86400 s; max_crawl_delay is 1m",
+    )
 
 
 def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Crawl, serve: Serve) -> None:

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from scrawler.accounts.answer import WAITING
+from scrawler.accounts.why import why
 from scrawler.app import retry_seeds
 from scrawler.crawl import site as sites
-from scrawler.model import EndReason, Result
+from scrawler.model import EndReason, Result, Scope
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site
 from tests.consistency import orphans_of
@@ -195,6 +197,24 @@ def site_rows(crawl: Crawl) -> Sequence[Any]:
         rows = connection.execute(select(site)).all()
     database.close()
     return rows
+
+
+def test_a_rest_is_told_to_who_asks(crawl: Crawl, serve: Serve) -> None:
+    server = serve(Moody(lambda path, _: too_many("1000") if path != "/robots.txt" else None))
+    crawl.add([server.url()])
+    with running(crawl) as process:
+        until = time.monotonic() + LONGEST_RUN
+        while site_rows(crawl)[0].state != "resting" and time.monotonic() < until:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+    database = open_database(crawl.url)
+    found = why(database, crawl.settings(), Scope.HOST, server.url())
+    database.close()
+    assert found.outcome == WAITING
+    (rest,) = (fact for fact in found.facts if fact.kind == "rest")
+    assert rest.values["until"] == site_rows(crawl)[0].next_due_at
+    assert rest.lines[0].startswith("its site is left alone until 2")
 
 
 def test_the_rest_survives_a_kill(crawl: Crawl, serve: Serve) -> None:
