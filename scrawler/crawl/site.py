@@ -13,7 +13,6 @@ from itertools import chain
 from math import inf
 from typing import Protocol
 
-from scrawler.crawl.budget import Server
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
@@ -21,7 +20,7 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import Millis, Result, RobotsRow, SiteDelta
+from scrawler.model import Millis, Result, RobotsRow, SiteDelta, Slot
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
@@ -44,6 +43,17 @@ class Origin:
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # a look-up or a robots.txt is on its way
+
+
+@dataclass(eq=False, slots=True)
+class Server:
+    """What is at one IP address; times are the machine's."""
+
+    in_flight: int = 0
+    asked_at: float = 0.0  # when the last request was over
+    line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
+    places: int = 0  # that this machine may use, if it does not live alone
+    slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,11 +114,6 @@ class Frontier:
         query = query.order_by(capped.desc(), pattern.c.fetched.desc(), pattern.c.pattern)
         return [PatternRow(*row) for row in self._all(query)]
 
-    def drop_chunks(self) -> None:
-        """Delete all chunks, when the crawl is closed."""
-        statement = "TRUNCATE TABLE chunk" if self._database.dialect == "mysql" else "DELETE FROM chunk"
-        self._database.retrying(lambda connection: connection.exec_driver_sql(statement))
-
     def _all(self, query: AnySelect) -> list[AnyRow]:
         def work(connection: Connection) -> list[AnyRow]:
             return list(connection.execute(query))

@@ -34,7 +34,7 @@ from tests.integration.crawl.hostile import (
     run_whole,
 )
 from tests.integration.crawl.rig import running
-from tests.integration.fetch.servers import RawServer, Visit, answer
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -53,7 +53,7 @@ class Moody:
 
     def __call__(self, visit: Visit) -> None:
         while head := visit.request():
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             self.times.append((time.monotonic(), path))
             reply = self.other(path, len(self.times))
             if reply is None:

@@ -53,8 +53,6 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None
     assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]
-    frontier.drop_chunks()
-    assert list(frontier.listed(site.id)) == []
 
 
 def test_urls_of_begun_seeds_and_fetched_urls_are_known(database: Database) -> None:

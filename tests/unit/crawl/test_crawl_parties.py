@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.depth import NORMAL, Entry, Lane, encode
 from scrawler.crawl.parties import Choice, Parties
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
-from scrawler.model import ChunkRow, LaneState, Scope, Seed
+from scrawler.model import ChunkRow, LaneState, Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
 
 HOME = "http://a.org/"
-RULES = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1)
+RULES = crawl_rules()
 
 
 def test_a_chunk_is_read_while_retries_are_not_due() -> None:

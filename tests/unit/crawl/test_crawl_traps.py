@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.traps import PartyTraps, pattern_of
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.simhash import Words, fingerprint_of, words_of
@@ -21,6 +19,7 @@ from scrawler.synthweb.traps.pages import words
 from scrawler.synthweb.web import SyntheticWeb, page_path
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
 
 MENU = words(0, count=2_000)  # of a shop that shows all it has on every page
 DOCS = {
@@ -31,8 +30,7 @@ DOCS = {
 
 
 def party(near_duplicates: str = "doubt", rows: Iterable[PatternRow] = (), trap_pages: int = 50) -> PartyTraps:
-    rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(15), 10, 5, 500, 30)
-    rules.traps, rules.trap_pages, rules.near_duplicates = True, trap_pages, near_duplicates
+    rules = crawl_rules(traps=True, trap_pages=trap_pages, near_duplicates=near_duplicates)
     return PartyTraps(7, rules, rows)
 
 
