@@ -53,13 +53,15 @@ class _Moody(server._Server):  # its one other user is a test
 
     _met: ClassVar[set[str]] = set()  # there is one server in the process
 
-    def _delay(self, request: HttpRequest, local: str) -> float:
+    def delay(self, request: HttpRequest, local: str) -> float:
+        """Let the first answer for a slow URL take its time."""
         slow = self._mood(request, local) is Mood.SLOW
-        return SLOW if slow else super()._delay(request, local)
+        return SLOW if slow else super().delay(request, local)
 
-    def _answer(self, request: HttpRequest, local: str, came: float) -> Answer:
+    def answer(self, request: HttpRequest, local: str, came: float) -> Answer:
+        """Answer by mood when a URL is first asked for, else as usual."""
         mood = self._mood(request, local)
-        answer = super()._answer(request, local, came)
+        answer = super().answer(request, local, came)
         self._met.add(self._url(request, local))
         if mood in (None, Mood.SLOW):
             return answer
