@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import ceil, isinf
 
 from scrawler.model import Millis
 
@@ -17,6 +18,11 @@ class DatabaseClock:
     def now(self) -> Millis:
         """Return the time by the database's clock."""
         return int(time.time() * 1000 + self._ahead)
+
+    @property
+    def doubt(self) -> Millis:
+        """How far off `now` may be; nobody shall be asked earlier for that."""
+        return 0 if isinf(self._known_to) else ceil(self._known_to)
 
     def compare(self, asked_at: float, said: Millis) -> None:
         """Take in what the database's clock said between `asked_at` (`time.time()`) and now."""

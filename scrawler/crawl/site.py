@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from itertools import chain
-from math import inf
+from math import ceil, inf
 from typing import Protocol
 
 from scrawler.crawl.clock import DatabaseClock
@@ -184,7 +184,7 @@ class SiteContext:
         if not (seeds or self.robots_news or released):
             return None
         robots, self.robots_news = tuple(self.robots_news), []
-        due_at = self.clock.now() + int((self.next_due() - now) * 1000)
+        due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(
             self.id,
             self.token,

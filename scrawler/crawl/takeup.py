@@ -74,7 +74,7 @@ class SiteTaker:
             more_seeds=len(claimed.seeds) >= asked_for,
             clock=self._clock,
         )
-        rest_ms = claimed.next_due_at - self._clock.now()
+        rest_ms = claimed.next_due_at - self._clock.now() + self._clock.doubt
         if claimed.after_death:  # it may have been asked a moment ago, which no checkpoint tells
             rest_ms = max(rest_ms, claimed.pause_ms, int(self._rules.delay * 1000))
         site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least

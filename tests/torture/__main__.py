@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import Random, randrange
 
@@ -58,7 +59,10 @@ def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
     chance = Random(number)
     spec = WebSpec(seed=number, sites=240, mean_pages=40, max_pages=150, page_bytes=2000, links=10, latency_ms=10)
     pace = Pace(runs=1, machines=3) if chance.random() < 0.5 else Pace()
-    return Ordeal(spec, 3, pace, _faults(chance, server), number)
+    faults = _faults(chance, server)
+    if chance.random() < 0.5:
+        pace = replace(pace, moody=True, slow_pass=chance.choice(("party", "crawl")))
+    return Ordeal(spec, 3, pace, faults, number)
 
 
 def _faults(chance: Random, server: MariaDb | None) -> Sequence[Fault]:

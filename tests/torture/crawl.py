@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.torture.moody import PATIENCE
 from tests.torture.sql import PlainSql
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
@@ -45,12 +46,18 @@ class Pace:
     seeds_per_thread: int = 4
     delay: float = 0.2  # seconds, as the next
     checkpoint_interval: float = 0.5
+    moody: bool = False  # the web pushes back, is slow or broken at times
+    slow_pass: str = "party"
     apart: bool = False  # each run in a pid namespace of its own, as on another host: its lease alone tells (as root)
 
     @property
     def places(self) -> int:
         """Parties that a machine has in work at a time."""
         return self.threads * self.seeds_per_thread
+
+    def _patient(self) -> list[str]:
+        pauses = ["--retry-pause=1s", f"--slow-delay={self.delay}", "--max-pushbacks=20", "--max-failures=20"]
+        return [f"--patience={PATIENCE}", f"--slow-pass={self.slow_pass}", "--retries=6", *pauses]
 
     def flags(self) -> list[str]:
         """Return the options of `scrawler run`."""
@@ -60,6 +67,7 @@ class Pace:
             f"--seeds-per-thread={self.seeds_per_thread}",
             f"--delay={self.delay}",
             f"--checkpoint-interval={self.checkpoint_interval}",
+            *(self._patient() if self.moody else ()),
             "--warc-size=1MiB",  # so that files are closed and indexed in passing
             "--allow-private",
             "--no-export",

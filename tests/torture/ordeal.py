@@ -35,7 +35,7 @@ class Ordeal:
 
     def run(self, folder: Path, database_url: str) -> Findings:
         """Crawl in a folder and verify. Raises AssertionError where something was lost, with the folder's name."""
-        with served(self.spec, self.seeds_per_site, folder / "access.log") as web:
+        with served(self.spec, self.seeds_per_site, folder / "access.log", self.pace.moody) as web:
             crawl = CrawlUnderTest(folder, database_url, self.pace)
             try:
                 return self._run(crawl, web)
@@ -61,7 +61,7 @@ class Ordeal:
             _say(f"{time.monotonic() - began:6.1f} s  {len(web.requests.urls):,} URLs asked for, {said}")
         self._wait_for_end(crawl, web)
         ended = time.monotonic() - began
-        findings = verify(crawl, web, self.most_again(crawl))
+        findings = verify(crawl, web, self.most_again(crawl) + len(web.moods))
         _say(
             f"{ended:6.1f} s  ended: {findings.rows:,} rows, {findings.requests:,} requests, "
             f"{findings.fetched_again} fetched again (at most {self.most_again(crawl)}), "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from scrawler.synthweb.spec import WebSpec
@@ -39,3 +40,9 @@ def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> Non
 
 def test_a_killed_database_server_loses_nothing(mortal: MariaDb, tmp_path: Path) -> None:
     Ordeal(WEB, 3, Pace(), [KillDatabase(mortal)] * 5, NUMBER).run(tmp_path, mortal.create("crawl_1"))
+
+
+def test_a_moody_web_is_crawled_whole(mariadb_url: str, tmp_path: Path) -> None:
+    """It pushes back, is slow and broken at times, while machines are killed."""
+    web = replace(WEB, sites=16, mean_pages=20, max_pages=40)
+    Ordeal(web, 3, Pace(moody=True, slow_pass="crawl"), [KillMachine()] * 3, NUMBER).run(tmp_path, mariadb_url)

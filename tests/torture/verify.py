@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from scrawler.synthweb.process import LoggedRequest
 from tests.torture.archive import Place, index_lines, records
 from tests.torture.crawl import CrawlUnderTest
+from tests.torture.moody import Mood
 from tests.torture.web import TortureWeb, host_of, is_robots
 
 _SHOWN = 5  # examples of each kind of fault
@@ -28,7 +29,7 @@ _COUNTED = {  # counter of a seed -> which of its rows it counts
     "denied": "result IN ('robots-denied', 'robots-unavailable')",
     "failures": "result NOT IN ('fetched', 'redirect', 'http-error', 'robots-denied', 'robots-unavailable')",
     "revisits": "result = 'fetched' AND revisit = 1",
-    "requests - retries - slowed": "result NOT IN ('robots-denied', 'robots-unavailable')",
+    "requests - retries - slowed - pushed_back": "result NOT IN ('robots-denied', 'robots-unavailable')",
 }
 
 
@@ -53,7 +54,7 @@ class Findings:
 def verify(crawl: CrawlUnderTest, web: TortureWeb, most_again: int) -> Findings:
     """Compare all that an ended crawl has left with the truth; `most_again` URLs may have been fetched again."""
     web.requests.look()
-    checks = (rows, seeds, counters, lists, candidates, owners, archive)
+    checks = (rows, seeds, counters, lists, candidates, owners, moods, archive)
     problems = [problem for check in checks for problem in check(crawl, web)]
     problems += [*requests(web, most_again), *politeness(web, crawl.pace.delay)]
     asked = len(web.requests.pages())
@@ -98,7 +99,7 @@ def counters(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     yield from _unequal("seed: candidates", crawl.sql.rows(f"SELECT id, candidates, ({found}) FROM seed"))
     size = "SELECT COALESCE(SUM(length), 0) FROM page WHERE seed_id = seed.id"
     yield from _unequal(
-        "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed = 0")
+        "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed + pushed_back = 0")
     )
     for name, condition in (("pages", "result = 'fetched'"), ("errors", _ERROR)):
         query = f"SELECT 0, (SELECT SUM({name}) FROM machine), (SELECT COUNT(*) FROM page WHERE {condition})"
@@ -154,6 +155,14 @@ def owners(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     yield from _told("site not done", left)
 
 
+def moods(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
+    """What the web's moods have brought about was seen: else the crawl was not tried by them."""
+    counts = {Mood.PUSHED_BACK: "pushed_back", Mood.BROKEN: "retries", Mood.SLOW: "slowed"}
+    for mood, name in counts.items():
+        if mood in web.moods.values() and not crawl.sql.one(f"SELECT SUM({name}) FROM seed"):
+            yield f"no seed has {name}"
+
+
 def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     """Rows with a record, records less orphans, and index lines are the same."""
     query = "SELECT warc_file, warc_offset, warc_length, url, status FROM page WHERE warc_file <> ''"
@@ -192,12 +201,13 @@ def politeness(web: TortureWeb, delay: float) -> Problems:
     """Two requests to a host were never closer than the delay, and never in flight together."""
     close = (f"{gap:.3f} s before {url}" for gap, url in gaps(web) if gap < delay - CLOCK)
     yield from _told(f"less than {delay} s between two requests to a host", close)
+    given_up = {url for url, mood in web.moods.items() if mood is Mood.SLOW}  # by the crawler, before the answer
     for_host = _by_host(web)
     together = (
         f"{after.url} {(before.at - after.came) * 1000:.0f} ms before the answer to {before.url}"
         for lines in for_host
         for before, after in itertools.pairwise(lines)
-        if after.came < before.at - CLOCK
+        if after.came < before.at - CLOCK and before.url not in given_up
     )
     yield from _told("two requests in flight to a host", together)
 

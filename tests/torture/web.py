@@ -12,6 +12,7 @@ from scrawler.synthweb.process import LoggedRequest, ServerProcess, read_log
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import Party, party
 from scrawler.synthweb.web import SyntheticWeb
+from tests.torture.moody import Mood, MoodyServer, mood_of
 
 MAX_DEPTH = 15  # the crawler's default; no site is as deep
 
@@ -46,6 +47,13 @@ class TortureWeb:
     web: SyntheticWeb
     seeds: tuple[str, ...]
     requests: Requests
+    moody: bool = False
+
+    @cached_property
+    def moods(self) -> dict[str, Mood]:
+        """URL -> what the first request for it came to, where that was not as usual."""
+        found = ((url, mood_of(url)) for url in self.asked_for) if self.moody else ()
+        return {url: mood for url, mood in found if mood is not None}
 
     @cached_property
     def parties(self) -> dict[str, Party]:
@@ -76,14 +84,14 @@ class TortureWeb:
 
 
 @contextmanager
-def served(spec: WebSpec, seeds_per_site: int, log: Path) -> Iterator[TortureWeb]:
+def served(spec: WebSpec, seeds_per_site: int, log: Path, moody: bool = False) -> Iterator[TortureWeb]:
     """Serve a web, with its log in a file; its seeds are home pages and, for some sites, further pages."""
-    with ServerProcess(spec, log=log) as server:
+    with MoodyServer(spec, log) if moody else ServerProcess(spec, log=log) as server:
         web = server.web
         # Every third site has several seeds: parties of one site share what they list.
         counts = (seeds_per_site if index % 3 == 0 else 1 for index in range(spec.sites))
         seeds = tuple(url for index, count in enumerate(counts) for url in web.seeds_of(index, count))
-        yield TortureWeb(web, seeds, Requests(log))
+        yield TortureWeb(web, seeds, Requests(log), moody)
 
 
 def is_robots(url: str) -> bool:

@@ -1,0 +1,22 @@
+"""The database's clock, which a machine knows only so well."""
+
+from __future__ import annotations
+
+import time
+
+from scrawler.crawl.clock import DatabaseClock
+from scrawler.crawl.seen import ExactSeen, MemoryBudget
+from scrawler.crawl.site import SiteContext
+
+
+def test_a_site_is_not_asked_earlier_for_a_clock_that_is_not_well_known() -> None:
+    """A heartbeat that took 200 ms leaves the machine's idea of the clock up to 100 ms off, here behind."""
+    clock = DatabaseClock()
+    clock.compare(time.time() - 0.2, int(time.time() * 1000) - 200)  # it was read at once, the answer took its time
+    known = clock.now()
+    site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(1 << 20)), False, clock=clock)
+    now = time.monotonic()
+    site.rest_until = now + 3.0
+    delta = site.take_delta(now, released=True)
+    assert delta is not None
+    assert delta.next_due_at >= known + 100 + 3000
