@@ -76,20 +76,21 @@ class Visits:
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._rules.per_site:
+        if site.queued and site.in_flight < self._places(slow=False):
             flight, address = site.queued[0].tag, site.queued[0].address
             assert isinstance(flight, RobotsFlight | AliasFlight)
             if at := self._held(site, _asked(flight).host, address, now):
                 return at
             self._start(site, site.queued.pop(0), now)
         refused = 0
-        while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
+        most = max(self._places(slow=False), self._places(slow=True))
+        while site.in_flight < most and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
-            if site.in_flight >= (self._rules.slow_per_site if choice.lane.slow else self._rules.per_site):
+            if site.in_flight >= self._places(choice.lane.slow):
                 return inf
             origin = self._origins.of(site, choice.entry.url)
             trap = self._trap(choice)
@@ -122,6 +123,15 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _places(self, slow: bool) -> int:
+        """Return how many requests a site may have in flight.
+
+        It is one where the downloader queues them: two that waited there would go out without a pause between them.
+        """
+        if not self._downloader.at_once:
+            return 1
+        return self._rules.slow_per_site if slow else self._rules.per_site
 
     @staticmethod
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
