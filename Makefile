@@ -25,7 +25,8 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 	scrawler status; \
 	{ set +x; } 2> /dev/null; \
 	echo; echo "Look at demo/: pages/ (WARC), output_urls/crawl.txt (seeds and candidate seeds), scrawler.db (SQLite)."; \
-	echo "Ask on:  cd demo; ../$(BIN)/scrawler seeds | head;  ../$(BIN)/scrawler pages --seed $$(head -n 1 seeds.txt)"
+	echo "Ask on:  cd demo; ../$(BIN)/scrawler seeds | head;  ../$(BIN)/scrawler pages --seed $$(head -n 1 seeds.txt)"; \
+	echo "         ../$(BIN)/scrawler why $$(head -n 1 seeds.txt)nowhere;  ../$(BIN)/scrawler report --html report.html"
 
 test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and are skipped loudly without)
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)

@@ -61,7 +61,7 @@ class EndReason(StrEnum):
     HTTP_ERROR = "http-error"  # the seed URL answered with 4xx or 5xx
     UNWANTED_TYPE = "unwanted-type"  # the seed URL has a media type that is not accepted
     ROBOTS_DENIED = "robots-denied"  # robots.txt forbids the seed URL
-    ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx or not at all (RFC 9309, 2.3.1.4)
+    ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx (RFC 9309, 2.3.1.4)
     CRAWL_DELAY = "crawl-delay"  # robots.txt asks for a longer pause than is kept
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached

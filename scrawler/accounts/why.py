@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, times
+from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, times, utc
 from scrawler.accounts.asked import Asked, read_asked
 from scrawler.accounts.judging import judged
 from scrawler.accounts.listing import listed
@@ -35,7 +35,7 @@ def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answ
     settings = crawl_settings(traces, Control(database).orders().settings, settings)
     asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
-        raise SettingsError(f"{asked.shown[:100]!r} is no URL: {asked.problem}")
+        raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
     return _Enquiry(traces, Seeds(database), settings, scope, asked).answer()
 
 
@@ -79,6 +79,7 @@ class _Enquiry:
         fetched = self._pages()
         site_id = self._site()
         if site_id is not None and not fetched:
+            self._rest(site_id)
             self._take(*listed(self._traces, self._seeds, site_id, self._asked.forms))
         if own is not None:
             reason = own.seed.end_reason
@@ -107,6 +108,11 @@ class _Enquiry:
             self._take([page_fact(row, seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url)], row.result)
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
+
+    def _rest(self, site_id: int) -> None:
+        if until := self._traces.rests_until(site_id):
+            line = f"its site is left alone until {utc(until)}: it asked for that, or did not answer"
+            self._facts.append(Fact("rest", (line,), {"until": until}))
 
     def _sitemaps(self, site_id: int | None) -> None:
         for row in self._traces.sitemap_urls(site_id, self._asked.hashes) if site_id is not None else ():

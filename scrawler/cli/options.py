@@ -12,6 +12,7 @@ from click.core import ParameterSource
 
 from scrawler.settings import (
     CONFIG_FILE,
+    allowed_values,
     flag_name,
     is_list,
     load_settings,
@@ -80,6 +81,7 @@ def _metavar(key: str) -> str:
         "db": "URL",
         "nofollow": "REL,...",
         "normalise": "STEP,...",
+        "product_token": "NAME",
         "resolve": "HOST=ADDRESS",
     }
     plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
@@ -91,7 +93,7 @@ def _range_and_default(key: str) -> str:
     shown = "none" if default is None else setting_text(key, default)
     bounds = setting_range(key)
     if is_list(key):
-        return f"[may be repeated; default: {shown}]"
+        return f"[{allowed_values(key)}; may be repeated; default: {shown}]"
     return f"[{bounds}; default: {shown}]" if bounds else f"[default: {shown}]"
 
 

@@ -41,7 +41,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with crawl_database(settings) as database:
-        view = _seed(database, settings, seed) if seed else None
+        view = None if seed is None else _seed(database, settings, seed)
         made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
     if as_json:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False))

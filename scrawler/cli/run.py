@@ -47,6 +47,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
     With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
     after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
     """
+    reasons = _reasons(again)
     if not has_contact(settings.user_agent):
         click.echo(
             f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
@@ -59,7 +60,6 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
             "pages may come from anybody, and are flagged as insecure",
             err=True,
         )
-    reasons = _reasons(again)
     stop = threading.Event()
     with ProgressLine() as line:
         if reasons:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from scrawler.fetch.downloader import Response
+from scrawler.model import Result
+
 
 @dataclass(slots=True)
 class Totals:
@@ -14,6 +17,13 @@ class Totals:
     pages: int = 0
     bytes: int = 0
     errors: int = 0  # answers other than a page or a redirect, and missing ones
+
+    def count(self, response: Response) -> None:
+        """Count the answer of a page."""
+        self.requests += 1
+        self.bytes += len(response.body)
+        self.pages += response.result is Result.FETCHED
+        self.errors += response.result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +55,7 @@ class RunSummary:
     pages: int
     requests: int
     bytes: int
-    errors: int  # URLs whose final result is neither a page, a redirect nor what was not wanted, as in `status`
+    errors: int  # URLs with a final result other than a page, a redirect, an unwanted type or a trap
     pages_per_second: float
     lookups: int
     seeds: Mapping[str, int]

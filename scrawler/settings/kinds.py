@@ -61,7 +61,10 @@ HostAddresses = Annotated[
     tuple[str, ...], NoDecode, BeforeValidator(split_list), Allowed("host=address entries such as a.example=127.0.0.2")
 ]
 Networks = Annotated[
-    tuple[str, ...], NoDecode, BeforeValidator(split_list), Allowed("addresses or networks such as 10.1.0.0/16 or ::1")
+    tuple[str, ...],
+    NoDecode,
+    BeforeValidator(split_list),
+    Allowed("addresses such as ::1, or whole networks such as 10.1.0.0/16"),
 ]
 MediaTypes = Annotated[
     tuple[str, ...], NoDecode, BeforeValidator(split_list), Allowed("media types such as text/html or image/*")

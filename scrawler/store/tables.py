@@ -361,7 +361,7 @@ machine = Table(
     _tally("checkpoints", "committed by it; tells a repeated commit from a new one"),
     _tally("pages", "committed by it, result fetched"),
     _tally("bytes", "of the page rows committed by it"),
-    _tally("errors", "page rows with an error: neither fetched nor redirect, unwanted or trap"),
+    _tally("errors", "page rows not fetched, redirect, unwanted-type or trap"),
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     Index("machine_state", "state"),

@@ -12,6 +12,7 @@ from sqlalchemy import func as sql
 from scrawler.model import (
     ChunkRow,
     LaneState,
+    Millis,
     PageRow,
     PatternRow,
     RejectionRow,
@@ -88,6 +89,12 @@ class Traces:
         """Return the id of the site with this key."""
         rows = self._all(select(site.c.id).where(site.c.key_hash == url_hash(key)))
         return rows[0].id if rows else None
+
+    def rests_until(self, site_id: int) -> Millis:
+        """Return until when a site is left alone, because it asked for that or did not answer; 0 if it is not."""
+        resting = (site.c.id == site_id) & (site.c.state == "resting")
+        rows = self._all(select(site.c.next_due_at).where(resting))
+        return int(rows[0].next_due_at) if rows else 0
 
     def sitemap_urls(self, site_id: int, hashes: Collection[bytes]) -> list[SitemapRow]:
         """Return in which sitemaps of the site's seeds the URLs stand."""

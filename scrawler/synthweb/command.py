@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,39 @@ _DEFAULT = WebSpec()
 
 
 @click.command("synthweb")
-@click.option("--port", default=8400, show_default=True, help="Port to serve at; 0 takes a free one.")
+@click.option(
+    "--port", type=click.IntRange(0, 65_535), default=8400, show_default=True, help="Where to serve; 0: a free one."
+)
 @click.option("--seed", default=_DEFAULT.seed, show_default=True, help="Number from which the web is made.")
 @click.option("--sites", default=_DEFAULT.sites, show_default=True, help="Number of sites.")
 @click.option("--mean-pages", default=_DEFAULT.mean_pages, show_default=True, help="Mean pages of a site (Pareto).")
-@click.option("--max-pages", default=_DEFAULT.max_pages, help="Pages of the largest site; 0: 50 times the mean.")
+@click.option("--max-pages", default=_DEFAULT.max_pages, help="Pages of the largest site. [default: 50 times the mean]")
 @click.option("--equal", is_flag=True, help="All sites have the mean number of pages.")
-@click.option("--page-bytes", default=_DEFAULT.page_bytes, show_default=True, help="Mean size of a page.")
+@click.option("--page-bytes", default=_DEFAULT.page_bytes, show_default=True, help="Mean size of a page in bytes.")
 @click.option("--links", default=_DEFAULT.links, show_default=True, help="Mean number of links on a page.")
-@click.option("--latency-ms", "--latency", "latency_ms", default=_DEFAULT.latency_ms, help="Mean answering time.")
+@click.option(
+    "--latency-ms",
+    "--latency",
+    "latency_ms",
+    default=_DEFAULT.latency_ms,
+    show_default=True,
+    help="Mean answering time in milliseconds.",
+)
 @click.option("--hidden", default=_DEFAULT.hidden, show_default=True, help="Share of pages the home page leads not to.")
 @click.option("--alias-every", default=_DEFAULT.alias_every, show_default=True, help="Every n-th site redirects.")
-@click.option("--hosts", type=click.Choice([kind.value for kind in Hosts]), default=_DEFAULT.hosts.value)
+@click.option(
+    "--hosts",
+    type=click.Choice([kind.value for kind in Hosts]),
+    default=_DEFAULT.hosts.value,
+    show_default=True,
+    help="How sites differ: by address, by name (needs --resolve), or by port.",
+)
 @click.option("--seeds-file", type=_FILE, help="Write the seed URLs to this file.")
 @click.option("--seeds-per-site", default=1, show_default=True, help="Seeds of a site in that file.")
 @click.option("--log", type=_FILE, help="Append a line for every request to this file.")
 @click.option("--workers", default=1, show_default=True, help="Number of processes.")
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
-@click.option("--traps", is_flag=True, help="Serve the trap web instead: a site each with a trap.")
+@click.option("--traps", is_flag=True, help="Serve the trap web instead: endless spaces beside real pages.")
 @click.option("--faults", is_flag=True, help="Serve the fault web instead: one path a misbehaviour.")
 @click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
 def synthweb(
@@ -54,40 +69,43 @@ def synthweb(
     hosts: str,
     **numbers: Any,
 ) -> None:
-    """Serve a deterministic synthetic web on loopback addresses, until interrupted."""
+    """Serve a deterministic synthetic web on loopback addresses, until interrupted.
+
+    The trap web and the fault web are always the same: of the options only --port, --seeds-file and --stop-with-stdin
+    hold for them. A crawler needs --allow-private to fetch from any of the three.
+    """
+    if traps and faults:
+        raise click.UsageError("--traps and --faults are two webs: give one of them")
     if traps:
-        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=partial(_traps_ready, seeds_file))
-        return
-    if faults:
-        serve_faults(port, stop_with_stdin=stop_with_stdin, ready=partial(_faults_ready, seeds_file))
-        return
 
-    def ready(web: SyntheticWeb) -> None:
-        if seeds_file is not None:
+        def traps_ready(web: TrapWeb) -> None:
+            _tell("trap web", len(web.sites()), web.port, web.sites(), seeds_file)
+
+        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=traps_ready)
+    elif faults:
+
+        def faults_ready(web: FaultWeb) -> None:
+            _tell("fault web", len(web.seeds()), web.port, web.seeds(), seeds_file)
+
+        serve_faults(port, stop_with_stdin=stop_with_stdin, ready=faults_ready)
+    else:
+
+        def ready(web: SyntheticWeb) -> None:
             seeds = (url for site in range(web.spec.sites) for url in web.seeds_of(site, seeds_per_site))
-            _write_seeds(seeds, seeds_file)
-        first = web.seeds_of(0)[0]
-        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {first}{_told(seeds_file)}")
+            _tell("synthetic web", web.spec.sites, web.port, seeds, seeds_file)
 
-    spec = WebSpec(hosts=Hosts(hosts), **numbers)
-    serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
+        spec = WebSpec(hosts=Hosts(hosts), **numbers)
+        serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
 
 
-def _traps_ready(seeds_file: Path | None, web: TrapWeb) -> None:
-    homes = list(web.sites())
+def _tell(web: str, sites: int, port: int, seeds: Iterable[str], seeds_file: Path | None) -> None:
+    """Say that a web can be asked, after its seeds are written."""
+    seeds = iter(seeds)
+    first = next(seeds)
     if seeds_file is not None:
-        _write_seeds(homes, seeds_file)
-    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}{_told(seeds_file)}")
-
-
-def _faults_ready(seeds_file: Path | None, web: FaultWeb) -> None:
-    if seeds_file is not None:
-        _write_seeds(web.seeds(), seeds_file)
-    click.echo(f"fault web of {len(web.seeds())} sites at port {web.port}, first {web.home}/{_told(seeds_file)}")
-
-
-def _told(seeds_file: Path | None) -> str:
-    return f", seeds in {seeds_file}" if seeds_file else ""
+        _write_seeds(chain([first], seeds), seeds_file)
+    written = f", seeds in {seeds_file}" if seeds_file else ""
+    click.echo(f"{web} of {sites} sites at port {port}, first {first}{written}")
 
 
 def _write_seeds(seeds: Iterable[str], file: Path) -> None:

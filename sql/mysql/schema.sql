@@ -245,7 +245,7 @@ CREATE TABLE machine (
     checkpoints BIGINT NOT NULL DEFAULT 0,  -- committed by it; tells a repeated commit from a new one
     pages BIGINT NOT NULL DEFAULT 0,  -- committed by it, result fetched
     bytes BIGINT NOT NULL DEFAULT 0,  -- of the page rows committed by it
-    errors BIGINT NOT NULL DEFAULT 0,  -- page rows with an error: neither fetched nor redirect, unwanted or trap
+    errors BIGINT NOT NULL DEFAULT 0,  -- page rows not fetched, redirect, unwanted-type or trap
     refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)

@@ -255,7 +255,7 @@ CREATE TABLE machine (
     checkpoints INTEGER DEFAULT 0 NOT NULL,  -- committed by it; tells a repeated commit from a new one
     pages INTEGER DEFAULT 0 NOT NULL,  -- committed by it, result fetched
     bytes INTEGER DEFAULT 0 NOT NULL,  -- of the page rows committed by it
-    errors INTEGER DEFAULT 0 NOT NULL,  -- page rows with an error: neither fetched nor redirect, unwanted or trap
+    errors INTEGER DEFAULT 0 NOT NULL,  -- page rows not fetched, redirect, unwanted-type or trap
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)

@@ -30,6 +30,11 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("run", "--threads", "0"), 2, "--threads 0 is not allowed, only a whole number, 1 to 1000"),
         (("run", "--config", "nowhere.toml"), 2, "nowhere.toml: no such file"),
         (("run", "--retry", "dead,completed"), 2, "--retry completed is not allowed, only dead, no-address, "),
+        (("run", "--accept", "html"), 2, "--accept html is not allowed, only media types such as text/html"),
+        (("run", "--normalise", "www,x"), 2, "--normalise www,x is not allowed, only steps among percent-case, "),
+        (("run", "--allow-addresses", "10.0.0.1/8"), 2, "10.0.0.1/8 is not allowed, only addresses such as ::1, or"),
+        (("run", "--patience", "soon"), 2, "--patience soon is not allowed, only a time such as 90, 5m or 2h, 0s to"),
+        (("synthweb", "--sites", "0"), 2, "synthetic web: sites is 0, must be between 1 and"),
         (("import", "nowhere.txt"), 3, "nowhere.txt: no such file"),
         (("import", "empty.txt"), 3, "empty.txt: no seeds in it"),
         (("import", "comments.txt"), 3, "comments.txt: no seeds in it"),
@@ -76,6 +81,8 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
         ("pages",),
         ("seeds", "--state", "asleep"),
         ("seeds", "--db", "sqlite:///x", "promote"),
+        ("synthweb", "--traps", "--faults"),
+        ("synthweb", "--port", "65536"),
     ],
 )
 def test_wrong_usage_is_code_2(arguments: tuple[str, ...], scrawler: Scrawler) -> None:
@@ -165,8 +172,18 @@ def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawl
         "--max-bytes SIZE",
         "--scope host|domain|prefix",
         "[1 to 1000; default: 20]",
+        "--nofollow REL,... Links that are not followed, by what their rel says. [relations among nofollow, ugc,",
     ):
         assert words in text
+
+
+def test_a_database_of_other_tables_is_told_so(scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("db", "init")
+    connection = sqlite3.connect(tmp_path / "scrawler.db")
+    connection.execute("ALTER TABLE seed DROP COLUMN trapped")
+    connection.close()
+    words = "was made by another state of this version: begin a new one (no such column: seed.trapped)"
+    assert words in _said(scrawler("status", code=4))
 
 
 def test_the_schema_can_be_loaded_by_hand(scrawler: Scrawler, tmp_path: Path) -> None:

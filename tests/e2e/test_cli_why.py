@@ -68,9 +68,10 @@ def test_reports_agree_in_all_forms(scrawler: Scrawler, rows: Rows, crawled: lis
 def test_errors_are_one_line_and_a_code(scrawler: Scrawler, seed_file: Path) -> None:
     scrawler("import", "seeds.txt")
     for arguments, code, words in (
-        (("why", "no url"), 2, "'no url' is no URL: "),
-        (("why", "\x1b[31m"), 2, r"'\x1b[31m' is no URL: control character U+001B"),
+        (("why", "no url"), 2, "URL 'no url': "),
+        (("why", "\x1b[31m"), 2, r"URL '\x1b[31m': control character U+001B"),
         (("report", "http://nobody.example/"), 3, "http://nobody.example/ is no seed of this crawl"),
+        (("report", ""), 3, "SEED '': the line is empty"),
         (("report", "no url"), 3, "SEED 'no url': "),
         (("report", "--html", "nowhere/report.html"), 1, "nowhere/report.html: cannot be written"),
     ):

@@ -1,16 +1,91 @@
 from __future__ import annotations
 
+import pkgutil
+import re
+from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
-from scrawler.settings import Settings, live_settings, setting_choices, setting_field, setting_range, setting_text
+import pytest
+
+import scrawler.crawl
+from scrawler.accounts import answer
+from scrawler.accounts.results import flag_names
+from scrawler.crawl.decisions import _RETRY_RESULTS
+from scrawler.errors import ScrawlerError
+from scrawler.model import EndReason, PageFlag, Result
+from scrawler.settings import (
+    Settings,
+    allowed_values,
+    is_list,
+    live_settings,
+    setting_choices,
+    setting_field,
+    setting_range,
+    setting_text,
+)
+from scrawler.store.retries import RETRYABLE
+from scrawler.urls.verdict import Verdict
 
 README = Path(__file__).parents[2] / "README.md"
+
+
+def _between(mark: str) -> str:
+    return README.read_text(encoding="utf-8").partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0]
+
+
+def _first_column(mark: str) -> list[str]:
+    return re.findall(r"^\| (`.*?`(?: \*)?) \|", _between(mark), re.MULTILINE)
+
+
+def _starred(names: Iterable[str], starred: Iterable[str]) -> set[str]:
+    marked = set(starred)
+    return {f"`{name}` *" if name in marked else f"`{name}`" for name in names}
+
+
+def _counted_verdicts() -> set[str]:
+    modules = (import_module(f"scrawler.crawl.{one.name}") for one in pkgutil.iter_modules(scrawler.crawl.__path__))
+    of_crawl = {value for module in modules for name, value in vars(module).items() if name.endswith("_VERDICT")}
+    return of_crawl | set(Verdict)
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("end reasons", _starred(EndReason, RETRYABLE)),
+        ("results", _starred(Result, _RETRY_RESULTS)),
+        ("verdicts", _starred(_counted_verdicts(), ())),
+        ("outcomes", _starred((v for k, v in vars(answer).items() if k.isupper() and isinstance(v, str)), ())),
+    ],
+    ids=("end-reasons", "results", "verdicts", "outcomes"),
+)
+def test_the_readme_tells_what_each_reason_means(mark: str, expected: set[str]) -> None:
+    found = _first_column(mark)
+    assert len(found) == len(set(found))
+    assert set(found) == expected
+
+
+def test_the_readme_lists_the_flags_of_pages() -> None:
+    everything = sum(PageFlag)
+    assert re.findall(r"`(.*?)`", _between("flags")) == flag_names(everything)
+
+
+def test_the_readme_tells_the_exit_codes() -> None:
+    text = README.read_text(encoding="utf-8").partition("Exit codes: ")[2].partition(".\n\n")[0]
+    codes = {kind.exit_code for kind in _family(ScrawlerError)}
+    assert set(map(int, re.findall(r"(?:\A|; )(\d+) ", " ".join(text.split())))) == codes | {0, 130}
+
+
+def _family(kind: type[ScrawlerError]) -> set[type[ScrawlerError]]:
+    return {kind}.union(*map(_family, kind.__subclasses__()))
 
 
 def _row(key: str) -> str:
     info = setting_field(key)
     default = "-" if info.default in (None, ()) else f"`{_plain(setting_text(key, info.default))}`"
-    allowed = ", ".join(f"`{choice}`" for choice in setting_choices(key)) or setting_range(key)
+    allowed = ", ".join(f"`{choice}`" for choice in setting_choices(key)) or (
+        allowed_values(key) if is_list(key) else setting_range(key)
+    )
     return f"| `{key}` | {default} | {allowed} | {info.description} |"
 
 

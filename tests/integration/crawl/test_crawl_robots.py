@@ -14,9 +14,8 @@ from scrawler.crawl import origins
 from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies
-from tests.integration.crawl.hostile import asked, end_details, page, redirect, run_whole
-from tests.integration.crawl.test_bad_redirects import by_host
-from tests.integration.fetch.servers import RawServer, Visit, answer
+from tests.integration.crawl.hostile import asked, by_host, end_details, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -40,7 +39,7 @@ class Site:
     def script(self, visit: Visit) -> None:
         while head := visit.request():
             began = time.monotonic()
-            path, host = head.split(b" ", 2)[1].decode(), head.partition(b"Host: ")[2].split(b"\r")[0].decode()
+            path, host = path_of(head), head.partition(b"Host: ")[2].split(b"\r")[0].decode()
             reply = self.reply(host, path)
             with self._lock:
                 self.times.append((host + path, began, time.monotonic()))  # before it is sent: nobody has it earlier
