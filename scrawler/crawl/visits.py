@@ -89,16 +89,17 @@ class Visits:
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._rules.per_site and (at := self._start_queued(site, now)):
+        if site.queued and site.in_flight < self._places(slow=False) and (at := self._start_queued(site, now)):
             return at
         refused = 0
-        while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
+        most = max(self._places(slow=False), self._places(slow=True))
+        while site.in_flight < most and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
-            if site.in_flight >= (self._rules.slow_per_site if choice.lane.slow else self._rules.per_site):
+            if site.in_flight >= self._places(choice.lane.slow):
                 return inf
             origin = self._origins.of(site, choice.entry.url)
             trap = self._trap(choice)
@@ -131,6 +132,15 @@ class Visits:
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _places(self, slow: bool) -> int:
+        """Return how many requests a site may have in flight.
+
+        It is one where the downloader queues them: two that waited there would go out without a pause between them.
+        """
+        if not self._downloader.at_once:
+            return 1
+        return self._rules.slow_per_site if slow else self._rules.per_site
 
     def _start_queued(self, site: SiteContext, now: float) -> float:
         """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""

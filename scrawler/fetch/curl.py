@@ -26,6 +26,8 @@ class CurlDownloader:
     An HTTP/0.9 answer is BAD_ANSWER, and so is a head of more than `limits.max_head` (libcurl itself stops at 300 KB).
     """
 
+    at_once = True
+
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
         self._ca_file = ca_file or certifi.where()

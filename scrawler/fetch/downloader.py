@@ -70,6 +70,8 @@ class FetchLimits:
 class Downloader(Protocol):
     """Fetches URLs for one collector thread."""
 
+    at_once: bool  # requests go out with `start`, however many; else they queue, and go out one after the other
+
     def start(self, request: Request) -> None:
         """Take a request; never blocks, never raises for what the web does."""
 

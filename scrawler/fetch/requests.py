@@ -27,6 +27,8 @@ class RequestsDownloader:
     Certificates are checked against `ca_file`, by default certifi's.
     """
 
+    at_once = False
+
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
         self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
