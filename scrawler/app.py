@@ -28,20 +28,15 @@ from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, 
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings, setting_text
 from scrawler.store.candidates import Candidates
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
-from scrawler.store.frontier import Frontier
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
-from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
-from scrawler.store.servers import Servers
 from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
 from scrawler.urls.scope import site_key
@@ -209,14 +204,7 @@ class _Run:
         crawls = Crawls(self._database)
         prompt = self._prompt
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
-        stores = Stores(
-            Claims(prompt, self._machine_id),
-            Checkpoints(prompt, self._machine_id),
-            Frontier(prompt),
-            Seeds(prompt),
-            RobotsCopies(prompt),
-            Servers(prompt, self._machine_id),
-        )
+        stores = Stores.of(prompt, self._machine_id)
         machine, resolver = build_machine(
             settings, stores, self._archive, self._stop, self._promote, self._launch.machines
         )

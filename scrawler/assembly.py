@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 
 from scrawler import __version__
@@ -16,17 +16,21 @@ from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.collector import CollectorPorts, UrlCollector
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.crawl.landing import Landing
 from scrawler.crawl.lease import Lease
+from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.reading import AnswerReader
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
-from scrawler.crawl.selector import UrlSelector
+from scrawler.crawl.selector import SelectorPorts, UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
+from scrawler.crawl.visits import Visits
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
@@ -36,13 +40,15 @@ from scrawler.plugins import load_part
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.filetype import refused_types
 from scrawler.urls.scope import ScopeRule
-from scrawler.urls.steps import Step, make_steps
+from scrawler.urls.steps import make_steps
 from scrawler.urls.traps import UrlLimits
 
 # The parts to choose among, imported by name when they are chosen.
@@ -78,7 +84,20 @@ class Stores:
     seeds: Seeds
     robots: RobotsCopies
     servers: Servers
-    clock: DatabaseClock = field(default_factory=DatabaseClock)
+    clock: DatabaseClock
+
+    @classmethod
+    def of(cls, database: Database, machine_id: int) -> Stores:
+        """Make the parts for one machine."""
+        return cls(
+            claims=Claims(database, machine_id),
+            checkpoints=Checkpoints(database, machine_id),
+            frontier=Frontier(database),
+            seeds=Seeds(database),
+            robots=RobotsCopies(database),
+            servers=Servers(database, machine_id),
+            clock=DatabaseClock(),
+        )
 
 
 def build_machine(
@@ -105,14 +124,6 @@ def build_machine(
     )
     token = product_token(settings)
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
-    parties = Parties(
-        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
-        machine.look_again,
-    )  # fmt: skip
-    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
-    extractor = make_extractor(_link_policy(settings, token))
-    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
-    answers = AnswerHandler(pipeline, rules)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -122,7 +133,45 @@ def build_machine(
         settings.database_patience,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    ports = CollectorPorts(
+    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine)
+    machine.distribution = _make_distribution(settings, machine)
+    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
+    machine.selector = UrlSelector(
+        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
+        machines, _selector_ports(machine, stores, promote),
+    )  # fmt: skip
+    return machine, resolver
+
+
+def _collector_maker(
+    settings: Settings, stores: Stores, archive: WarcWriter, origins: Origins, machine: Machine
+) -> Callable[[int], UrlCollector]:
+    """Return what makes a collector of a number; what it shares with others is made here."""
+    rules, ports, token = machine.rules, _collector_ports(machine), product_token(settings)
+    parties = Parties(
+        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
+        machine.look_again,
+    )  # fmt: skip
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    extractor = make_extractor(_link_policy(settings, token))
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
+    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules)
+    landing = Landing(reader, answers, origins)
+    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
+    fetch_limits = _fetch_limits(settings)
+
+    def make_collector(number: int) -> UrlCollector:
+        downloader = make_downloader(fetch_limits)
+        visits = Visits(downloader, origins, parties, answers, machine.budget, rules)
+        lister = SitemapLister(reader, answers, rules)
+        return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
+
+    return make_collector
+
+
+def _collector_ports(machine: Machine) -> CollectorPorts:
+    """Connect collectors to threads of which some are yet to be made."""
+    return CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
         help_yourself=lambda collector: machine.distribution.help_yourself(collector),
@@ -132,25 +181,20 @@ def build_machine(
         more_seeds=lambda site: machine.selector.ask_more(site),
         failed=machine.failed,
     )
-    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
-    fetch_limits = _fetch_limits(settings)
 
-    def make_collector(number: int) -> UrlCollector:
-        downloader = make_downloader(fetch_limits)
-        return UrlCollector(
-            number, machine.turn, machine.stopping, downloader, origins, parties, answers, machine.budget, rules, ports
-        )
 
-    machine.make_collector = make_collector
-    machine.distribution = _make_distribution(settings, machine)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
-    machine.selector = UrlSelector(
-        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
-        machines=machines, holding=machine.holding, held_sites=machine.held_sites, may_claim=machine.may_start,
-        give_back=machine.give_back, sites_with_ready=stores.seeds.sites_with_ready, promote=promote,
-        queued=machine.seeds_queued, ended=machine.crawl_ended, failed=machine.failed,
-    )  # fmt: skip
-    return machine, resolver
+def _selector_ports(machine: Machine, stores: Stores, promote: Callable[[], int]) -> SelectorPorts:
+    return SelectorPorts(
+        holding=machine.holding,
+        held_sites=machine.held_sites,
+        may_claim=machine.may_start,
+        give_back=machine.give_back,
+        sites_with_ready=stores.seeds.sites_with_ready,
+        promote=promote,
+        queued=machine.seeds_queued,
+        ended=machine.crawl_ended,
+        failed=machine.failed,
+    )
 
 
 def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
@@ -169,9 +213,7 @@ def make_taker(
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
-    steps = make_steps(settings.normalise)
-    make_analyzer = partial(_make_analyzer, settings.max_url_length, steps, url_limits(settings))
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), make_analyzer, recall_robots)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:
@@ -233,10 +275,14 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _make_analyzer(
-    max_length: int, steps: Step | None, limits: UrlLimits, scope: ScopeRule, aliases: Mapping[str, str]
-) -> UrlAnalyzer:
-    return UrlAnalyzer(scope, max_length=max_length, steps=steps, limits=limits, aliases=aliases)
+def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer]:
+    steps, limits = make_steps(settings.normalise), url_limits(settings)
+    length, refused = settings.max_url_length, refused_types(settings.accept)
+
+    def make(scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
+        return UrlAnalyzer(scope, max_length=length, steps=steps, limits=limits, refused_types=refused, aliases=aliases)
+
+    return make
 
 
 def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
@@ -259,7 +305,7 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
-    return _make_analyzer(settings.max_url_length, make_steps(settings.normalise), url_limits(settings), scope, {})
+    return _analyzers(settings)(scope, {})
 
 
 def url_limits(settings: Settings) -> UrlLimits:

@@ -54,7 +54,10 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
     yield listed_at(page.position, lister, page.depth)
-    yield from (words for flag, words in _FLAGS.items() if page.flags & flag)
+    read = page.result == Result.FETCHED and not page.detail
+    for flag, words in _FLAGS.items():
+        if page.flags & flag:
+            yield words if read or flag is not PageFlag.SITEMAP else "listed as a sitemap"
     if page.warc_file:
         record = "a revisit record: its payload was archived before" if page.revisit else "its record"
         yield f"{record} is in {page.warc_file}, {page.warc_length:,} bytes from {page.warc_offset:,} on"

@@ -7,26 +7,15 @@ links to it are internal; else it stays a site of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scrawler.archive.record import digest
 from scrawler.crawl.context import SeedContext
+from scrawler.crawl.flights import AliasFlight
 from scrawler.crawl.site import Origin, SiteContext, UnsureLink
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model import Result
 from scrawler.urls.scope import authority, host_port
 
 _UNSURE_KEPT = 1000  # links that wait for the answer; further ones stay candidates
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AliasFlight:
-    """A page asked for at an address literal."""
-
-    site: SiteContext
-    origin: Origin  # of the name
-    literal: str  # authority by address
-    payload: bytes  # digest of the same page at the name
 
 
 def note_sample(site: SiteContext, origin: Origin, response: Response) -> None:

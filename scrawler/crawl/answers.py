@@ -1,119 +1,37 @@
-"""What a page's answer does to its party: retry or final result, archive, links in, candidates out."""
+"""What a page's answer does to its party: another try or a final result, links in, candidates out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
-
-from scrawler.archive.record import RecordRef
-from scrawler.crawl.aliases import AliasFlight, is_same, note_sample, suspect
+from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, PUSH_BACK, listed_again, location_of, retry_pause_ms
-from scrawler.crawl.depth import NORMAL, SLOW, Entry, Lane, after, tries
-from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms
+from scrawler.crawl.depth import NORMAL, SLOW, tries
+from scrawler.crawl.flights import AliasFlight, PageFlight
+from scrawler.crawl.page_rows import page_row
+from scrawler.crawl.reading import Reading
 from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
-from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.site import SiteContext
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
-from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
-from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, Millis, PageFlag, PageRow, Rehoming, Result, url_hash
+from scrawler.model import EndReason, PageFlag, PageRow, Rehoming, Result
 from scrawler.urls.analyzer import Analysis
-from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 
-_DETAIL_CHARACTERS = 1000
 SEEN_VERDICT = "seen"
 EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
 _MAX_ASSET_REDIRECTS = 5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PageFlight:
-    """A page in flight: which entry of which lane, for which party."""
-
-    site: SiteContext
-    party: SeedContext
-    lane: Lane
-    index: int  # in the lane
-    entry: Entry
-    origin: Origin
-
-    @property
-    def is_seed(self) -> bool:
-        """Whether it is its party's own URL, or where that redirects."""
-        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
-
-    @property
-    def attempt(self) -> int:
-        """1 for the first attempt."""
-        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
-
-    again: int | None
-    record: RecordRef | None = None
-    links: PageLinks | None = None
-    flags: int = 0  # of PageFlag
-    sitemap: Sitemap | None = None
-
-
 class AnswerHandler:
-    """Reads answers, which needs no turn, and applies them to parties, which needs it."""
+    """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
-        self._pipeline, self._rules = pipeline, rules
-
-    def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
-        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
-
-        Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
-        """
-        again = self._again(flight, response)
-        if again is not None:
-            return Reading(again)
-        record = self._pipeline.archive(flight.site, response)
-        if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
-            flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
-        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
-            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
-        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
-        directives = self._pipeline.directives(response, links)
-        return Reading(None, record, links, self._flags(flight, response, directives))
-
-    @staticmethod
-    def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
-        traps = flight.party.traps
-        return None if traps is None else partial(traps.wants_text, flight.entry.url)
-
-    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
-        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
-        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
-        if not ("set-cookie" in response.headers and self._rules.cookies and first):
-            return False
-        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
-
-    def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
-        """Return what is to be flagged in the page's row."""
-        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
-        flags: int = PageFlag.INSECURE if unchecked else 0
-        if flight.lane.slow:
-            flags |= PageFlag.SLOW
-        if flight.entry.is_asset:
-            flags |= PageFlag.ASSET
-        if directives.noindex:
-            flags |= PageFlag.NOINDEX
-        return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
+    def __init__(self, rules: CrawlRules) -> None:
+        self._rules = rules
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
@@ -167,15 +85,6 @@ class AnswerHandler:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.party.add_page(row)
 
-    def _again(self, flight: PageFlight, response: Response) -> int | None:
-        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
-        health, rules = flight.site.health, self._rules
-        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
-            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
-        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
-            return after(flight.lane.kind, retries=1)
-        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
-
     def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
         party, entry = flight.party, flight.entry
         before, again = tries(flight.lane.kind)[0], tries(kind)[0]
@@ -191,7 +100,7 @@ class AnswerHandler:
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
-        if flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
+        if flags and flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links.base)
             return
         if links.unfollowed:
@@ -257,14 +166,7 @@ class AnswerHandler:
                 party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
         if party.traps is not None and depth > 0:
-            kept = party.traps.to_list(urls, site.seen, source)
-            if len(kept) < len(urls):
-                party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
-                if party.rejections.wants(TRAP_VERDICT):
-                    held = set(urls).difference(kept)
-                    capped = (url for url in urls if url in held)
-                    party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
-                urls = kept
+            urls = _past_traps(site, party, party.traps, urls, source)
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
@@ -330,6 +232,20 @@ class AnswerHandler:
         self._take(flight, analysis, 0)
 
 
+def _past_traps(
+    site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
+) -> list[str]:
+    """Return the URLs that no trap holds; count the others."""
+    kept = traps.to_list(urls, site.seen, source)
+    if len(kept) < len(urls):
+        party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+        if party.rejections.wants(TRAP_VERDICT):
+            held = set(urls).difference(kept)
+            capped = (url for url in urls if url in held)
+            party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
+    return kept
+
+
 def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
     """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
     text = links.fingerprint if links is not None else None
@@ -338,40 +254,3 @@ def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[Pag
         flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
         row = row._replace(simhash=text.simhash, flags=flags)
     return row, noted.source
-
-
-def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
-    """Make the row of a URL's final result."""
-    entry, record = flight.entry, reading.record
-    return PageRow(
-        seed_id=flight.party.seed.id,
-        url_hash=url_hash(entry.url),
-        url=entry.url,
-        depth=abs(entry.depth),
-        lane_seed=flight.lane.seed_id,
-        position=entry.position,
-        result=response.result.value,
-        status=response.status,
-        content_type=response.content_type[:100],
-        length=len(response.body),
-        digest=record.digest if record else b"",
-        attempts=flight.attempt,
-        fetched_at=response.started_at,
-        elapsed_ms=response.elapsed_ms,
-        warc_file=record.file if record else "",
-        warc_offset=record.offset if record else 0,
-        warc_length=record.length if record else 0,
-        revisit=int(record.revisit) if record else 0,
-        detail=note[:_DETAIL_CHARACTERS],
-        flags=int(reading.flags),
-    )
-
-
-def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) -> PageRow:
-    """Make the row of a URL that is not asked for."""
-    entry = flight.entry
-    return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
-        result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
-        PageFlag.ASSET if entry.is_asset else 0,
-    )  # fmt: skip

@@ -14,29 +14,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from math import inf
-from typing import TYPE_CHECKING
 
 from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.site import Server, SiteContext
 from scrawler.model import Slot
 
-if TYPE_CHECKING:
-    from scrawler.crawl.site import SiteContext
-
 _IDLE = 30.0  # seconds without a request after which the other machines may have the places of an address
-
-
-@dataclass(eq=False, slots=True)
-class Server:
-    """What is at one IP address; times are the machine's."""
-
-    in_flight: int = 0
-    asked_at: float = 0.0  # when the last request was over
-    line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
-    places: int = 0  # that this machine may use, if it does not live alone
-    slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
 
 
 class AddressBudget:

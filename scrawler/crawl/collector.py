@@ -10,23 +10,21 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import count
 from math import inf
 
-from scrawler.crawl.aliases import AliasFlight
-from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
-from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.context import SeedContext
+from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.handover import Handover
+from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
-from scrawler.crawl.origins import Origins, RobotsFlight
-from scrawler.crawl.parties import Parties
 from scrawler.crawl.progress import Totals
+from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
-from scrawler.model import EndReason, Result, SiteDelta
+from scrawler.model import EndReason, SiteDelta
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -59,10 +57,9 @@ class UrlCollector(threading.Thread):
         turn: threading.RLock,
         stop: threading.Event,
         downloader: Downloader,
-        origins: Origins,
-        parties: Parties,
-        answers: AnswerHandler,
-        budget: AddressBudget,
+        visits: Visits,
+        landing: Landing,
+        lister: SitemapLister,
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
@@ -70,18 +67,14 @@ class UrlCollector(threading.Thread):
         self.number = number
         self.totals = Totals()
         self._turn, self._halt = turn, stop
-        self._downloader, self._origins, self._answers = downloader, origins, answers
+        self._downloader, self._visits, self._landing, self._lister = downloader, visits, landing, lister
         self._rules, self._ports = rules, ports
         self.sites: dict[int, SiteContext] = {}
-        self._heap: list[tuple[float, int, SiteContext]] = []
-        self._ticket = count()
-        self._budget = budget
-        self._visits = Visits(downloader, origins, parties, answers, budget, rules)
-        self._lister = SitemapLister(answers, rules)
+        self._schedule = Schedule(self)
+        self._handover = Handover(ports.submit, rules)
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
-        self._checkpoint_at = time.monotonic() + rules.checkpoint_interval
         self._grace_ends = inf
 
     # -- called by others, under the turn ------------------------------------------------------------------
@@ -111,7 +104,7 @@ class UrlCollector(threading.Thread):
 
     def look_again(self, site: SiteContext) -> None:
         """Visit a site as soon as possible."""
-        self._schedule(site, 0.0)
+        self._schedule.put(site, 0.0)
 
     def drop(self, site: SiteContext) -> None:
         """Forget a site whose lease is lost; nothing of it may be written any more."""
@@ -126,7 +119,7 @@ class UrlCollector(threading.Thread):
         """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
         self._retired = True
         for site in self.sites.values():
-            self._budget.leave(site)  # it is visited no more, and would keep others waiting
+            self._visits.leave(site)
         self._downloader.wake()
 
     def hurry(self) -> None:
@@ -150,7 +143,7 @@ class UrlCollector(threading.Thread):
                     going, large = self._take_turn()
                 self._lister.read()
                 if large:
-                    readings = list(map(self._read, large))  # others go on meanwhile
+                    readings = list(map(self._landing.read, large))  # others go on meanwhile
                     with self._turn:
                         going = self._go_on(large, readings)
         except BaseException as error:
@@ -165,9 +158,8 @@ class UrlCollector(threading.Thread):
         """Seconds until something is due."""
         if self._lister.busy and not self._blocked:
             return 0.0
-        heap = self._heap
-        at = heap[0][0] if heap else inf
-        return max(0.0, min(at, self._checkpoint_at, self._grace_ends) - time.monotonic())
+        at = min(self._schedule.next_at, self._handover.checkpoint_at, self._grace_ends)
+        return max(0.0, at - time.monotonic())
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
         """Go on with all that comes in while the turn may be kept.
@@ -179,7 +171,7 @@ class UrlCollector(threading.Thread):
             landed = self._land(time.monotonic())
             if any(len(response.body) > _LARGE_BODY for response in landed):
                 return True, landed
-            going = self._go_on(landed, list(map(self._read, landed)))
+            going = self._go_on(landed, list(map(self._landing.read, landed)))
             if not going or time.monotonic() >= ends_at or not self._downloader.ready():
                 return going, []
 
@@ -193,14 +185,13 @@ class UrlCollector(threading.Thread):
     def _go_on(self, landed: list[Response], readings: list[Reading | None]) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
         for response, reading in zip(landed, readings, strict=True):
-            self._handle(response, reading)
+            self._apply(response, reading)
         self._list_on()
         now = time.monotonic()
         if not self._ending:
             self._ports.help_yourself(self)
             self._visit_due(now)
-        if now >= self._checkpoint_at:
-            self._checkpoint(now)
+        self._handover.checkpoint(self.sites.values(), now)
         if self._ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
@@ -211,40 +202,17 @@ class UrlCollector(threading.Thread):
 
     def _landed(self, response: Response, now: float) -> None:
         """Take note of an answer; its site is asked for more at once where there is no delay."""
-        site, due = self._visits.over(response.request, now, response.elapsed_ms / 1000)
-        flight = response.request.tag
-        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        page = flight if isinstance(flight, PageFlight) else None
-        kind = page.lane.kind if page else None
-        origin = flight.asked if isinstance(flight, RobotsFlight) else flight.origin
-        if site.health.note(response, origin.host, kind, now, self._rules):
-            site.count_push_back(page.party if page else None)
+        site, due = self._visits.landed(response, now)
         if due <= now and not self._ending and not self._ports.wants_site(self):
             site.wake_at = -1.0
             self._visit(site, now)
 
-    def _read(self, response: Response) -> Reading | None:
-        flight = response.request.tag
-        return self._answers.read(flight, response) if isinstance(flight, PageFlight) else None
-
-    def _handle(self, response: Response, reading: Reading | None) -> None:
-        flight = response.request.tag
-        if isinstance(flight, RobotsFlight):
-            follow = self._origins.robots_answer(flight, response)
-            if follow is not None:
-                flight.site.queued.append(follow)
-        elif isinstance(flight, AliasFlight):
-            self._answers.handle_alias(flight, response)
-        else:
-            assert isinstance(flight, PageFlight)
-            assert reading is not None
-            self._answers.handle(flight, response, reading)
-            flight.party.in_flight -= 1
-            flight.site.fetching.discard(flight.entry.url)
-            self._count(response)
-            if flight.party.weight >= self._rules.checkpoint_rows:
-                self._submit(flight.site, time.monotonic())
+    def _apply(self, response: Response, reading: Reading | None) -> None:
+        flight = self._landing.apply(response, reading)
         site = flight.site
+        if isinstance(flight, PageFlight):
+            self.totals.count(response)
+            self._handover.changes_if_many(site, flight.party)
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
@@ -258,34 +226,15 @@ class UrlCollector(threading.Thread):
         elif part := self._lister.work_off():
             site, party = part.flight.site, part.flight.party
             if part.over:
-                self._handle(part.response, part.reading)
-            elif party.weight >= self._rules.checkpoint_rows:
-                self._submit(site, time.monotonic())
+                self._apply(part.response, part.reading)
+            else:
+                self._handover.changes_if_many(site, party)
             self.look_again(site)
 
-    def _count(self, response: Response) -> None:
-        totals, result = self.totals, response.result
-        totals.requests += 1
-        totals.bytes += len(response.body)
-        totals.pages += result is Result.FETCHED
-        totals.errors += result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
-
-    # -- scheduling ----------------------------------------------------------------------------------------
-
-    def _schedule(self, site: SiteContext, at: float) -> None:
-        if at == site.wake_at:
-            return
-        site.wake_at = at
-        if at != inf:
-            heappush(self._heap, (at, next(self._ticket), site))
+    # -- visits --------------------------------------------------------------------------------------------
 
     def _visit_due(self, now: float) -> None:
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            at, _, site = heappop(heap)
-            if site.wake_at != at or site.collector is not self:
-                continue
-            site.wake_at = -1.0
+        while (site := self._schedule.take_due(now)) is not None:
             self._visit(site, now)
 
     def unblocked(self) -> None:
@@ -315,17 +264,17 @@ class UrlCollector(threading.Thread):
         at = self._visits.start_requests(site, now)
         if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
             self._settle(site, now)
-        elif site.inactive and not site.queued and site.health.rests_long(at, now):
+        elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
         if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
-            self._schedule(site, at)
+            self._schedule.put(site, at)
 
-    # -- ends, checkpoints ---------------------------------------------------------------------------------
+    # -- ends of parties, and of sites here ----------------------------------------------------------------
 
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
-        self._submit(site, now)
+        self._handover.changes(site, now)
         if any(party.end is EndReason.SEEN_MEMORY for party in site.parties):
             site.more_seeds = False  # let go of it and of its memory; what is left of it is claimed again later
         site.parties = [party for party in site.parties if not party.ended]
@@ -351,27 +300,14 @@ class UrlCollector(threading.Thread):
         self._downloader.wake()
 
     def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
-        delta = site.take_delta(now, released=True, resting=resting)
-        if delta is not None and not site.lost:
-            self._ports.submit(delta)
-        site.seen.close()
-        self._budget.leave(site)
+        self._handover.release(site, now, resting)
+        self._visits.leave(site)
         self.sites.pop(site.id, None)
         site.collector = None
 
-    def _submit(self, site: SiteContext, now: float) -> None:
-        delta = site.take_delta(now)
-        if delta is not None and not site.lost:
-            self._ports.submit(delta)
-
     def submit_now(self, site: SiteContext) -> None:
         """Hand over what the site has not yet handed over."""
-        self._submit(site, time.monotonic())
-
-    def _checkpoint(self, now: float) -> None:
-        for site in self.sites.values():
-            self._submit(site, now)
-        self._checkpoint_at = now + self._rules.checkpoint_interval
+        self._handover.changes(site, time.monotonic())
 
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""

@@ -146,9 +146,6 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
-            counts.slow_pages += bool(row.flags & PageFlag.SLOW)
-            if row.flags & PageFlag.NEAR_DUPLICATE:
-                counts.near_duplicates += 1
         elif result == Result.REDIRECT:
             counts.redirects += 1
         elif result == Result.HTTP_ERROR:
@@ -162,12 +159,19 @@ class SeedContext:
         else:
             counts.failures += 1
         if row.flags:
-            counts.noindex += bool(row.flags & PageFlag.NOINDEX)
-            counts.nofollow += bool(row.flags & PageFlag.NOFOLLOW)
+            self._count_flags(row.flags, result == Result.FETCHED)
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.seed_result = Result(result)
             self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
         self._dirty = True
+
+    def _count_flags(self, flags: int, fetched: bool) -> None:
+        counts = self.counts
+        counts.noindex += bool(flags & PageFlag.NOINDEX)
+        counts.nofollow += bool(flags & PageFlag.NOFOLLOW)
+        if fetched:
+            counts.slow_pages += bool(flags & PageFlag.SLOW)
+            counts.near_duplicates += bool(flags & PageFlag.NEAR_DUPLICATE)
 
     def take_cookies(self, url: str, head: bytes) -> None:
         """Keep the cookies that an answer sets; `head` is raw."""

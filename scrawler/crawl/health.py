@@ -21,7 +21,6 @@ from scrawler.model import EndReason, Millis, Result
 _FAILURES = frozenset(
     {Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER}
 )  # where no head came
-LONG_REST = 60.0  # seconds
 _UNMINDED = 2  # failures in a row after which the next request goes out as usual
 _JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
 
@@ -61,10 +60,6 @@ class SiteHealth:
         if self.pushbacks >= rules.max_pushbacks:
             return EndReason.PUSHED_BACK
         return EndReason.DEAD if self.failures >= rules.max_failures else None
-
-    def rests_long(self, at: float, now: float) -> bool:
-        """Tell whether a site that has nothing to do before `at` rests so long that its place is for others."""
-        return bool(self.rests) and now + LONG_REST < at <= max(self.rests.values())
 
     def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
         came_at = int(time.time() * 1000)

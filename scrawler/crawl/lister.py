@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.answers import AnswerHandler
+from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.sitemaps import list_sitemaps
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
@@ -44,8 +46,8 @@ class Listing:
 class SitemapLister:
     """The sitemaps of one collector's sites; used by its thread alone."""
 
-    def __init__(self, answers: AnswerHandler, rules: CrawlRules) -> None:
-        self._answers, self._rules = answers, rules
+    def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules) -> None:
+        self._reader, self._answers, self._rules = reader, answers, rules
         self._unread: deque[tuple[PageFlight, Response]] = deque()
         self._current: Listing | None = None
 
@@ -75,7 +77,7 @@ class SitemapLister:
         """Archive and read the next sitemap, if none is being listed; needs no turn. Raises ArchiveError."""
         if self._current is None and self._unread:
             flight, response = self._unread.popleft()
-            self._current = Listing(flight, response, self._answers.read(flight, response, as_sitemap=True))
+            self._current = Listing(flight, response, self._reader.read(flight, response, as_sitemap=True))
 
     def work_off(self) -> Listing | None:
         """List the next slice, under the turn; returns what it is of, None if there is nothing to do."""

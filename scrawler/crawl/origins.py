@@ -9,10 +9,10 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.flights import RobotsFlight
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
@@ -35,22 +35,6 @@ ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
 _ROBOTS_BYTES = MAX_ROBOTS + 1  # one byte more tells that there is more
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
 _GZIP_MAGIC = b"\x1f\x8b"
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RobotsFlight:
-    """A robots.txt in flight."""
-
-    site: SiteContext
-    origin: Origin
-    url: str
-    hop: int = 0
-
-    @property
-    def asked(self) -> Origin:
-        """The origin that is asked: a redirect may lead elsewhere, also to one of which the site has pages."""
-        name = origin_of(self.url)
-        return self.site.origins.get(name) or Origin(name, host_port(self.url)[0])
 
 
 class Origins:

@@ -65,6 +65,8 @@ class Parties:
         while (reason := self._over(site, party, now)) is None:
             found = party.next_lane(wall)
             if isinstance(found, int):
+                if (lane := party.missing_lane()) is not None:  # it need not wait for retries that are not due
+                    self._ask_for_chunk(site, lane)
                 return now + (found - wall) / 1000
             if found is None:
                 return self._nothing_at_hand(site, party)

@@ -85,6 +85,8 @@ class PagePipeline:
         text = None
         if wants_text is not None and wants_text(found.hrefs):
             text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
+        if text is None and not note:  # as most pages are; making another would cost as much as the rest of this
+            return found
         return replace(found, note=note or found.note, words=None, fingerprint=text)
 
     def _words(self, body: bytes, content_type: str) -> Words:

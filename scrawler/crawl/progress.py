@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from scrawler.fetch.downloader import Response
+from scrawler.model import Result
+
 
 @dataclass(slots=True)
 class Totals:
@@ -14,6 +17,13 @@ class Totals:
     pages: int = 0
     bytes: int = 0
     errors: int = 0  # answers other than a page or a redirect, and missing ones
+
+    def count(self, response: Response) -> None:
+        """Count the answer of a page."""
+        self.requests += 1
+        self.bytes += len(response.body)
+        self.pages += response.result is Result.FETCHED
+        self.errors += response.result not in (Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE)
 
 
 @dataclass(frozen=True, slots=True)

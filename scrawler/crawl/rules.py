@@ -8,7 +8,7 @@ from scrawler.crawl.decisions import SeedLimits
 from scrawler.model import Scope
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class CrawlRules:
     """Times in seconds unless the name says otherwise. Guarded by the machine's turn."""
 
@@ -22,30 +22,30 @@ class CrawlRules:
     checkpoint_interval: float
     checkpoint_rows: int
     stop_timeout: float
-    per_ip: int = 8
-    delay_per_ip: float = 0.0
-    delay_factor: float = 0.0
-    delay_cap: float = 30.0
-    max_crawl_delay: float = 60.0
-    max_retry_after: float = 3600.0
-    max_pushbacks: int = 5
-    max_failures: int = 10
-    timeout: float = 60.0
-    patience: float = 0.0
-    slow_timeout: float = 100.0
-    slow_delay: float = 3.0
-    slow_per_site: int = 1
-    slow_pass: str = "party"  # or "crawl"
-    obey_meta: bool = True
-    cookies: bool = True
-    accept: tuple[str, ...] = ()  # media ranges; none: all
-    insecure: bool = False
-    sitemaps: str = "off"  # or "seed", "also"
-    www: bool = False  # www.example.org and example.org are one site
-    traps: bool = False
-    trap_pages: int = 50
-    trap_yield: float = 0.1
-    near_duplicates: str = "off"  # or "doubt", "all"
+    per_ip: int
+    delay_per_ip: float
+    delay_factor: float
+    delay_cap: float
+    max_crawl_delay: float
+    max_retry_after: float
+    max_pushbacks: int
+    max_failures: int
+    timeout: float
+    patience: float
+    slow_timeout: float
+    slow_delay: float
+    slow_per_site: int
+    slow_pass: str  # "party" or "crawl"
+    obey_meta: bool
+    cookies: bool
+    accept: tuple[str, ...]  # media ranges; none: all
+    insecure: bool
+    sitemaps: str  # "off", "seed" or "also"
+    www: bool  # www.example.org and example.org are one site
+    traps: bool
+    trap_pages: int
+    trap_yield: float
+    near_duplicates: str  # "off", "doubt" or "all"
 
     @property
     def most_in_flight(self) -> int:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -45,15 +46,23 @@ class Claims(Protocol):
         """Count seeds by state."""
 
 
-class UrlSelector(threading.Thread):
-    """Keeps the Seed ID Queue filled.
+@dataclass(frozen=True, slots=True)
+class SelectorPorts:
+    """What the selector asks of the rest of its machine and of the store; the first three are called under the turn."""
 
-    `holding()` tells, under the turn, whether anything of this machine is in work or not yet durable, `held_sites()`
-    what its collectors hold, `may_claim()` whether sites may be claimed now, `sites_with_ready(ids)` which of them
-    have ready seeds; `give_back(number)` lets go of so many sites; `promote` turns candidates into seeds, or lets
-    those go on that wait with their slow lane, and returns how many; `ended` is called once no seed is left.
-    `machines` is how many machines share the crawl.
-    """
+    holding: Callable[[], bool]  # whether anything of this machine is in work or not yet durable
+    held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
+    may_claim: Callable[[], bool]  # whether sites may be claimed now
+    give_back: Callable[[int], None]  # let go of so many sites
+    sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
+    promote: Callable[[], int]  # make seeds of candidates, or let those go on that wait with their slow lane; how many
+    queued: Callable[[], None]  # the queue has seeds
+    ended: Callable[[], None]  # no seed is left
+    failed: Callable[[BaseException], None]
+
+
+class UrlSelector(threading.Thread):
+    """Keeps the Seed ID Queue filled; `machines` is how many machines share the crawl."""
 
     def __init__(
         self,
@@ -65,26 +74,14 @@ class UrlSelector(threading.Thread):
         turn: threading.RLock,
         stop: threading.Event,
         seeds_per_site: int,
-        *,
         machines: int,
-        holding: Callable[[], bool],
-        held_sites: Callable[[], list[SiteContext]],
-        may_claim: Callable[[], bool],
-        give_back: Callable[[int], None],
-        sites_with_ready: Callable[[Sequence[int]], Collection[int]],
-        promote: Callable[[], int],
-        queued: Callable[[], None],
-        ended: Callable[[], None],
-        failed: Callable[[BaseException], None],
+        ports: SelectorPorts,
     ) -> None:
         super().__init__(name="selector")
         self._claims, self._taker, self._queue = claims, taker, queue
         self._resolver, self._origins = resolver, origins
         self._halt, self._seeds_per_site = stop, seeds_per_site
-        self.machines = machines
-        self._holding, self._promote, self._queued = holding, promote, queued
-        self._held_sites, self._may_claim, self._sites_with_ready = held_sites, may_claim, sites_with_ready
-        self._give_back, self._ended, self._failed = give_back, ended, failed
+        self.machines, self._ports = machines, ports
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)
         self._turn = turn
@@ -119,7 +116,7 @@ class UrlSelector(threading.Thread):
                     self._news = False
                     hungry, self._hungry = self._hungry, []
                     seeds_came, self._seeds_came = self._seeds_came, False
-                    may_claim = self._may_claim()
+                    may_claim = self._ports.may_claim()
                     room = self._queue.room if self._queue.low and may_claim else 0
                 if self._halt.is_set():
                     return
@@ -129,11 +126,11 @@ class UrlSelector(threading.Thread):
                 if may_claim:
                     self._share()
                 if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
-                    self._ended()
+                    self._ports.ended()
                     return
         except BaseException as error:
             if not (isinstance(error, StoreBusyError) and self._halt.is_set()):
-                self._failed(error)
+                self._ports.failed(error)
 
     def _patiently(self, work: Callable[[], T]) -> T:
         """Do `work` until the database is free to, or until stopped: what is claimed must come into the queue."""
@@ -151,10 +148,10 @@ class UrlSelector(threading.Thread):
     def _look_at_held(self) -> None:
         """Ask for the seeds that were added to held sites."""
         with self._turn:
-            ids = [site.id for site in self._held_sites()]
-        found = self._patiently(lambda: self._sites_with_ready(ids))
+            ids = [site.id for site in self._ports.held_sites()]
+        found = self._patiently(lambda: self._ports.sites_with_ready(ids))
         with self._turn:
-            for site in self._held_sites():
+            for site in self._ports.held_sites():
                 if site.id in found:
                     self.ask_more(site)
 
@@ -174,7 +171,7 @@ class UrlSelector(threading.Thread):
             self._share_at = time.monotonic() + _LOOK_AGAIN
             with suppress(StoreBusyError):
                 if surplus := self._claims.surplus(self.machines):
-                    self._give_back(surplus)
+                    self._ports.give_back(surplus)
 
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
@@ -199,7 +196,7 @@ class UrlSelector(threading.Thread):
             with self._turn:
                 self._origins.learn(origin, resolution)
                 self._queue.put(site)
-                self._queued()
+                self._ports.queued()
 
         with self._turn:
             self._queue.reserved += 1
@@ -212,10 +209,10 @@ class UrlSelector(threading.Thread):
     def _is_over(self) -> bool:
         """Whether the crawl has ended: nothing in work here, nothing left in the database, nothing to promote."""
         with self._turn:
-            if self._holding() or self._news:
+            if self._ports.holding() or self._news:
                 return False
         left = self._claims.work_left()
-        if left.ready or left.active or self._promote():
+        if left.ready or left.active or self._ports.promote():
             return False
         # Once more, for another machine may have promoted between our look and our try, which then found nothing.
         left = self._claims.work_left()

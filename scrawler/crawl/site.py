@@ -13,7 +13,6 @@ from itertools import chain
 from math import inf
 from typing import Protocol
 
-from scrawler.crawl.budget import Server
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
@@ -21,8 +20,9 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import Millis, Result, RobotsRow, SiteDelta
+from scrawler.model import Millis, Result, RobotsRow, SiteDelta, Slot
 
+LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
 
 
@@ -43,6 +43,17 @@ class Origin:
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # a look-up or a robots.txt is on its way
+
+
+@dataclass(eq=False, slots=True)
+class Server:
+    """What is at one IP address; times are the machine's."""
+
+    in_flight: int = 0
+    asked_at: float = 0.0  # when the last request was over
+    line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
+    places: int = 0  # that this machine may use, if it does not live alone
+    slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +154,15 @@ class SiteContext:
         for one in [party] if party else self.parties[:1]:
             one.counts.pushed_back += 1
             one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+
+    def rests_long(self, at: float, now: float) -> bool:
+        """Tell whether, with nothing to do before `at`, it rests so long that its place is for others.
+
+        What an earlier owner was told counts as well. Failures do not: who takes it up later begins to count anew, and
+        would never give it up.
+        """
+        rest = max(self.rest_until, *self.health.rests.values()) if self.health.rests else self.rest_until
+        return not self.health.failures and now + LONG_REST < at <= rest
 
     def next_due(self) -> float:
         """Return the latest politeness clock of the site's hosts, machine time."""

@@ -70,7 +70,7 @@ class PartyTraps:
         self._yields: dict[str, Yield] = {}
         self._memories: OrderedDict[object, TextMemory] = OrderedDict()
         self._classes: dict[int, LinkClass] = {}
-        self._led_to: dict[str, LinkClass] = {}  # listed URLs -> on which kind of page they stand
+        self._led_to: dict[int, LinkClass] = {}  # hashes of listed URLs -> on which kind of page they stand
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
         self._last = ("", Patterns("", ""))
@@ -102,7 +102,7 @@ class PartyTraps:
         if of.own:
             self._note_pattern(of, exact, nothing_new)
         source = self._class_of(url, hrefs) if hrefs else None
-        parent = self._led_to.pop(url, None) if self._led_to else None
+        parent = self._led_to.pop(hash(url), None) if self._led_to else None
         if parent is not None and parent is source and parent.own is not None:
             parent.own.note(exact, nothing_new)
             self._cap_low(parent.own, self._rules.trap_pages)
@@ -189,11 +189,11 @@ class PartyTraps:
         """Return why a listed URL is not to be asked for; empty: it may be."""
         if not self._capped:
             return ""
-        parent = self._led_to.get(url)
+        parent = self._led_to.get(hash(url))
         capped = (parent.capped if parent is not None else None) or self._capping(url)
         if capped is None:
             return ""
-        self._led_to.pop(url, None)
+        self._led_to.pop(hash(url), None)
         capped.refuse()
         return capped.evidence
 
@@ -216,7 +216,7 @@ class PartyTraps:
         for url in urls:
             if len(self._led_to) >= _LED_TO:
                 del self._led_to[next(iter(self._led_to))]
-            self._led_to[url] = source
+            self._led_to[hash(url)] = source
 
     def _capping(self, url: str) -> Yield | None:
         own = patterns_of(url).own

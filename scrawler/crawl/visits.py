@@ -10,15 +10,16 @@ import math
 import time
 from math import inf
 
-from scrawler.crawl.aliases import AliasFlight
-from scrawler.crawl.answers import AnswerHandler, PageFlight, refused_row
+from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.origins import Origins, RobotsFlight
+from scrawler.crawl.flights import Flight, PageFlight, flight_of
+from scrawler.crawl.origins import Origins
+from scrawler.crawl.page_rows import refused_row
 from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
-from scrawler.fetch.downloader import Downloader, Request
+from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
@@ -54,34 +55,42 @@ class Visits:
             self._budget.leave(site)
         return at
 
+    def leave(self, site: SiteContext) -> None:
+        """Note that a site is visited no more here: it would keep others at its address waiting."""
+        self._budget.leave(site)
+
+    def landed(self, response: Response, now: float) -> tuple[SiteContext, float]:
+        """Note that an answer is there, and how the site bears up; return that and when it may be asked again."""
+        site, due = self.over(response.request, now, response.elapsed_ms / 1000)
+        flight = flight_of(response.request)
+        page = flight if isinstance(flight, PageFlight) else None
+        if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
+            site.count_push_back(page.party if page else None)
+        return site, due
+
     def over(self, request: Request, now: float, elapsed: float = 0.0) -> tuple[SiteContext, float]:
         """Note that a request is over, or given up: return its site and when that may be asked again."""
-        flight = request.tag
-        assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-        site, rules = flight.site, self._rules
+        flight, rules = flight_of(request), self._rules
+        site = flight.site
         site.in_flight -= 1
         self._budget.over(request.address, now)
         delay = max(self._delay(flight), slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return site, self._rest(site, _asked(flight), delay, now)
+        return site, self._pause(site, flight.asked, delay, now)
 
-    def _delay(self, flight: PageFlight | RobotsFlight | AliasFlight) -> float:
+    def _delay(self, flight: Flight) -> float:
         slow = isinstance(flight, PageFlight) and flight.lane.slow
         return max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
 
-    def _rest(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
-        """Let a host rest from now on; what it has been told before still counts."""
+    def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
+        """Let a pause of a host begin now; what it has been told before still counts."""
         due = next_due(math.ceil(now * 1000), delay, self._origins.crawl_delay(origin)) / 1000
         site.pause = max(0.0, due - now)
         due = site.due[origin.host] = max(due, site.due_at(origin.host))
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._rules.per_site:
-            flight, address = site.queued[0].tag, site.queued[0].address
-            assert isinstance(flight, RobotsFlight | AliasFlight)
-            if at := self._held(site, _asked(flight).host, address, now):
-                return at
-            self._start(site, site.queued.pop(0), now)
+        if site.queued and site.in_flight < self._rules.per_site and (at := self._start_queued(site, now)):
+            return at
         refused = 0
         while site.in_flight < self._rules.most_in_flight and not (site.lost or site.going):
             wall = int(time.time() * 1000)
@@ -109,7 +118,10 @@ class Visits:
                     return inf
                 self._start(site, request, now, choice.party)
             elif too_slow := self._origins.asks_too_much(origin):
-                choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
+                if choice.entry.depth == 0 or _is_home(choice, origin):
+                    choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
+                else:  # one of many hosts of a domain
+                    self._refuse(site, choice, origin, Result.ROBOTS_DENIED, too_slow, wall)
             elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
                 self._deny(site, choice, origin, origin.robots, wall)
             else:
@@ -120,10 +132,18 @@ class Visits:
                 return now
         return inf
 
+    def _start_queued(self, site: SiteContext, now: float) -> float:
+        """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""
+        request = site.queued[0]
+        at = self._held(site, flight_of(request).asked.host, request.address, now)
+        if not at:
+            self._start(site, site.queued.pop(0), now)
+        return at
+
     @staticmethod
     def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
         """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
-        return choice.entry.depth != 0 and origin.host == host_port(choice.party.seed.home_url)[0]
+        return choice.entry.depth != 0 and _is_home(choice, origin)
 
     @staticmethod
     def _trap(choice: Choice) -> str:
@@ -181,14 +201,12 @@ class Visits:
             site.held_since = 0.0
         site.in_flight += 1
         self._budget.began(site, request.address)
-        if (
-            self._rules.most_in_flight > 1
-        ):  # the next one may start before this one is over, but not before the pause is
-            flight = request.tag
-            assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
-            self._rest(site, _asked(flight), self._delay(flight), now)
+        if self._rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
+            flight = flight_of(request)
+            self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
 
 
-def _asked(flight: PageFlight | RobotsFlight | AliasFlight) -> Origin:
-    return flight.asked if isinstance(flight, RobotsFlight) else flight.origin
+def _is_home(choice: Choice, origin: Origin) -> bool:
+    """Whether an origin is of the host of the entry's seed."""
+    return origin.host == host_port(choice.party.seed.home_url)[0]

@@ -3,181 +3,21 @@
 from __future__ import annotations
 
 import http.client
-import io
-import socket
 import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic, time
-from typing import Any, cast
+from typing import Any
 
 import certifi
 import requests
 import urllib3
-from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.model import Result
-
-_PIECE = 64 * 1024  # bytes of the body read at a time
-_FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")
-
-
-@dataclass(slots=True)
-class _Exchange:
-    """The download in progress, as far as the adapter and the connection below it have to know."""
-
-    max_head: int
-    address: str = ""
-    host: str = ""  # the URL's, for the certificate
-    path: str = ""
-    deadline: float = 0.0
-    lines: list[bytes] = field(default_factory=list)  # the answer's head
-    sent: bool = False
-    reused: bool = False
-
-    def begin(self, address: str, target: wire.RequestTarget, seconds: float) -> None:
-        """Take the next download, or the next try of this one, which may take `seconds`."""
-        self.address, self.path = address, target.path
-        self.host = target.host
-        self.deadline = monotonic() + seconds
-        self.lines = []
-        self.sent = self.reused = False
-
-
-class _DeadlineFile(io.RawIOBase):
-    """A socket's reading end on which every read ends by the deadline of the whole download."""
-
-    def __init__(self, file: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
-        self._file, self._sock, self._deadline = file, sock, deadline
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int | None:
-        seconds = self._deadline - monotonic()
-        if seconds <= 0:
-            raise TimeoutError("the time of the whole download is over")
-        self._sock.settimeout(seconds)
-        count: int | None = self._file.readinto(buffer)
-        return count
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _HeadFile:
-    """Stands in for an answer's file while its head is read: skips interim heads, keeps and bounds the lines.
-
-    Of the headers only those are passed on that say where the body ends: http.client refuses more than a hundred, and
-    requests would keep the cookies.
-    """
-
-    def __init__(self, file: io.BufferedReader, limit: int) -> None:
-        self.file = file
-        self.lines: list[bytes] = []
-        self._limit = limit  # bytes of all heads
-        self._size = self._count = 0
-
-    def readline(self, limit: int = -1) -> bytes:
-        line = self._next(limit)
-        while not self.lines and wire.is_interim(line):
-            while self._next(limit) not in (*wire.BLANK, b""):
-                pass
-            line = self._next(limit)
-        wanted = not self.lines or (len(self.lines) > 1 and line[:1] in (b" ", b"\t"))  # a fold of what went before
-        self.lines.append(line)
-        while not (wanted or line in wire.BLANK or not line or line.lower().startswith(_FRAMING)):
-            line = self._next(limit)
-            self.lines.append(line)
-        return line
-
-    def close(self) -> None:
-        self.file.close()
-
-    def _next(self, limit: int) -> bytes:
-        line = self.file.readline(limit)
-        self._size += len(line)
-        self._count += 1
-        if problem := wire.head_problem(self._size, self._count, self._limit):
-            raise http.client.HTTPException(problem)
-        if len(line) == limit:
-            raise http.client.LineTooLong("head")
-        return line
-
-
-class _Answer(http.client.HTTPResponse):
-    """An answer that keeps its head as it came and ends with the download's deadline."""
-
-    def __init__(self, sock: socket.socket, *args: Any, exchange: _Exchange, **options: Any) -> None:
-        super().__init__(sock, *args, **options)
-        self._exchange = exchange
-        self.fp = io.BufferedReader(_DeadlineFile(self.fp.detach(), sock, exchange.deadline), _PIECE)
-
-    def begin(self) -> None:
-        """Read the head, as the base class does; an end of the connection within it is no end of a head."""
-        head = _HeadFile(self.fp, self._exchange.max_head)
-        self.fp = cast("io.BufferedReader", head)
-        try:
-            super().begin()
-        finally:
-            if self.fp is not None:  # the base class closes and forgets it where there is no body
-                self.fp = head.file
-        if head.lines[-1] not in wire.BLANK:
-            raise http.client.IncompleteRead(b"".join(head.lines))
-        self._exchange.lines = head.lines
-
-
-class _ExactConnection(HTTPConnection):
-    """Sends the path of the exchange as it is, where urllib3 would rewrite it (`%7e` to `%7E`, `|` to `%7C`)."""
-
-    def __init__(self, *args: Any, exchange: _Exchange, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self._exchange = exchange
-        self._used = False
-
-    def connect(self) -> None:
-        super().connect()
-        self._used = False
-
-    def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
-        exchange = self._exchange
-        exchange.reused = self._used and self.sock is not None
-        self.response_class = partial(_Answer, exchange=exchange)  # type: ignore[assignment]
-        super().request(method, exchange.path, *args, **options)
-        exchange.sent = self._used = True
-
-
-class _ExactTLSConnection(_ExactConnection, HTTPSConnection):
-    """The same over TLS."""
-
-
-class _PinnedAdapter(HTTPAdapter):
-    """Connects to the exchange's address; the URL's host is left for Host, SNI and the certificate."""
-
-    def __init__(self, exchange: _Exchange, connections: int) -> None:
-        self._exchange = exchange
-        super().__init__(pool_connections=connections, pool_maxsize=1)
-
-    def get_connection_with_tls_context(
-        self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
-    ) -> urllib3.HTTPConnectionPool:
-        origin, tls = self.build_connection_pool_key_attributes(request, verify, cert)
-        secure, options = origin["scheme"] == "https", dict[str, Any](tls)
-        if secure:
-            options |= {"server_hostname": self._exchange.host, "assert_hostname": self._exchange.host}
-        pool: urllib3.HTTPConnectionPool = self.poolmanager.connection_from_host(
-            self._exchange.address, origin["port"], origin["scheme"], pool_kwargs=options
-        )
-        pool.ConnectionCls = _ExactTLSConnection if secure else _ExactConnection
-        pool.conn_kw["exchange"] = self._exchange
-        return pool
 
 
 class RequestsDownloader:
@@ -197,8 +37,8 @@ class RequestsDownloader:
         self._queue: deque[Request] = deque()
         self._done: list[Response] = []
         self._woken = threading.Event()
-        self._exchange = _Exchange(limits.max_head)
-        self._adapter = _PinnedAdapter(self._exchange, limits.connections)
+        self._exchange = Exchange(limits.max_head)
+        self._adapter = PinnedAdapter(self._exchange, limits.connections)
 
     def start(self, request: Request) -> None:
         """Queue a request."""
@@ -304,7 +144,7 @@ def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool
     """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
     announced = wire.announced_length(head)
     keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
-    for piece in raw.stream(_PIECE, decode_content=False):
+    for piece in raw.stream(PIECE, decode_content=False):
         if len(body) <= limit:
             body += piece
         if len(body) > limit and not keep_reading:
@@ -313,7 +153,7 @@ def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool
     return len(body) <= limit
 
 
-def _failure(error: Exception, exchange: _Exchange, scheme: str) -> tuple[Result, str]:
+def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result, str]:
     """Return which fault of the web stands behind an exception of requests or urllib3, and what it says."""
     causes = list(_causes(error))
     detail = " ".join(str(causes[-1]).split())[:500] or type(causes[-1]).__name__

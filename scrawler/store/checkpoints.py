@@ -53,7 +53,7 @@ _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
 _LONGEST_DETAIL = 1_000  # characters
-_GOOD = (Result.FETCHED.value, Result.REDIRECT.value, Result.UNWANTED_TYPE.value, Result.TRAP.value)
+_NO_ERROR = (Result.FETCHED.value, Result.REDIRECT.value, Result.UNWANTED_TYPE.value, Result.TRAP.value)
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
 
@@ -174,7 +174,7 @@ class Checkpoints:
             "checkpoints": number + 1,
             "pages": machine.c.pages + fetched,
             "bytes": machine.c.bytes + sum(row.length for row in pages),
-            "errors": machine.c.errors + sum(row.result not in _GOOD for row in pages),
+            "errors": machine.c.errors + sum(row.result not in _NO_ERROR for row in pages),
         }
         mine = update(machine).where(
             machine.c.id == self._machine_id,

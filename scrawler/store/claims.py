@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model import ClaimedSite, Seed, SeedState, WorkLeft
@@ -92,19 +92,6 @@ class Claims:
     def release(self, held: Mapping[int, int]) -> None:
         """Let go of sites, given as id -> token; seeds still active are taken up first by the next owner."""
         self._database.retrying(lambda connection: release_sites(connection, self._still_own(connection, held)))
-
-    def put_back(self, seed_ids: Iterable[int]) -> None:
-        """Make active seeds ready again whose parties were never begun: they have no lane."""
-        begun = exists().where(lane.c.seed_id == seed.c.id)
-        owned = exists().where(site.c.id == seed.c.site_id, site.c.owner == self._machine_id)
-        ids = sorted(set(seed_ids))
-
-        def work(connection: Connection) -> None:
-            for part in sliced(ids):
-                mine = and_(seed.c.id.in_(part), seed.c.state == SeedState.ACTIVE.value, owned, ~begun)
-                connection.execute(update(seed).where(mine).values(state=SeedState.READY.value, started_at=None))
-
-        self._database.retrying(work)
 
     def work_left(self) -> WorkLeft:
         """Count the seeds of the crawl by state, from an index alone."""

@@ -20,7 +20,7 @@ from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model import LEASE, Millis
 from scrawler.store.ddl import CLOCK, DIALECTS
 from scrawler.store.faults import mapped
-from scrawler.store.migrations import check_version, migrate
+from scrawler.store.migrations import check_columns, check_version, migrate
 
 T = TypeVar("T")
 
@@ -200,7 +200,9 @@ def upgrade_database(url: str) -> list[int]:
     target, waiting = _parsed(url), Waiting()
     database = Database(*_engines(target, False, 5.0, waiting), threading.Event(), waiting)
     try:
-        return migrate(database.begin, database.dialect)
+        applied = migrate(database.begin, database.dialect)
+        database.reading(lambda connection: check_columns(connection, database.where))
+        return applied
     finally:
         database.close()
 

@@ -15,6 +15,7 @@ from scrawler.store.tables import chunk, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
+_PATTERNS_READ = 1_000
 _LISTED_IN = (0, SITEMAP_LANE)  # lanes; in others they are listed again
 
 
@@ -104,17 +105,14 @@ class Frontier:
         )
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
-        """Return what the patterns of a party's URLs have yielded so far, those with the most pages first."""
-        columns = [pattern.c[name] for name in PatternRow._fields]
-        query = (
-            select(*columns).where(pattern.c.seed_id == seed_id).order_by(pattern.c.fetched.desc(), pattern.c.pattern)
-        )
-        return [PatternRow(*row) for row in self._all(query)]
+        """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.
 
-    def drop_chunks(self) -> None:
-        """Delete all chunks, when the crawl is closed."""
-        statement = "TRUNCATE TABLE chunk" if self._database.dialect == "mysql" else "DELETE FROM chunk"
-        self._database.retrying(lambda connection: connection.exec_driver_sql(statement))
+        There can be as many rows as the party has pages; 1,000 are read.
+        """
+        columns, capped = [pattern.c[name] for name in PatternRow._fields], pattern.c.evidence != ""
+        query = select(*columns).where(pattern.c.seed_id == seed_id).limit(_PATTERNS_READ)
+        query = query.order_by(capped.desc(), pattern.c.fetched.desc(), pattern.c.pattern)
+        return [PatternRow(*row) for row in self._all(query)]
 
     def _all(self, query: AnySelect) -> list[AnyRow]:
         def work(connection: Connection) -> list[AnyRow]:

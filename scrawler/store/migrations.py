@@ -16,8 +16,12 @@ from sqlalchemy import Connection, inspect, select
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
-from scrawler.store.tables import schema_version
+from scrawler.store.tables import metadata, schema_version
 
+_COLUMNS = {  # names of table and column; one statement, for the inspector would need one a table
+    "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",
+    "mysql": "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()",
+}
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -62,6 +66,8 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
     """
     version = current_version(connection)
     newest = max(migration_texts(connection.dialect.name))
+    if version == newest:
+        check_columns(connection, where)
     if version == newest or (version == 0 and may_be_empty):
         return version == 0
     if version == 0:
@@ -71,6 +77,22 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
     raise StoreError(
         f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"
     )
+
+
+def check_columns(connection: Connection, where: str) -> None:
+    """Check that all is there which the tables have: between releases they change under one number.
+
+    Raises:
+        StoreError: something is missing.
+    """
+    found = {tuple(row) for row in connection.exec_driver_sql(_COLUMNS[connection.dialect.name])}
+    needed = ((table.name, column.name) for table in metadata.sorted_tables for column in table.columns)
+    lacking = next((one for one in needed if one not in found), None)
+    if lacking is not None:
+        raise StoreError(
+            f"database {where} was made by an unreleased version of this program, and has no column"
+            f" {'.'.join(lacking)}: import the seeds into another database"
+        )
 
 
 def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -77,38 +77,35 @@ def synthweb(
     if traps and faults:
         raise click.UsageError("--traps and --faults are two webs: give one of them")
     if traps:
-        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=partial(_traps_ready, seeds_file))
-        return
-    if faults:
-        serve_faults(port, stop_with_stdin=stop_with_stdin, ready=partial(_faults_ready, seeds_file))
-        return
 
-    def ready(web: SyntheticWeb) -> None:
-        if seeds_file is not None:
+        def traps_ready(web: TrapWeb) -> None:
+            _tell("trap web", len(web.sites()), web.port, web.sites(), seeds_file)
+
+        serve_traps(port, stop_with_stdin=stop_with_stdin, ready=traps_ready)
+    elif faults:
+
+        def faults_ready(web: FaultWeb) -> None:
+            _tell("fault web", len(web.seeds()), web.port, web.seeds(), seeds_file)
+
+        serve_faults(port, stop_with_stdin=stop_with_stdin, ready=faults_ready)
+    else:
+
+        def ready(web: SyntheticWeb) -> None:
             seeds = (url for site in range(web.spec.sites) for url in web.seeds_of(site, seeds_per_site))
-            _write_seeds(seeds, seeds_file)
-        first = web.seeds_of(0)[0]
-        click.echo(f"synthetic web of {web.spec.sites} sites at port {web.port}, first {first}{_told(seeds_file)}")
+            _tell("synthetic web", web.spec.sites, web.port, seeds, seeds_file)
 
-    spec = WebSpec(hosts=Hosts(hosts), **numbers)
-    serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
+        spec = WebSpec(hosts=Hosts(hosts), **numbers)
+        serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
 
 
-def _traps_ready(seeds_file: Path | None, web: TrapWeb) -> None:
-    homes = list(web.sites())
+def _tell(web: str, sites: int, port: int, seeds: Iterable[str], seeds_file: Path | None) -> None:
+    """Say that a web can be asked, after its seeds are written."""
+    seeds = iter(seeds)
+    first = next(seeds)
     if seeds_file is not None:
-        _write_seeds(homes, seeds_file)
-    click.echo(f"trap web of {len(homes)} sites at port {web.port}, first {homes[0]}{_told(seeds_file)}")
-
-
-def _faults_ready(seeds_file: Path | None, web: FaultWeb) -> None:
-    if seeds_file is not None:
-        _write_seeds(web.seeds(), seeds_file)
-    click.echo(f"fault web of {len(web.seeds())} sites at port {web.port}, first {web.home}/{_told(seeds_file)}")
-
-
-def _told(seeds_file: Path | None) -> str:
-    return f", seeds in {seeds_file}" if seeds_file else ""
+        _write_seeds(chain([first], seeds), seeds_file)
+    written = f", seeds in {seeds_file}" if seeds_file else ""
+    click.echo(f"{web} of {sites} sites at port {port}, first {first}{written}")
 
 
 def _write_seeds(seeds: Iterable[str], file: Path) -> None:

@@ -30,17 +30,13 @@ class LoggedRequest(NamedTuple):
     url: str
 
 
-class ServerProcess:
+class WebProcess:
     """Runs `python -m scrawler.synthweb`; it is ready when the context is entered, and gone when it is left."""
 
-    def __init__(
-        self, spec: WebSpec, port: int = 0, *, log: Path | None = None, share_port: bool = False, workers: int = 1
-    ):
-        self._spec = spec
-        self._log = log
-        self._command = [sys.executable, "-m", "scrawler.synthweb", f"--port={port}", f"--workers={workers}"]
-        self._command += [*_arguments(spec), "--stop-with-stdin"]
-        self._command += [f"--log={log}"] * (log is not None) + ["--share-port"] * share_port
+    port: int  # at which it serves, known when it is ready
+
+    def __init__(self, *options: str) -> None:
+        self._command = [sys.executable, "-m", "scrawler.synthweb", *options, "--stop-with-stdin"]
 
     def __enter__(self) -> Self:
         """Start the process and wait for the line that says it is ready."""
@@ -50,7 +46,7 @@ class ServerProcess:
         if match is None:
             self._stop()
             raise SettingsError("synthetic web: the server did not start, see above")
-        self.web = SyntheticWeb(self._spec, int(match[1]))
+        self.port = int(match[1])
         return self
 
     def __exit__(
@@ -74,6 +70,25 @@ class ServerProcess:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
+
+
+class ServerProcess(WebProcess):
+    """A process that serves the synthetic web of a spec, which is at `web` when the process is ready."""
+
+    web: SyntheticWeb
+
+    def __init__(
+        self, spec: WebSpec, port: int = 0, *, log: Path | None = None, share_port: bool = False, workers: int = 1
+    ) -> None:
+        options = [f"--port={port}", f"--workers={workers}", *_options(spec)]
+        super().__init__(*options, *[f"--log={log}"] * (log is not None), *["--share-port"] * share_port)
+        self._spec = spec
+
+    def __enter__(self) -> Self:
+        """Start the process and wait until it is ready."""
+        super().__enter__()
+        self.web = SyntheticWeb(self._spec, self.port)
+        return self
 
 
 class SynthServer(ServerProcess):
@@ -117,7 +132,7 @@ def read_log(text: str) -> list[LoggedRequest]:
     return [LoggedRequest(float(came), float(at), int(status), method, url) for came, at, status, method, url in lines]
 
 
-def _arguments(spec: WebSpec) -> list[str]:
+def _options(spec: WebSpec) -> list[str]:
     """Write a spec as options of the command, whose names are those of the fields."""
     options = []
     for item in fields(spec):

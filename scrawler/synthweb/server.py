@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
-import signal
-import socket
 import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 from scrawler.errors import SettingsError
-from scrawler.synthweb.http import Connection, HttpRequest, Service
+from scrawler.synthweb.http import HttpRequest
 from scrawler.synthweb.pages import Answer, PageWriter
 from scrawler.synthweb.process import ServerProcess
+from scrawler.synthweb.serving import EVERY_ADDRESS, listen, serve_pages
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.web import SyntheticWeb
 
 if sys.platform != "win32":
     import resource
 
-_BACKLOG = 4096
 _MISDIRECTED = Answer(421, "text/plain", b"no site of this web\n")
 
 
@@ -49,7 +46,7 @@ def serve(
         SettingsError: the port cannot be used, or the log not written.
     """
     with ExitStack() as stack:
-        sockets = _listen(spec, port, share_port or workers > 1)
+        sockets = listen(_places(spec, port), "synthetic web", share_port or workers > 1)
         for listening in sockets:
             stack.enter_context(listening)
         web = SyntheticWeb(spec, sockets[0].getsockname()[1])
@@ -57,54 +54,32 @@ def serve(
             stack.enter_context(ServerProcess(spec, web.port, log=log, share_port=True))
         log_fd = _open_log(log, stack)
         _allow_many_files()
-        asyncio.run(_Server(web, log_fd).run(sockets, stop_with_stdin, ready))
+        server = _Server(web, log_fd)
+        asyncio.run(serve_pages(sockets, server.answer, server.delay, stop_with_stdin, partial(ready, web)))
 
 
 class _Server:
-    """The answers of one process, and its open connections."""
+    """The answers of one process."""
 
     def __init__(self, web: SyntheticWeb, log_fd: int | None) -> None:
         self._web = web
         self._writer = PageWriter(web)
         self._log_fd = log_fd
-        self._connections: set[Connection] = set()
         self._site = lru_cache(maxsize=65_536)(self._find_site)
-
-    async def run(
-        self, sockets: list[socket.socket], stop_with_stdin: bool, ready: Callable[[SyntheticWeb], None]
-    ) -> None:
-        """Accept connections until told to stop, then cut those that are open."""
-        loop = asyncio.get_running_loop()
-        stop = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):  # on Windows an interrupt ends asyncio.run instead
-                loop.add_signal_handler(number, stop.set)
-        if stop_with_stdin:
-            loop.add_reader(0, _stop_at_end_of_stdin, stop)
-        service = Service(self._answer, self._delay, self._connections.add, self._connections.discard)
-        servers = [
-            await loop.create_server(lambda: Connection(service), sock=listening, backlog=_BACKLOG)
-            for listening in sockets
-        ]
-        gc.freeze()  # what lives as long as the process need not be looked at again
-        ready(self._web)
-        await stop.wait()
-        for server in servers:
-            server.close()
-        for connection in list(self._connections):
-            connection.abort()
 
     def _find_site(self, authority: str, local: str) -> int | None:
         site = self._web.site_at(authority) if authority else None
         return self._web.site_at(local) if site is None and self._web.spec.hosts is not Hosts.PORTS else site
 
-    def _delay(self, request: HttpRequest, local: str) -> float:
+    def delay(self, request: HttpRequest, local: str) -> float:
+        """Return the seconds before a request is answered."""
         if self._web.spec.latency_ms == 0:
             return 0.0
         site = self._site(request.authority, local)
         return 0.0 if site is None else self._web.site(site).latency_s
 
-    def _answer(self, request: HttpRequest, local: str, came: float) -> Answer:
+    def answer(self, request: HttpRequest, local: str, came: float) -> Answer:
+        """Answer a request to a local address, and write it to the log."""
         site = self._site(request.authority, local)
         if site is None:
             return _MISDIRECTED
@@ -117,32 +92,12 @@ class _Server:
         return answer
 
 
-def _stop_at_end_of_stdin(stop: asyncio.Event) -> None:
-    if not os.read(0, 4096):
-        stop.set()
-
-
-def _listen(spec: WebSpec, port: int, share: bool) -> list[socket.socket]:
-    """Bind: one socket on all addresses, of which only loopback ones are answered, or one for each site's port."""
-    if spec.hosts is Hosts.PORTS:
-        SyntheticWeb(spec, port)  # refuses ports that do not exist
-        places = [("127.0.0.1", port + index) for index in range(spec.sites)]
-    else:
-        places = [("0.0.0.0", port)]
-    sockets = []
-    try:
-        for place in places:
-            listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            sockets.append(listening)
-            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if share:
-                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            listening.bind(place)
-    except OSError as error:
-        for listening in sockets:
-            listening.close()
-        raise SettingsError(f"synthetic web: cannot serve at port {place[1]}: {error.strerror}") from error
-    return sockets
+def _places(spec: WebSpec, port: int) -> list[tuple[str, int]]:
+    """Return where to listen: on all addresses, or at one port for each site."""
+    if spec.hosts is not Hosts.PORTS:
+        return [(EVERY_ADDRESS, port)]
+    SyntheticWeb(spec, port)  # refuses ports that do not exist
+    return [("127.0.0.1", port + index) for index in range(spec.sites)]
 
 
 def _open_log(log: Path | None, stack: ExitStack) -> int | None:

@@ -81,6 +81,7 @@ class UrlAnalyzer:
         self._max_length = max_length
         self._steps = steps
         self._limits = limits
+        self._few_slashes = limits.few_slashes if limits is not None else 0
         self._refused_types = refused_types
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
@@ -203,8 +204,10 @@ class UrlAnalyzer:
             url = with_authority(url, self._aliases)
         if is_refused_type(url, self._refused_types):
             return Verdict.FILE_TYPE, ""
-        if self._limits is not None and (over := over_limit(url, self._limits)) is not None:
-            return over, ""
+        if self._limits is not None and (url.count("/") > self._few_slashes or "?" in url):
+            over = over_limit(url, self._limits)
+            if over is not None:
+                return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
     def _place(self, base: str, page: str) -> _Place:

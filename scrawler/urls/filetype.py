@@ -6,7 +6,8 @@ PDF and office documents, feeds, XML, JSON and plain text are documents to an ar
 
 from __future__ import annotations
 
-from collections.abc import Set
+import re
+from collections.abc import Collection, Set
 
 _IMAGES = "apng avif bmp cur eps gif heic heif ico jfif jp2 jpe jpeg jpg jxl png psd svg svgz tif tiff webp xcf"
 _AUDIO = "aac aif aiff amr au flac m4a m4b mid midi mka mp2 mp3 oga ogg opus ra wav weba wma"
@@ -19,6 +20,31 @@ _PAGE_PARTS = "css js less map mjs scss wasm"
 NOT_DOCUMENTS = frozenset(
     " ".join((_IMAGES, _AUDIO, _VIDEO, _ARCHIVES, _PROGRAMS, _FONTS, _PAGE_PARTS)).split(),
 )
+_MAIN_TYPES = {  # of which all may be of a type, whatever the extension
+    "image": _IMAGES,
+    "audio": _AUDIO,
+    "video": _VIDEO,
+    "font": _FONTS,
+    "application": f"{_ARCHIVES} {_PROGRAMS} js mjs wasm",
+    "text": "css js mjs",
+}
+_NAMES = {"gz": "gzip", "tgz": "gzip", "js": "javascript", "mjs": "javascript"}  # words of a media type
+_WORD = re.compile(r"[0-9a-z]+")
+
+
+def refused_types(accept: Collection[str]) -> Set[str]:
+    """Return the extensions that are refused where these media ranges are wanted; with none, all that lead nowhere.
+
+    Who wants images, audio, video or fonts gets what is named so: which of them, the headers tell. Of the rest, only
+    what the type itself names is wanted (`application/zip`), or all (`application/*`).
+    """
+    if "*/*" in accept:
+        return frozenset()
+    mains = {one.partition("/")[0] for one in accept if one.endswith("/*")}
+    mains |= {one.partition("/")[0] for one in accept}.difference(("application", "text"))
+    wanted = {extension for main in mains for extension in _MAIN_TYPES.get(main, "").split()}
+    words = {word for one in accept for word in _WORD.findall(one.partition("/")[2])}
+    return frozenset(one for one in NOT_DOCUMENTS if one not in wanted and _NAMES.get(one, one) not in words)
 
 
 def is_refused_type(url: str, refused: Set[str] = NOT_DOCUMENTS) -> bool:

@@ -16,6 +16,11 @@ class UrlLimits(NamedTuple):
     repeats: int  # times in a row that the same segment, or the same row of segments, stands in the path
     parameters: int  # of the query
 
+    @property
+    def few_slashes(self) -> int:
+        """Slashes up to which a URL without a query exceeds no limit."""
+        return _BEFORE_PATH + min(self.segments, self.repeats)
+
 
 def over_limit(url: str, limits: UrlLimits) -> Verdict | None:
     """Return which of the limits a normalised URL exceeds; None: none.

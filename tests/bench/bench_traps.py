@@ -11,12 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from time import thread_time
 
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.traps import PartyTraps
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.simhash import fingerprint_of, simhash
-from scrawler.model import Scope
+from tests.crawl_rules import crawl_rules
 
 PAGES, ROUNDS = 600, 3
 EXTRACTOR = LexborExtractor()
@@ -24,8 +22,7 @@ EXTRACTOR = LexborExtractor()
 
 def measure(bodies: list[bytes], url_of: Callable[[int], str], mode: str) -> float:
     """Return the microseconds a page of the best round; links are extracted afresh, as their hashes are kept."""
-    rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(15), 10, 5, 500, 30)
-    rules.traps, rules.near_duplicates = True, mode
+    rules = crawl_rules(traps=True, near_duplicates=mode)
     best = float("inf")
     for _ in range(ROUNDS):
         traps, spent = PartyTraps(1, rules), 0.0

@@ -20,6 +20,7 @@ _SHOWN = 5  # examples of each kind of fault
 CLOCK = 0.01  # seconds that a pause may be short of the delay: granularity of clocks, ways of answers
 
 Problems = Iterator[str]
+_ERROR = "result NOT IN ('fetched', 'redirect', 'unwanted-type', 'trap')"
 _COUNTED = {  # counter of a seed -> which of its rows it counts
     "pages": "result = 'fetched'",
     "redirects": "result = 'redirect'",
@@ -99,8 +100,7 @@ def counters(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     yield from _unequal(
         "seed: bytes", crawl.sql.rows(f"SELECT id, bytes, ({size}) FROM seed WHERE retries + slowed = 0")
     )
-    no_error = "'fetched', 'redirect', 'unwanted-type', 'trap'"
-    for name, condition in (("pages", "result = 'fetched'"), ("errors", f"result NOT IN ({no_error})")):
+    for name, condition in (("pages", "result = 'fetched'"), ("errors", _ERROR)):
         query = f"SELECT 0, (SELECT SUM({name}) FROM machine), (SELECT COUNT(*) FROM page WHERE {condition})"
         yield from _unequal(f"all machines: {name}", crawl.sql.rows(query))
 

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import socket
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import IPv4Address
 
-from scrawler.errors import SettingsError
 from scrawler.synthweb.faults.answers import ANSWER_FAULTS
 from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.synthweb.faults.sites import SITE_FAULTS
 from scrawler.synthweb.faults.visit import Fault, Visit, page, reply
+from scrawler.synthweb.serving import BACKLOG, EVERY_ADDRESS, listen, stop_asked
 
 _FIRST = int(IPv4Address("127.20.0.1"))
 _MAX_HEAD = 64 * 1024
-_BACKLOG = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +50,8 @@ def serve_faults(
     Raises:
         SettingsError: the port cannot be used.
     """
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    (listening,) = listen([(EVERY_ADDRESS, port)], "fault web")
     with listening:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            listening.bind(("0.0.0.0", port))
-        except OSError as error:
-            raise SettingsError(f"fault web: cannot serve at port {port}: {error.strerror}") from error
         asyncio.run(_Server(FaultWeb(listening.getsockname()[1])).run(listening, stop_with_stdin, ready))
 
 
@@ -73,13 +64,8 @@ class _Server:
         self._open: set[asyncio.Task[None]] = set()
 
     async def run(self, listening: socket.socket, stop_with_stdin: bool, ready: Callable[[FaultWeb], None]) -> None:
-        loop, stop = asyncio.get_running_loop(), asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            with suppress(NotImplementedError):
-                loop.add_signal_handler(number, stop.set)
-        if stop_with_stdin:
-            loop.add_reader(0, lambda: None if os.read(0, 4096) else stop.set())
-        server = await asyncio.start_server(self._serve, sock=listening, backlog=_BACKLOG, limit=_MAX_HEAD)
+        stop = stop_asked(stop_with_stdin)
+        server = await asyncio.start_server(self._serve, sock=listening, backlog=BACKLOG, limit=_MAX_HEAD)
         ready(self._web)
         await stop.wait()
         server.close()

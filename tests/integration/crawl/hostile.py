@@ -12,7 +12,7 @@ from scrawler.model import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
 from tests.consistency import check_records
-from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -21,6 +21,9 @@ Reply = bytes | Callable[[Visit], None]
 
 LONGEST_RUN = 40.0  # seconds; a crawl that takes longer hangs, and is stopped so that the test can say so
 GOOD_PAGES = 9  # of each good site
+RESOLVE = tuple(
+    f"{name}=127.0.0.1" for name in ("site.example", "www.site.example", "a.example", "b.example")
+)  # names of sites for `by_host`
 NOT_FOUND = answer(b"no such page", "404 Not Found", "Content-Type: text/plain")
 
 
@@ -41,11 +44,23 @@ def by_path(replies: Mapping[str, Reply]) -> Script:
 
     def script(visit: Visit) -> None:
         while head := visit.request():
-            reply = replies.get(head.split(b" ", 2)[1].decode("latin-1"), NOT_FOUND)
+            reply = replies.get(path_of(head), NOT_FOUND)
             if callable(reply):
                 reply(visit)
                 return
             visit.send(reply)
+
+    return script
+
+
+def by_host(sites: Mapping[str, Mapping[str, bytes | str]]) -> Script:
+    """Sites of several names at one port; a reply that is text is where to redirect to."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            host, _, port = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode().partition(":")
+            reply = sites[host].get(path_of(head), NOT_FOUND)
+            visit.send(redirect(reply.format(port=port)) if isinstance(reply, str) else reply)
 
     return script
 
@@ -60,7 +75,7 @@ def good(name: str) -> Script:
 
 def asked(server: RawServer) -> Counter[str]:
     """Path -> times it was asked for."""
-    return Counter(head.split(b" ", 2)[1].decode("latin-1") for head in server.heads)
+    return Counter(path_of(head) for head in server.heads)
 
 
 def run_whole(crawl: Crawl, **changes: Any) -> RunSummary:

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,15 +24,10 @@ from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
 from scrawler.model import ChunkRow, LaneState, MachineState, Orders
 from scrawler.settings import Settings
-from scrawler.store.checkpoints import Checkpoints
-from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
-from scrawler.store.robots import RobotsCopies
-from scrawler.store.seeds import Seeds
-from scrawler.store.servers import Servers
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
 
@@ -98,9 +93,7 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    checkpoints, servers = Checkpoints(database, number), Servers(database, number)
-    robots = RobotsCopies(database)
-    stores = Stores(Claims(database, number), checkpoints, frontier, Seeds(database), robots, servers)
+    stores = replace(Stores.of(database, number), frontier=frontier)
     machine, resolver = build_machine(settings, stores, archive, stop, promote)
     machine.lease = lease or machine.lease
     watched = Watched()

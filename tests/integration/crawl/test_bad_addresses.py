@@ -18,7 +18,7 @@ from scrawler.model import EndReason, Result, Seed
 from scrawler.urls.normalise import seed_url
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -42,7 +42,7 @@ def public_web(targets: list[str]) -> Script:
     def script(visit: Visit) -> None:
         while head := visit.request():
             host = head.partition(b"Host: ")[2].partition(b":")[0].decode()
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             kind, _, number = host.removesuffix(".example").partition("-")
             if path == "/robots.txt":
                 robots = redirect(targets[int(number)] + "robots.txt") if kind == "robots" else answer(b"", "404 No")

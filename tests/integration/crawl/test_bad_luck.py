@@ -14,7 +14,7 @@ import pytest
 from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, asked, by_path, good, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -70,7 +70,7 @@ def test_several_requests_at_a_time_on_a_failing_site(crawl_on_both: Crawl, serv
 def endless(visit: Visit) -> None:
     """A site where each page links to the next one, for ever."""
     while head := visit.request():
-        path = head.split(b" ", 2)[1].decode()
+        path = path_of(head)
         number = int(path.strip("/") or 0) if path != "/robots.txt" else 0
         visit.send(page("x" * 1000, links=(f"/{number + 1}",)))
 
@@ -103,7 +103,7 @@ def test_links_to_a_sites_own_address(crawl: Crawl, serve: Serve, same: bool) ->
         while head := visit.request():
             host = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode()
             literal = f"http://127.0.0.1:{host.partition(':')[2]}"
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             other = not same and host.startswith("127.")
             links = {"/": (f"{literal}/a", f"{literal}/b", "/c"), "/c": (f"{literal}/d",)}.get(path, ())
             visit.send(page(f"{'other' if other else ''} {path}", links=links))

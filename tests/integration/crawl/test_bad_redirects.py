@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
 
 from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import GOOD_PAGES, NOT_FOUND, asked, by_path, good, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script, Visit
+from tests.integration.crawl.hostile import (
+    GOOD_PAGES,
+    RESOLVE,
+    asked,
+    by_host,
+    by_path,
+    good,
+    page,
+    redirect,
+    run_whole,
+)
+from tests.integration.fetch.servers import RawServer
 
 Serve = Callable[..., RawServer]
-
-RESOLVE = tuple(f"{name}=127.0.0.1" for name in ("site.example", "www.site.example", "a.example", "b.example"))
-
-
-def by_host(sites: Mapping[str, Mapping[str, bytes | str]]) -> Script:
-    """Sites of several names at one port; a reply that is text is where to redirect to."""
-
-    def script(visit: Visit) -> None:
-        while head := visit.request():
-            host, _, port = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode().partition(":")
-            reply = sites[host].get(head.split(b" ", 2)[1].decode(), NOT_FOUND)
-            visit.send(redirect(reply.format(port=port)) if isinstance(reply, str) else reply)
-
-    return script
-
 
 WWW: dict[str, dict[str, bytes | str]] = {
     "site.example": {"/": "/hop", "/hop": "http://www.site.example:{port}/"},

@@ -67,3 +67,12 @@ def test_everything_is_accepted_where_nothing_is_said(crawl: Crawl, serve: Serve
     run_whole(crawl)
     assert UNWANTED not in {row.result for row in crawl.pages()}
     assert crawl.seed(server.url()).counts.pages == 7
+
+
+def test_links_to_accepted_types_are_not_refused_by_their_extension(crawl: Crawl, serve: Serve) -> None:
+    paths = ("/film.mp4", "/film.webm", "/picture.png", "/all.zip")
+    server = serve(by_path({"/": page(links=paths)} | {path: typed("video/mp4") for path in paths}))
+    crawl.add([server.url()])
+    run_whole(crawl, accept="text/html,video/mp4")
+    assert crawl.fetched() == {server.url(path) for path in ("/", "/film.mp4", "/film.webm")}
+    assert crawl.seed(server.url()).verdicts["file-type"] == 2

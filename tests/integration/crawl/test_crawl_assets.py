@@ -10,7 +10,7 @@ import pytest
 from scrawler.model import EndReason, PageFlag, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, Reply, asked, by_path, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Visit, answer
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -80,7 +80,7 @@ def test_a_page_that_forbids_to_follow_its_links_has_no_assets(crawl: Crawl, ser
 def test_redirects_of_assets_end(crawl: Crawl, serve: Serve) -> None:
     def script(visit: Visit) -> None:
         while head := visit.request():
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             number = path.partition("?")[2]
             visit.send(page("<img src='/x.png?0'>") if path == "/" else redirect(f"/x.png?{int(number or 0) + 1}"))
 
@@ -95,7 +95,7 @@ def test_an_asset_stays_one_over_stops_and_retries(crawl_on_both: Crawl, serve: 
 
     def script(visit: Visit) -> None:
         while head := visit.request():
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             if path == "/":
                 visit.send(page("".join(f"<img src='/{n}.html'>" for n in range(20))))
             elif path == "/0.html" and not stop.is_set():

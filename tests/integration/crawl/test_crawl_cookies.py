@@ -11,16 +11,12 @@ from scrawler.model import EndReason, Result, Scope
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import page, redirect, run_whole
 from tests.integration.crawl.rig import watch
-from tests.integration.fetch.servers import RawServer, Script, Visit, answer
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
 MISSING = answer(b"no such page", "404 Not Found")
 each_downloader = pytest.mark.parametrize("downloader", ["curl", "requests"])
-
-
-def path_of(head: bytes) -> str:
-    return head.split(b" ", 2)[1].decode()
 
 
 def cookie_of(head: bytes) -> str:

@@ -14,8 +14,8 @@ from scrawler.crawl import origins
 from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies
-from tests.integration.crawl.hostile import asked, end_details, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Visit, answer
+from tests.integration.crawl.hostile import asked, by_host, end_details, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -39,7 +39,7 @@ class Site:
     def script(self, visit: Visit) -> None:
         while head := visit.request():
             began = time.monotonic()
-            path, host = head.split(b" ", 2)[1].decode(), head.partition(b"Host: ")[2].split(b"\r")[0].decode()
+            path, host = path_of(head), head.partition(b"Host: ")[2].split(b"\r")[0].decode()
             reply = self.reply(host, path)
             with self._lock:
                 self.times.append((host + path, began, time.monotonic()))  # before it is sent: nobody has it earlier
@@ -195,6 +195,23 @@ def test_a_crawl_delay_above_the_limit_ends_the_seeds(
     assert asked(slow) == {"/robots.txt": 1}, "what the database has of it is enough"
     assert sorted(read) == [1, 2]
     assert crawl.seed(slow.url("/3")).end_reason is EndReason.CRAWL_DELAY
+
+
+def test_a_crawl_delay_above_the_limit_of_another_host_ends_nothing(crawl: Crawl, serve: Serve) -> None:
+    asks = answer(b"User-agent: *\nCrawl-delay: 86400\n")
+    sites: dict[str, dict[str, bytes | str]] = {"a.example": {}, "asks.a.example": {"/robots.txt": asks}}
+    server = serve(by_host(sites))
+    mine, other = (f"http://{host}:{server.port}" for host in sites)
+    sites["a.example"] |= {"/": page(links=(other + "/x", "/y")), "/y": page("y")}
+    crawl.add([mine + "/"], Scope.DOMAIN)
+    run_whole(crawl, resolve=[f"{host}=127.0.0.1" for host in sites], scope="domain")
+    assert crawl.seed(mine + "/").end_reason is EndReason.COMPLETED
+    rows = {row.url: (row.result, row.detail) for row in crawl.pages()}
+    assert rows[mine + "/y"] == (Result.FETCHED, "")
+    assert rows[other + "/x"] == (
+        Result.ROBOTS_DENIED,
+        f"{other}/robots.txt asks for a Crawl-delay of 86400 s; max_crawl_delay is 1m",
+    )
 
 
 def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Crawl, serve: Serve) -> None:

@@ -19,7 +19,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.tables import sitemap_url
 from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, good, page, redirect, run_whole
 from tests.integration.crawl.rig import running, watch
-from tests.integration.fetch.servers import RawServer, answer
+from tests.integration.fetch.servers import RawServer, answer, path_of
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -88,7 +88,7 @@ def test_pages_that_no_link_leads_to(crawl_on_both: Crawl, serve: Serve) -> None
     assert sitemaps == {"index.xml": 1, "a.xml": 2, "b.xml.gz": 2, "gone.xml": 2}
     assert all(found[path].warc_length for path in sitemaps)
     assert {found[path].depth for path in ("1", "2", "3", "secret")} == {1}
-    order = [head.split(b" ", 2)[1].decode() for head in server.heads]
+    order = [path_of(head) for head in server.heads]
     assert order[:6] == ["/robots.txt", "/", "/index.xml", "/a.xml", "/b.xml.gz", "/gone.xml"]
     seed = crawl.seed(server.url())
     assert seed.end_reason is EndReason.COMPLETED

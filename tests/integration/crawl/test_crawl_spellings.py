@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.model import EndReason
-from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, page, redirect, run_whole
-from tests.integration.crawl.test_bad_redirects import RESOLVE, by_host
+from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, asked, by_host, by_path, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer
 
 if TYPE_CHECKING:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -15,6 +13,7 @@ from scrawler.crawl.traps import TRAP_VERDICT, pattern_of
 from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
+from scrawler.synthweb.process import WebProcess
 from scrawler.synthweb.traps.server import TrapWeb
 from tests.integration.crawl.rig import running
 
@@ -33,14 +32,8 @@ COST = {
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[TrapWeb]:
-    command = [sys.executable, "-m", "scrawler.synthweb", "--traps", "--port=0", "--stop-with-stdin"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        port = re.search(r" at port (\d+)", process.stdout.readline())
-        assert port is not None
-        yield TrapWeb(int(port[1]))
-        process.stdin.close()
+    with WebProcess("--traps", "--port=0") as process:
+        yield TrapWeb(process.port)
 
 
 def wait_for(done: Callable[[], bool], process: subprocess.Popen[str]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +13,7 @@ from scrawler.synthweb.faults.answers import ANSWER_FAULTS
 from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.synthweb.faults.server import FaultWeb
 from scrawler.synthweb.faults.sites import SITE_FAULTS
+from scrawler.synthweb.process import WebProcess
 from tests.integration.crawl.conftest import Crawl
 
 FETCHED, REDIRECT, HTTP_ERROR = Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR
@@ -119,13 +118,8 @@ class Crawled:
 
 @pytest.fixture(scope="module")
 def web() -> Iterator[FaultWeb]:
-    command = [sys.executable, "-m", "scrawler.synthweb", "--faults", "--port=0", "--stop-with-stdin"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin
-        assert process.stdout
-        yield FaultWeb(int(process.stdout.readline().partition(" at port ")[2].partition(",")[0]))
-        process.stdin.close()
-        process.wait(20)
+    with WebProcess("--faults", "--port=0") as process:
+        yield FaultWeb(process.port)
 
 
 @pytest.fixture(scope="module")

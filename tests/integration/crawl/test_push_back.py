@@ -16,7 +16,7 @@ from sqlalchemy import select
 from scrawler.accounts.answer import WAITING
 from scrawler.accounts.why import why
 from scrawler.app import retry_seeds
-from scrawler.crawl import health
+from scrawler.crawl import site as sites
 from scrawler.model import EndReason, Result, Scope
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site
@@ -34,7 +34,7 @@ from tests.integration.crawl.hostile import (
     run_whole,
 )
 from tests.integration.crawl.rig import running
-from tests.integration.fetch.servers import RawServer, Visit, answer
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -53,7 +53,7 @@ class Moody:
 
     def __call__(self, visit: Visit) -> None:
         while head := visit.request():
-            path = head.split(b" ", 2)[1].decode()
+            path = path_of(head)
             self.times.append((time.monotonic(), path))
             reply = self.other(path, len(self.times))
             if reply is None:
@@ -150,7 +150,7 @@ def test_a_long_rest_holds_no_place_and_its_row_goes_on(
     crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One place, two sites that rest for some seconds each time: another site is crawled meanwhile."""
-    monkeypatch.setattr(health, "LONG_REST", 1.0)
+    monkeypatch.setattr(sites, "LONG_REST", 1.0)
     never = Moody(lambda path, _: too_many("2") if path != "/robots.txt" else None)
     later = Moody(once("/2", lambda: too_many("3")))
     urls = [serve(never).url(), serve(later).url(), (fine := serve(good("fine"))).url()]
@@ -164,6 +164,31 @@ def test_a_long_rest_holds_no_place_and_its_row_goes_on(
     assert later.times[0][0] - asked_for[0] < 2.0, "the place was free"
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
     assert {row.state for row in site_rows(crawl)} == {"done"}
+
+
+def test_a_long_rest_that_began_before_a_restart_holds_no_place(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resting, fine, stop = Moody(once("/2", lambda: too_many("8"))), Moody(lambda path, _: None), threading.Event()
+    crawl.add([serve(resting).url()])
+    crawl.run(lambda _: stop.set() if "/2" in [path for _, path in resting.times] else None, stop)
+    crawl.add([serve(fine).url()])
+    monkeypatch.setattr(sites, "LONG_REST", 1.0)
+    run_whole(crawl, threads=1, seeds_per_thread=1)
+    pushed_at = next(at for at, path in resting.times if path == "/2")
+    assert resting.gap_after("/2") >= 8.0
+    assert fine.times[0][0] < pushed_at + 8.0, "the place was free"
+
+
+def test_a_site_that_is_dead_is_given_up_however_long_it_rests(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pauses after failures are longer than a place is held for a rest that was asked for."""
+    monkeypatch.setattr(sites, "LONG_REST", 0.1)
+    moody = Moody(lambda path, _: None if path in ("/robots.txt", "/") else b"")
+    crawl.add([url := serve(moody).url()])
+    run_whole(crawl, max_failures=5, retries=0, retry_pause=0.5)
+    assert (crawl.seed(url).end_reason, crawl.seed(url).counts.failures) == (EndReason.DEAD, 5)
 
 
 def site_rows(crawl: Crawl) -> Sequence[Any]:

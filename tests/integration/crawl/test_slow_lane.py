@@ -15,7 +15,7 @@ from scrawler.model import EndReason, PageFlag, Result, SeedState
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
 from tests.integration.crawl.rig import running
-from tests.integration.fetch.servers import RawServer, Script, Visit
+from tests.integration.fetch.servers import RawServer, Script, Visit, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -40,7 +40,7 @@ class Log:
     def site(self, name: str, slow: set[str] = SLOW, takes: float = TAKES) -> Script:
         def script(visit: Visit) -> None:
             while head := visit.request():
-                path = head.split(b" ", 2)[1].decode()
+                path = path_of(head)
                 arrived = time.monotonic()
                 self.paths.append(name + path)
                 if path in slow:

@@ -106,6 +106,11 @@ class RawServer:
             sock.close()
 
 
+def path_of(head: bytes) -> str:
+    """Return the path that a request is for."""
+    return head.split(b" ", 2)[1].decode("latin-1")
+
+
 def answer(body: bytes = b"hello", status: str = "200 OK", *headers: str) -> bytes:
     """Return a whole and correct answer."""
     lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]

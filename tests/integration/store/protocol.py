@@ -8,42 +8,31 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from typing import cast
 
-from scrawler.crawl.answers import AnswerHandler, PageFlight, Reading
+from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.deltas import merged
-from scrawler.crawl.depth import Lane
+from scrawler.crawl.depth import SLOW, Lane, after
+from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.parties import Choice, Parties
-from scrawler.crawl.pipeline import PagePipeline
-from scrawler.crawl.rules import CrawlRules
+from scrawler.crawl.reading import Reading
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import ChunkRow, ClaimedSite, Result, Scope, SiteDelta
+from scrawler.model import ChunkRow, ClaimedSite, Result, SiteDelta
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
 from scrawler.urls.analyzer import UrlAnalyzer
+from tests.crawl_rules import crawl_rules
 from tests.integration.store.crawling import Worker
 
 _FAR = 2**40  # milliseconds: past every pause between two attempts
 
-_RULES = CrawlRules(
-    scope=Scope.HOST,
-    delay=0.0,
-    per_site=9,
-    retries=2,
-    retry_pause_ms=1,
-    limits=SeedLimits(max_depth=99),
-    capacity=99,
-    checkpoint_interval=0.0,
-    checkpoint_rows=99,
-    stop_timeout=0.0,
-)
+_RULES = crawl_rules(per_site=9, retries=2, retry_pause_ms=1, limits=SeedLimits(max_depth=99), capacity=99)
 
 
 class Web:
@@ -95,7 +84,7 @@ class Machine:
             lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
         )
         self._parties = Parties(_RULES, self._load_chunk, self._check_fetched, lambda site: None)
-        self._answers = AnswerHandler(cast(PagePipeline, None), _RULES)  # what it would archive and read is given
+        self._answers = AnswerHandler(_RULES)
 
     def claim(self, sites: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
         claimed = self.worker.claim(sites, seeds_per_site, machines)
@@ -125,7 +114,8 @@ class Machine:
         site.in_flight -= 1
         links = PageLinks(url, self._web.links[url], "utf-8", "")
         response = Response(Request(url, "", flight), Result.FETCHED, 200, body=url.encode())
-        reading = Reading(again=True) if again and flight.attempt <= _RULES.retries else Reading(False, None, links)
+        listed_again = _lane_after(flight) if again and flight.attempt <= _RULES.retries else None
+        reading = Reading(listed_again, links=None if listed_again is not None else links)
         self._answers.handle(flight, response, reading)
         flight.party.in_flight -= 1
         site.fetching.discard(url)
@@ -179,3 +169,10 @@ class Machine:
         self.submit(site)
         self.commit()
         done(self._frontier.fetched(url_hash))
+
+
+def _lane_after(flight: PageFlight) -> int:
+    """Return the lane in which a URL is tried again: for a retry, after a push-back, or because it was slow."""
+    kind = flight.lane.kind
+    retried, pushed_back = after(kind, retries=1), after(kind, pushbacks=1)
+    return (retried, pushed_back, min(SLOW, retried))[ord(flight.entry.url[-1]) % 3]

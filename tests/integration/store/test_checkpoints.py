@@ -32,6 +32,7 @@ def test_all_of_a_delta_is_written_as_it_was(database: Database) -> None:
         page(seed.id, "http://a.org/"),
         page(seed.id, "http://a.org/🕷?'%s\\", position=1, digest=b"", result="http-error", detail="a\x00b\n'\"\\"),
         page(seed.id, "http://a.org/r", position=2, result="redirect", length=0, warc_file=""),
+        page(seed.id, "http://a.org/t", position=3, result="trap", status=0, length=0, warc_file=""),
     )
     lanes = (LaneState(seed.id, 1, seed.id, 0, 2), LaneState(seed.id, 0, seed.id, 1, 7, (3, 5)))
     chunks = (ChunkRow(seed.id, 0, 0, 0, 4, bytes(range(256)) * 40),)
@@ -44,7 +45,7 @@ def test_all_of_a_delta_is_written_as_it_was(database: Database) -> None:
     assert view is not None
     assert (view.seed.counts.pages, view.seed.counts.bytes, view.seed.state) == (1, 2, SeedState.ACTIVE)
     (machine,) = Machines(database).summary().machines
-    assert (machine.pages, machine.bytes, machine.errors) == (1, 2000, 1)
+    assert (machine.pages, machine.bytes, machine.errors) == (1, 2000, 1), "what a trap holds is no error"
     with database.read() as connection:
         row = connection.exec_driver_sql("SELECT next_due_at, address, state FROM site").one()
     assert tuple(row) == (99, "192.0.2.7", "active")

@@ -129,22 +129,6 @@ def test_a_site_left_without_a_seed_to_crawl_is_not_claimed_again(database: Data
         assert connection.exec_driver_sql("SELECT state FROM site ORDER BY id").scalars().all() == ["done", "active"]
 
 
-def test_seeds_never_begun_are_put_back(database: Database) -> None:
-    add(database, "http://a.org/0", "http://a.org/1", "http://b.org/")
-    worker = Worker.of(database)
-    a, b = worker.claim()
-    begun, fresh = a.seeds
-    worker.commit(site_delta(a, seed_delta(begun.id, lanes=(LaneState(begun.id, 0, begun.id, 0, 1),))))
-    Claims(database, worker.id + 1).put_back([b.seeds[0].id])
-    Claims(database, worker.id).put_back([begun.id, fresh.id])
-    states = {view.seed.url: view.seed.state for view in Seeds(database).list()}
-    assert states == {
-        "http://a.org/0": SeedState.ACTIVE,
-        "http://a.org/1": SeedState.READY,
-        "http://b.org/": SeedState.ACTIVE,
-    }
-
-
 def test_many_sites_with_many_seeds_are_claimed_at_once(database: Database) -> None:
     seeds = [NewSeed(f"http://s{site}.org/{number}", f"s{site}.org") for site in range(300) for number in range(20)]
     Seeds(database).add(seeds)

@@ -53,8 +53,6 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None
     assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]
-    frontier.drop_chunks()
-    assert list(frontier.listed(site.id)) == []
 
 
 def test_urls_of_begun_seeds_and_fetched_urls_are_known(database: Database) -> None:
@@ -85,3 +83,18 @@ def test_patterns_are_as_last_written_and_those_of_one_seed(database: Database) 
     )
     assert Frontier(database).patterns(one) == [capped, row(one, "http://a.org/*", 9)]
     assert Frontier(database).patterns(two) == [row(two, "x?a=", 7)]
+
+
+def test_of_very_many_patterns_those_that_matter_are_read(database: Database) -> None:
+    """A party can have as many as pages; first of all what is capped stays so."""
+    add(database, "http://a.org/")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    one = site.seeds[0].id
+    names = [f"http://a.org/{number}/*" for number in range(1_200)]
+    rows = [
+        PatternRow(one, url_hash(name), name, 5 + number, 0, 0, 0, "" if number else "capped")
+        for number, name in enumerate(names)
+    ]
+    worker.commit(site_delta(site, seed_delta(one, patterns=tuple(rows))))
+    assert Frontier(database).patterns(one) == [rows[0], *rows[:-1000:-1]]

@@ -107,6 +107,16 @@ def test_another_version_is_refused_with_advice(database_url: str, version: int,
         open_database(database_url)
 
 
+def test_tables_of_an_unreleased_version_are_refused_by_name(database_url: str) -> None:
+    database = open_database(database_url)
+    with database.begin() as connection:
+        connection.exec_driver_sql("ALTER TABLE seed DROP COLUMN slow_pass")
+    database.close()
+    for opened in (open_database, upgrade_database):
+        with pytest.raises(StoreError, match=r"unreleased version .* seed\.slow_pass: import the seeds"):
+            opened(database_url)
+
+
 def test_upgrade_makes_the_schema_of_an_empty_database(database_url: str) -> None:
     create_engine(database_url).connect().close()
     assert upgrade_database(database_url) == list(migration_texts(_dialect(database_url)))

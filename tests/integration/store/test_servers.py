@@ -13,8 +13,6 @@ import pytest
 from sqlalchemy import func, select
 
 from scrawler.crawl.budget import AddressBudget
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
@@ -24,6 +22,7 @@ from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.servers import Servers, places_of
 from scrawler.store.tables import server_place
+from tests.crawl_rules import crawl_rules
 
 PER_IP = 5
 ADDRESSES = ("192.0.2.1", "192.0.2.2")
@@ -48,7 +47,7 @@ class Crawler:
     def __init__(self, database: Database, name: str) -> None:
         self._machines = Machines(database)
         self.id = self._machines.register(name, os.getpid(), 0).id
-        rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1, per_ip=PER_IP)
+        rules = crawl_rules(per_ip=PER_IP)
         self.visits: dict[SiteContext, None] = {}
         self.jobs: deque[Callable[[], None]] = deque()
         self.in_flight: list[tuple[SiteContext, str]] = []

@@ -36,6 +36,13 @@ def test_every_result_and_flag_has_words() -> None:
         assert len(flag_names(flag)) == 1
 
 
+def test_a_sitemap_that_was_not_read_is_not_said_to_be() -> None:
+    denied = PAGE._replace(result=Result.ROBOTS_DENIED, status=0, warc_file="", flags=PageFlag.SITEMAP, position=-1)
+    lines = page_fact(denied, "s", "s").lines
+    assert lines[1:] == ("listed as sitemap 1 by seed s, depth 3", "listed as a sitemap")
+    assert page_fact(PAGE._replace(flags=PageFlag.SITEMAP), "s", "s").lines[3] == "a sitemap, whose URLs were listed"
+
+
 def test_details_and_what_stands_for_a_page() -> None:
     refused = PAGE._replace(result=Result.TRAP, status=0, warc_file="", detail="50 of its last 50 pages were known")
     assert page_fact(refused, "s", "s").lines[1] == "because: 50 of its last 50 pages were known"

@@ -7,11 +7,10 @@ from collections import Counter, deque
 from math import inf
 
 from scrawler.crawl.budget import AddressBudget
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
-from scrawler.model import Scope, Slot
+from scrawler.model import Slot
+from tests.crawl_rules import crawl_rules
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 
@@ -20,9 +19,7 @@ class Desk:
     """A budget, and the sites that it has called, each once until it comes."""
 
     def __init__(self, per_ip: int = 2, delay_per_ip: float = 0.0) -> None:
-        self.rules = CrawlRules(
-            Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1, per_ip=per_ip, delay_per_ip=delay_per_ip
-        )
+        self.rules = crawl_rules(per_ip=per_ip, delay_per_ip=delay_per_ip)
         self.called: dict[SiteContext, None] = {}
         self.budget = AddressBudget(self.rules, self.called.setdefault)
         self.budget.granted(None, ())

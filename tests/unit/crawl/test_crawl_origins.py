@@ -8,13 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.origins import Origins
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import Result, Scope
+from scrawler.model import Result
+from tests.crawl_rules import crawl_rules
 
 TTL = 0.3  # seconds
 _WAIT = 5.0
@@ -33,7 +32,7 @@ class Bench:
             self.resolver,
             "TestCrawler",
             obey_robots=True,
-            rules=CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(5), 10, 5, 500, 1),
+            rules=crawl_rules(),
             look_again=lambda site: self.answers.release(),
         )
 

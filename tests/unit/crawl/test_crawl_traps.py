@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count, islice, product
 from pathlib import Path
 
 import pytest
 
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.traps import PartyTraps, pattern_of
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.simhash import Words, fingerprint_of, words_of
@@ -20,6 +19,7 @@ from scrawler.synthweb.traps.pages import words
 from scrawler.synthweb.web import SyntheticWeb, page_path
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
 
 MENU = words(0, count=2_000)  # of a shop that shows all it has on every page
 DOCS = {
@@ -30,8 +30,7 @@ DOCS = {
 
 
 def party(near_duplicates: str = "doubt", rows: Iterable[PatternRow] = (), trap_pages: int = 50) -> PartyTraps:
-    rules = CrawlRules(Scope.HOST, 0, 1, 0, 0, SeedLimits(15), 10, 5, 500, 30)
-    rules.traps, rules.trap_pages, rules.near_duplicates = True, trap_pages, near_duplicates
+    rules = crawl_rules(traps=True, trap_pages=trap_pages, near_duplicates=near_duplicates)
     return PartyTraps(7, rules, rows)
 
 
@@ -237,3 +236,17 @@ def test_nothing_of_real_documentation_is_capped(name: str) -> None:
         return file.read_bytes() if file.suffix == ".html" and file.is_file() else None
 
     assert walk(party("all"), "http://h/", page) > 200
+
+
+def test_what_it_remembers_of_long_urls_is_small() -> None:
+    """Parties are many, and a hostile one lists nothing but URLs of 2,000 characters."""
+    traps = party()
+    hrefs = ["a/", "b/"]
+    for number in range(3):
+        source = traps.note(f"http://h/{'ab'[number % 2]}/", False, hrefs).source
+    assert source is not None
+    tracemalloc.start()
+    traps.listed((f"http://h/{number}/{'x' * 2_000}/" for number in range(4_000)), source)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000

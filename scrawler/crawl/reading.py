@@ -1,0 +1,89 @@
+"""What a page's answer says, before anything of its party is changed: its record, its links, its flags."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from scrawler.archive.record import RecordRef
+from scrawler.crawl.decisions import PUSH_BACK, listed_again, location_of
+from scrawler.crawl.depth import after, tries
+from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.rules import CrawlRules
+from scrawler.extract.directives import ALL_ALLOWED, Directives
+from scrawler.extract.links import PageLinks
+from scrawler.extract.sitemaps import Sitemap
+from scrawler.fetch.downloader import Response
+from scrawler.model import PageFlag, Result
+from scrawler.urls.normalise import normalise
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
+
+    again: int | None
+    record: RecordRef | None = None
+    links: PageLinks | None = None
+    flags: int = 0  # of PageFlag
+    sitemap: Sitemap | None = None
+
+
+class AnswerReader:
+    """Reads the answers of pages; that needs no turn."""
+
+    def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
+        self._pipeline, self._rules = pipeline, rules
+
+    def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
+        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
+
+        Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
+        """
+        again = self._again(flight, response)
+        if again is not None:
+            return Reading(again)
+        record = self._pipeline.archive(flight.site, response)
+        if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
+            flags = self._flags(flight, response, self._pipeline.directives(response, None))
+            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
+        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
+            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
+        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
+        directives = self._pipeline.directives(response, links)
+        return Reading(None, record, links, self._flags(flight, response, directives))
+
+    @staticmethod
+    def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:
+        traps = flight.party.traps
+        return None if traps is None else partial(traps.wants_text, flight.entry.url)
+
+    def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
+        """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
+        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
+        if not ("set-cookie" in response.headers and self._rules.cookies and first):
+            return False
+        return normalise(location_of(response), flight.entry.url).url == flight.entry.url
+
+    def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
+        """Return what is to be flagged in the page's row."""
+        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        flags: int = PageFlag.INSECURE if unchecked else 0
+        if flight.lane.slow:
+            flags |= PageFlag.SLOW
+        if flight.entry.is_asset:
+            flags |= PageFlag.ASSET
+        if directives.noindex:
+            flags |= PageFlag.NOINDEX
+        return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
+
+    def _again(self, flight: PageFlight, response: Response) -> int | None:
+        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
+        health, rules = flight.site.health, self._rules
+        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
+            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return after(flight.lane.kind, retries=1)
+        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)

@@ -1,0 +1,210 @@
+"""One download of libcurl: an easy handle, and what it collects for the request it is at."""
+
+from __future__ import annotations
+
+from time import time
+
+import pycurl
+
+from scrawler.fetch import wire
+from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.model import Millis, Result
+
+_RECEIVE_BUFFER = 64 * 1024  # a usual page comes in one piece, so that it is copied once
+
+# The symbolic names of libcurl's codes above 91 are missing in pycurl.
+_E_HTTP2_STREAM = 92
+_E_TOO_LARGE = 100
+_RESULTS = {
+    pycurl.E_OPERATION_TIMEDOUT: Result.TIMEOUT,
+    pycurl.E_COULDNT_CONNECT: Result.CONNECT_FAILED,
+    pycurl.E_COULDNT_RESOLVE_HOST: Result.CONNECT_FAILED,
+    pycurl.E_INTERFACE_FAILED: Result.CONNECT_FAILED,
+    pycurl.E_SSL_CONNECT_ERROR: Result.TLS_FAILED,
+    pycurl.E_PEER_FAILED_VERIFICATION: Result.TLS_FAILED,
+    pycurl.E_SSL_CIPHER: Result.TLS_FAILED,
+    pycurl.E_SSL_CERTPROBLEM: Result.TLS_FAILED,
+    pycurl.E_SSL_CACERT_BADFILE: Result.TLS_FAILED,
+    pycurl.E_SSL_ISSUER_ERROR: Result.TLS_FAILED,
+    pycurl.E_PARTIAL_FILE: Result.CUT,
+    pycurl.E_GOT_NOTHING: Result.CUT,
+    pycurl.E_RECV_ERROR: Result.CUT,
+    pycurl.E_SEND_ERROR: Result.CUT,
+    _E_HTTP2_STREAM: Result.CUT,
+    pycurl.E_FTP_WEIRD_SERVER_REPLY: Result.BAD_ANSWER,
+    pycurl.E_UNSUPPORTED_PROTOCOL: Result.BAD_ANSWER,  # an answer as of HTTP/0.9
+    pycurl.E_HTTP2: Result.BAD_ANSWER,
+    pycurl.E_BAD_CONTENT_ENCODING: Result.BAD_ANSWER,
+    _E_TOO_LARGE: Result.BAD_ANSWER,
+}
+
+
+class Transfer:
+    """One easy handle and what it collects for the request it is at; used again for the next one."""
+
+    __slots__ = (
+        "address",
+        "body",
+        "cookie",
+        "handle",
+        "headers",
+        "limit",
+        "lines",
+        "max_head",
+        "origin",
+        "overflow",
+        "refusal",
+        "request",
+        "sent",
+        "size",
+        "started_at",
+        "timeout",
+    )
+
+    def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
+        self.request: Request | None = None
+        self.address = ""
+        self.origin = ""
+        self.cookie = ""
+        self.headers = headers
+        self.max_head = limits.max_head
+        self.sent = b""
+        self.started_at: Millis = 0
+        self.timeout = limits.timeout
+        self.limit = 0
+        self.size = 0
+        self.overflow = False
+        self.refusal: tuple[Result, str] | None = None
+        self.lines: list[bytes] = []
+        self.body: list[bytes] = []
+        self.handle = _new_handle(limits, headers, ca_file)
+        self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
+
+    def begin(self, request: Request, target: wire.RequestTarget, headers: str, limits: FetchLimits) -> None:
+        """Forget the last request and take `request`; only what differs between requests is set."""
+        handle = self.handle
+        self.request = request
+        self.sent = wire.request_head(target, headers, request.cookie)
+        self.limit = request.max_body or limits.max_body
+        self.size = 0
+        self.overflow = False
+        self.refusal = None
+        self.lines = []
+        self.body = []
+        origin = f"{target.scheme}://{target.authority}/"
+        if origin != self.origin:
+            self.origin = origin
+            handle.setopt(pycurl.URL, origin)
+        handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
+        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
+        if request.address != self.address:
+            self.address = request.address
+            host = f"[{request.address}]" if ":" in request.address else request.address
+            handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
+        timeout = request.timeout or limits.timeout
+        if timeout != self.timeout:
+            self.timeout = timeout
+            handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
+        if request.cookie != self.cookie:
+            self.cookie = request.cookie
+            cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
+            handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies])
+        self.started_at = int(time() * 1000)
+
+    def end(self) -> None:
+        """Let go of everything that belongs to the request."""
+        self.request = None
+        self.lines = []
+        self.body = []
+
+    def _take(self, data: bytes) -> int | None:
+        """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
+        before = self.size
+        self.size = before + len(data)
+        if not before:
+            self._judge_head()
+        if self.size <= self.limit:
+            self.body.append(data)
+            return None
+        if not self.overflow:
+            self.overflow = True
+            self.body.append(data[: self.limit - before])
+            announced = wire.announced_length(wire.final_head(self.lines))
+            if announced is None or announced - self.limit > wire.SPARE_BODY:
+                return 0
+        return None
+
+    def _judge_head(self) -> None:
+        """Refuse the body of a head that is too large, or announces a type that is not wanted."""
+        assert self.request is not None
+        if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
+            self.refusal = Result.BAD_ANSWER, problem
+        elif self.request.accept and (
+            media_type := wire.unwanted_type(wire.final_head(self.lines), self.request.accept)
+        ):
+            self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
+        if self.refusal is not None:
+            self.limit = 0
+
+    def response(self, code: int, message: str) -> Response:
+        """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""
+        assert self.request is not None
+        if not self.size:
+            self._judge_head()
+        readable = self.refusal is None or self.refusal[0] is Result.UNWANTED_TYPE
+        lines = wire.final_head(self.lines)
+        status, head, headers = 0, b"", {}
+        if readable and lines and lines[-1] in wire.BLANK:
+            status = int(lines[0].split(None, 2)[1][:3])  # as libcurl reads it: "200OK" is 200
+            head = wire.as_http1(lines, status)
+            headers = wire.parse_headers(head)
+        result, detail = self._result(code, message, status, headers)
+        sent = self.sent
+        if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
+            sent = b""  # it never came to that
+        return Response(
+            self.request,
+            result,
+            status,
+            head,
+            headers,
+            self.body[0] if len(self.body) == 1 else b"".join(self.body),
+            sent,
+            self.started_at,
+            int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
+            detail,
+        )
+
+    def _result(self, code: int, message: str, status: int, headers: dict[str, str]) -> tuple[Result, str]:
+        if self.refusal is not None:
+            return self.refusal
+        if self.overflow:
+            return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
+        if code == 0 and status:
+            return wire.result_of(status, headers), ""
+        if code == 0:
+            return Result.CUT, "connection ended within the head"
+        return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"
+
+
+def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl.Curl:
+    """Return a handle with all options that never change."""
+    handle = pycurl.Curl()
+    for option, value in (
+        (pycurl.NOSIGNAL, 1),
+        (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
+        (pycurl.PROXY, ""),  # else the environment's
+        (pycurl.FOLLOWLOCATION, 0),
+        (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
+        (pycurl.HTTP_CONTENT_DECODING, 0),
+        (pycurl.HTTP09_ALLOWED, 0),
+        (pycurl.HTTPHEADER, headers),
+        (pycurl.BUFFERSIZE, _RECEIVE_BUFFER),
+        (pycurl.CONNECTTIMEOUT_MS, int(limits.connect_timeout * 1000)),
+        (pycurl.TIMEOUT_MS, int(limits.timeout * 1000)),
+        (pycurl.SSL_VERIFYPEER, int(limits.tls_verify)),
+        (pycurl.SSL_VERIFYHOST, 2 if limits.tls_verify else 0),
+        (pycurl.CAINFO, ca_file),
+    ):
+        handle.setopt(option, value)
+    return handle

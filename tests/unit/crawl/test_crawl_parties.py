@@ -1,0 +1,37 @@
+"""What a party fetches next, where its lists are in several places."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scrawler.crawl.context import SeedContext
+from scrawler.crawl.depth import NORMAL, Entry, Lane, encode
+from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.seen import ExactSeen, MemoryBudget
+from scrawler.crawl.site import SiteContext
+from scrawler.model import ChunkRow, LaneState, Seed
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
+
+HOME = "http://a.org/"
+RULES = crawl_rules()
+
+
+def test_a_chunk_is_read_while_retries_are_not_due() -> None:
+    asked: list[tuple[Lane, Callable[[ChunkRow | None], None]]] = []
+    parties = Parties(
+        RULES, lambda lane, _, done: asked.append((lane, done)), lambda *_: None, look_again=lambda site: None
+    )
+    scope = scope_of(HOME, RULES.scope)
+    party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
+    party.begun = True
+    party.lanes = [Lane(LaneState(1, NORMAL, 1, 0, 1))]  # its one entry is in the database
+    party.lane(1).append(HOME + "broken", 1, 7, not_before=60_000)
+    site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party])
+    assert parties.choose(site, 0.0, 0) == 60.0
+    [(lane, done)] = asked
+    assert parties.choose(site, 0.0, 0) == 60.0
+    assert len(asked) == 1, "it is on its way"
+    done(ChunkRow(1, NORMAL, 0, 0, 1, encode([Entry(HOME, 0, 0)])))
+    assert parties.choose(site, 0.0, 0) == Choice(party, lane, Entry(HOME, 0, 0))
