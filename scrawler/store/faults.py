@@ -10,8 +10,6 @@ from sqlalchemy.exc import DBAPIError
 
 from scrawler.errors import StoreBusyError, StoreError
 
-# The number of its schema is right, but between releases the same one stands for several.
-_OTHER_TABLES = "was made by another state of this version: begin a new one"
 _SQLITE_BUSY = {5, 6}  # SQLITE_BUSY, SQLITE_LOCKED
 _SQLITE_ADVICE = {
     8: "is read-only",  # SQLITE_READONLY
@@ -27,8 +25,6 @@ _MYSQL_ADVICE = {
     1044: "refuses this user",
     1045: "refuses this user and password",
     1049: "does not exist on the server; create it first (CREATE DATABASE ... CHARACTER SET utf8mb4)",
-    1054: _OTHER_TABLES,  # unknown column
-    1146: _OTHER_TABLES,  # no such table
     1290: "is read-only",  # the server runs with --read-only
 }
 
@@ -49,14 +45,10 @@ def _store_error(error: DBAPIError, where: str) -> StoreError:
         code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
         if code in _SQLITE_BUSY:
             return StoreBusyError(f"database {where} is locked by another program ({said})")
-        return StoreError(f"database {where} {_SQLITE_ADVICE.get(code) or _refusal(said)} ({said})")
+        return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({said})")
     code = cause.args[0] if cause is not None and cause.args else 0
     if code in _MYSQL_BUSY:
         return StoreBusyError(f"database {where} is busy ({said})")
     if code in _MYSQL_AWAY or error.connection_invalidated:
         return StoreBusyError(f"database {where} cannot be reached ({said})")
     return StoreError(f"database {where} {_MYSQL_ADVICE.get(code, 'refuses')} ({said})")
-
-
-def _refusal(said: str) -> str:
-    return _OTHER_TABLES if said.startswith(("no such table", "no such column")) else "refuses"

@@ -177,15 +177,6 @@ def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawl
         assert words in text
 
 
-def test_a_database_of_other_tables_is_told_so(scrawler: Scrawler, tmp_path: Path) -> None:
-    scrawler("db", "init")
-    connection = sqlite3.connect(tmp_path / "scrawler.db")
-    connection.execute("ALTER TABLE seed DROP COLUMN trapped")
-    connection.close()
-    words = "was made by another state of this version: begin a new one (no such column: seed.trapped)"
-    assert words in _said(scrawler("status", code=4))
-
-
 def test_the_schema_can_be_loaded_by_hand(scrawler: Scrawler, tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "scrawler.db")
     connection.executescript(scrawler("db", "schema").stdout)

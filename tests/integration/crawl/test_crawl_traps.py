@@ -66,8 +66,9 @@ def check_real(crawl: Crawl, web: TrapWeb, name: str) -> None:
 def test_no_trap_holds_and_no_real_page_is_lost(crawl_on_both: Crawl, web: TrapWeb) -> None:
     crawl = crawl_on_both
     crawl.add(web.sites())
-    crawl.run(**ENDLESS, **SHAPELESS)
+    summary = crawl.run(**ENDLESS, **SHAPELESS)
     crawl.check()
+    assert summary.errors == 0, "what is not asked for is no error"
     for home, site in web.sites().items():
         check_real(crawl, web, site.name)
         seed, rows = crawl.seed(home), rows_of(crawl, home)
