@@ -42,8 +42,7 @@ class AnswerReader:
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
-        again = self._again(flight, response)
-        if again is not None:
+        if response.result is not Result.FETCHED and (again := self._again(flight, response)) is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):

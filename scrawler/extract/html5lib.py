@@ -8,9 +8,10 @@ import html5lib
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText
+from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText, WantsWords
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, may_be_canonical
-from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.scanner import scan_text, scanned
+from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
 
@@ -20,14 +21,15 @@ class Html5libExtractor:
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
 
-    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         utf8, charset = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
         hazardous = is_hazardous(utf8)
         root = None if hazardous else _parse(page)
         if root is None:
-            return scan_links(page, url, self._policy).result(charset, DEEP_HTML if hazardous else PARSER_FAILED)
+            note = DEEP_HTML if hazardous else PARSER_FAILED
+            return scanned(page, url, self._policy, charset, note, wants_words)
         collector = LinkCollector(url, self._policy)
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
@@ -36,7 +38,8 @@ class Html5libExtractor:
                 collector.element(_local_name(element), element.attrib, element in in_templates)
                 if element in in_head and may_be_canonical(element.attrib):
                     collector.canonical(element.attrib)
-        return collector.result(charset)
+        wanted = wants_words is not None and wants_words(collector.hrefs)
+        return collector.result(charset, words=words_of(_text(root).text) if wanted else None)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -45,9 +48,13 @@ class Html5libExtractor:
         root = None if is_hazardous(utf8) else _parse(page)
         if root is None:
             return scan_text(page)
-        collector = TextCollector()
-        _collect_text(root, collector)
-        return collector.result()
+        return _text(root)
+
+
+def _text(root: Element) -> PageText:
+    collector = TextCollector()
+    _collect_text(root, collector)
+    return collector.result()
 
 
 def _parse(page: str) -> Element | None:
