@@ -11,7 +11,7 @@ from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, Pattern
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
-from scrawler.store.tables import chunk, lane, page, pattern, seed
+from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
@@ -113,6 +113,11 @@ class Frontier:
         query = select(*columns).where(pattern.c.seed_id == seed_id).limit(_PATTERNS_READ)
         query = query.order_by(capped.desc(), pattern.c.fetched.desc(), pattern.c.pattern)
         return [PatternRow(*row) for row in self._all(query)]
+
+    def jar(self, seed_id: int) -> bytes | None:
+        """Return the cookies of a party as they were last written, None if it never had any."""
+        rows = self._all(select(jar.c.data).where(jar.c.seed_id == seed_id))
+        return bytes(rows[0][0]) if rows else None
 
     def _all(self, query: AnySelect) -> list[AnyRow]:
         def work(connection: Connection) -> list[AnyRow]:
