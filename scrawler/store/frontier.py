@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
 
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, SeedState
 from scrawler.model import url_hash as hash_of
@@ -99,10 +99,8 @@ class Frontier:
 
         Of URLs that wait so only those of seeds are known.
         """
-        waits = select(seed.c.id).where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
-        return bool(
-            self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)) or self._all(waits.limit(1))
-        )
+        waits = exists().where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
+        return bool(self._all(select(literal(1)).where(or_(exists().where(page.c.url_hash == url_hash), waits))))
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.

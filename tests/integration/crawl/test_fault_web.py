@@ -66,6 +66,9 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "charset-unknown": (FETCHED, True),
     "meta-noindex": (FETCHED, True),
     "meta-nofollow": (FETCHED, False),
+    "meta-of-others": (FETCHED, True),
+    "unavailable-since": (FETCHED, True),
+    "lazy-links": (FETCHED, False),
     "header-none": (FETCHED, False),
     "canonical-elsewhere": (FETCHED, True),
     "refresh-loop": (FETCHED, True),
@@ -88,6 +91,9 @@ SITES: dict[str, tuple[EndReason, int]] = {
     "robots-utf16": (EndReason.COMPLETED, 3),
     "robots-huge": (EndReason.COMPLETED, 3),
     "robots-loop": (EndReason.COMPLETED, 4),
+    "sitemap-laughs": (EndReason.COMPLETED, 5),
+    "sitemap-loop": (EndReason.COMPLETED, 5),
+    "sitemap-bomb": (EndReason.COMPLETED, 5),
     "robots-never": (EndReason.DEAD, 0),
     "crawl-delay": (EndReason.CRAWL_DELAY, 0),
     "busy": (EndReason.PUSHED_BACK, 0),
@@ -128,7 +134,14 @@ def crawled(web: FaultWeb, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     crawl = Crawl(folder, f"sqlite:///{folder}/scrawler.db")
     crawl.add(web.seeds())
     summary = crawl.run(
-        per_site=8, timeout=1.5, patience=0, retries=2, retry_pause=0.05, max_body="4MiB", max_retry_after=2
+        per_site=8,
+        timeout=1.5,
+        patience=0,
+        retries=2,
+        retry_pause=0.05,
+        max_body="4MiB",
+        max_retry_after=2,
+        sitemaps="also",
     )
     assert summary.outcome == "ended"
     crawl.check()
