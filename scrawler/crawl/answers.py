@@ -19,7 +19,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, PageFlag, PageRow, Rehoming, Result
 from scrawler.urls.analyzer import Analysis
-from scrawler.urls.scope import site_key
+from scrawler.urls.scope import host_port, site_key
 from scrawler.urls.verdict import Verdict
 
 SEEN_VERDICT = "seen"
@@ -227,6 +227,7 @@ class AnswerHandler:
         """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
         party, target = flight.party, analysis.internal[0]
         party.led_from.add(flight.entry.url)
+        party.home_host = host_port(target)[0]
         if target in flight.site.seen and target not in party.led_from:
             party.leaving = EndReason.COVERED
         self._take(flight, analysis, 0)

@@ -29,7 +29,7 @@ from scrawler.model import (
     url_hash,
 )
 from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.scope import ScopeRule
+from scrawler.urls.scope import ScopeRule, host_port
 
 DEPTH_VERDICT = "depth"
 NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page, or their rel, asks for it
@@ -50,6 +50,7 @@ class SeedContext:
         self.deciding = False  # the store was asked whether its URL is fetched already
         self.begun = False  # it has been decided that it is crawled
         self.redirects = seed.rehomed  # of the seed's own URL
+        self.home_host = host_port(seed.home_url)[0]  # another one of its domain, if its URL redirects there
         self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
         self.seed_result: Result | None = None
         self.seed_problem = ""  # why its URL could not be fetched

@@ -2,8 +2,9 @@
 
 An answer of 429 or 503 makes the whole host rest, for as long as its Retry-After asks, else for a pause that doubles
 with each such answer. A failure is an attempt that brought no HTTP head: no connection, no TLS, no answer in time,
-cut or not HTTP from the first byte on. From the third failure in a row the host rests too, so that a server that is
-started again is not given up meanwhile. Any other answer shows that the site is there and willing, and ends both rows.
+cut or not HTTP from the first byte on. Failures are counted by host: a domain can have hosts that are long gone. From
+the third failure in a row the host rests too, so that a server that is started again is not given up meanwhile. Any
+other answer shows that the site is there and willing, and ends both rows.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class SiteHealth:
     """What the last answers of a site's hosts were."""
 
     pushbacks: int = 0  # in a row, of requests that went out after the one before had come back
-    failures: int = 0  # in a row
+    failures: dict[str, int] = field(default_factory=dict)  # host -> in a row
     problem: str = ""  # the last of either, in words
     rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
     _pushed_at: Millis = 0  # when the last push-back that counts came
@@ -45,25 +46,29 @@ class SiteHealth:
             self._pushed_back(response, host, now, rules)
             return True
         if response.status:
-            self.failures = 0
+            self.failures.pop(host, None)
             if kind is not None:
                 self.pushbacks = 0
         elif response.result in _FAILURES and not (kind is not None and _is_only_slow(response, kind)):
-            self.failures += 1
+            self.failures[host] = self.failures.get(host, 0) + 1
             self.problem = f"{response.result.value}: {response.detail or response.request.url}"
-            if self.failures > _UNMINDED:
+            if self.failures[host] > _UNMINDED:
                 self._rest(host, now + rules.retry_pause_ms / 1000)
         return False
 
-    def given_up(self, rules: CrawlRules) -> EndReason | None:
-        """Tell whether the site is not to be asked any more, and why."""
+    def given_up(self, home: str, rules: CrawlRules) -> EndReason | None:
+        """Tell whether a party at the host `home` is not to go on, and why."""
         if self.pushbacks >= rules.max_pushbacks:
             return EndReason.PUSHED_BACK
-        return EndReason.DEAD if self.failures >= rules.max_failures else None
+        return EndReason.DEAD if self.is_dead(home, rules) else None
+
+    def is_dead(self, host: str, rules: CrawlRules) -> bool:
+        """Tell whether a host has failed too often to be asked any more."""
+        return self.failures.get(host, 0) >= rules.max_failures
 
     def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
         came_at = int(time.time() * 1000)
-        self.failures = 0
+        self.failures.pop(host, None)
         if response.started_at > self._pushed_at:  # else it was on its way when the site said so before
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
         asked = retry_after(response.headers.get("retry-after", ""), came_at)

@@ -78,7 +78,7 @@ class Parties:
             if self._is_for(site, party, lane, entry):
                 return Choice(party, lane, entry)
         if party.in_flight == 0:
-            if reason is site.health.given_up(self._rules):
+            if reason is site.health.given_up(party.home_host, self._rules):
                 party.end_detail = party.end_detail or site.health.problem
             self._end(site, party, reason)
         return inf
@@ -96,7 +96,7 @@ class Parties:
         if party.leaving is not None and not leaves_later:
             return party.leaving
         reason = limit_reached(party.counts, party.elapsed_ms(now), self._rules.limits, party.in_flight)
-        reason = reason or site.health.given_up(self._rules)
+        reason = reason or site.health.given_up(party.home_host, self._rules)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
         return reason

@@ -23,7 +23,6 @@ from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
-from scrawler.urls.scope import host_port
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
@@ -111,6 +110,9 @@ class Visits:
                 choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
+            elif site.health.is_dead(origin.host, self._rules):  # not its party's own, or that would have ended
+                gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
+                self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
             elif at := self._held(site, origin.host, origin.address, now):
                 return at
             elif self._origins.awaits_robots(origin, now):
@@ -218,5 +220,5 @@ class Visits:
 
 
 def _is_home(choice: Choice, origin: Origin) -> bool:
-    """Whether an origin is of the host of the entry's seed."""
-    return origin.host == host_port(choice.party.seed.home_url)[0]
+    """Whether an origin is of the host at which the entry's party is at home."""
+    return origin.host == choice.party.home_host

@@ -27,6 +27,7 @@ from tests.integration.crawl.hostile import (
     LONGEST_RUN,
     NOT_FOUND,
     asked,
+    by_path,
     check_whole,
     end_details,
     good,
@@ -189,6 +190,21 @@ def test_a_site_that_is_dead_is_given_up_however_long_it_rests(
     crawl.add([url := serve(moody).url()])
     run_whole(crawl, max_failures=5, retries=0, retry_pause=0.5)
     assert (crawl.seed(url).end_reason, crawl.seed(url).counts.failures) == (EndReason.DEAD, 5)
+
+
+def test_a_dead_host_of_a_domain_is_not_the_end_of_the_others(crawl: Crawl, serve: Serve) -> None:
+    """What it has is not asked for any more, and the rest goes on."""
+    hosts = "a.example", "gone.a.example"
+    dead, good = tuple(f"http://gone.a.example:1/{n}" for n in range(12)), tuple(f"/{n}" for n in range(8))
+    server = serve(by_path({"/": page("home", links=dead + good), **{path: page(path) for path in good}}))
+    crawl.add([f"http://a.example:{server.port}/"], Scope.DOMAIN)
+    resolve = tuple(f"{host}=127.0.0.1" for host in hosts)
+    run_whole(crawl, scope="domain", resolve=resolve, robots=False, max_failures=5, retries=0, retry_pause=0.01)
+    (seed,) = crawl.seeds()
+    assert (seed.end_reason, seed.counts.pages, seed.counts.failures) == (EndReason.COMPLETED, 9, 12)
+    untried = [row for row in crawl.pages() if "has not answered 5 times" in row.detail]
+    assert len(untried) == 7
+    assert {row.result for row in untried} == {Result.CONNECT_FAILED}
 
 
 def site_rows(crawl: Crawl) -> Sequence[Any]:
