@@ -327,6 +327,7 @@ class SeedDelta:
     patterns: tuple[PatternRow, ...] = ()  # absolute, as the counts
     rejections: tuple[RejectionRow, ...] = ()
     sitemap_urls: tuple[SitemapRow, ...] = ()
+    jar: bytes | None = None  # the party's cookies, if they changed
 
 
 @dataclass(frozen=True, slots=True)

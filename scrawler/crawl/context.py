@@ -230,6 +230,7 @@ class SeedContext:
             patterns=self.traps.take_rows() if self.traps is not None else (),
             relations=tuple(self._relations),
             sitemap_urls=tuple(self._sitemap_urls.values()),
+            jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
         self.pages, self._candidates, self._dirty = [], {}, False
         self._relations, self._sitemap_urls = [], {}

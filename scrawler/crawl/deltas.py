@@ -52,6 +52,7 @@ def _of_seed(
         patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
         rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
         sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
+        jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.depth import Entry, Lane, tries
+from scrawler.crawl.depth import NORMAL, Entry, Lane, tries
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Request
 from scrawler.urls.scope import host_port
@@ -39,6 +39,8 @@ class PageFlight:
     @property
     def attempt(self) -> int:
         """1 for the first attempt."""
+        if self.lane.kind == NORMAL:
+            return 1
         return sum(tries(self.lane.kind)) + 1 + self.lane.slow
 
 

@@ -12,7 +12,7 @@ from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
-from scrawler.extract.simhash import Words, fingerprint_of, words_of
+from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
@@ -81,16 +81,11 @@ class PagePipeline:
             body, note = response.body, ""
         if not is_html(content_type, body[:_SNIFFED_BYTES]):
             return None
-        found = self._extractor.links(body, response.request.url, content_type)
-        text = None
-        if wants_text is not None and wants_text(found.hrefs):
-            text = fingerprint_of(found.words() if found.words else self._words(body, content_type))
-        if text is None and not note:  # as most pages are; making another would cost as much as the rest of this
+        found = self._extractor.links(body, response.request.url, content_type, wants_text)
+        if found.words is None and not note:  # of most pages that is all
             return found
+        text = None if found.words is None else fingerprint_of(found.words)
         return replace(found, note=note or found.note, words=None, fingerprint=text)
-
-    def _words(self, body: bytes, content_type: str) -> Words:
-        return words_of(self._extractor.text(body, content_type).text)
 
     def directives(self, response: Response, links: PageLinks | None) -> Directives:
         """Return what a page, HTML or not, allows robots to do with it."""

@@ -42,8 +42,7 @@ class AnswerReader:
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
         """
-        again = self._again(flight, response)
-        if again is not None:
+        if response.result is not Result.FETCHED and (again := self._again(flight, response)) is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
@@ -81,9 +80,9 @@ class AnswerReader:
 
     def _again(self, flight: PageFlight, response: Response) -> int | None:
         """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
-        health, rules = flight.site.health, self._rules
-        if not flight.party.counts.pages and health.pushbacks >= rules.max_pushbacks and response.status in PUSH_BACK:
-            return after(flight.lane.kind, pushbacks=1)  # its party ends for that, and keeps it in its list
+        rules = self._rules
+        if not flight.party.counts.pages and response.status in PUSH_BACK:
+            return after(flight.lane.kind, pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return after(flight.lane.kind, retries=1)
         return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)

@@ -14,6 +14,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.traps import PartyTraps
+from scrawler.fetch.cookies import CookieJar
 from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
@@ -43,6 +44,9 @@ class Frontier(Protocol):
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """What the patterns of a party's URLs have yielded so far."""
+
+    def jar(self, seed_id: int) -> bytes | None:
+        """The cookies of a party, if it has any."""
 
 
 class SiteTaker:
@@ -97,6 +101,9 @@ class SiteTaker:
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         analyzer = self._make_analyzer(scope, aliases)
         party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed))
+        if self._rules.cookies and seed.counts.requests:  # begun, or come here from another site
+            jar = self._frontier.jar(seed.id)
+            party.cookies = CookieJar.load(jar) if jar else None
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]

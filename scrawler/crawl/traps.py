@@ -61,6 +61,15 @@ class Noted(NamedTuple):
     source: LinkClass | None  # the kind of page from which its links come; None for a page unlike others
 
 
+class _Page(NamedTuple):
+    """What is known of a fetched page by its URL and its links."""
+
+    url: str
+    hrefs: Sequence[str]
+    patterns: Patterns
+    links: int | None  # a hash of them as written; None: it has none
+
+
 class PartyTraps:
     """The yields of one party's patterns; guarded by the machine's turn, except `wants_text`."""
 
@@ -73,7 +82,7 @@ class PartyTraps:
         self._led_to: dict[int, LinkClass] = {}  # hashes of listed URLs -> on which kind of page they stand
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
-        self._last = ("", Patterns("", ""))
+        self._last = _Page("", (), Patterns("", ""), None)
         self._capped = False  # whether anything is
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
@@ -89,7 +98,7 @@ class PartyTraps:
         """Whether the text of a page is to be compared; changes nothing, so needs no turn."""
         if self._rules.near_duplicates != "doubt":
             return self._rules.near_duplicates == "all"
-        group = self._group(self._patterns(url), hrefs)
+        group = self._group(self._of(url, hrefs))
         if group is None:
             return False
         memory = self._memories.get(group)
@@ -97,11 +106,11 @@ class PartyTraps:
 
     def note(self, url: str, exact: bool, hrefs: Sequence[str] = (), text: Fingerprint | None = None) -> Noted:
         """Count a fetched page; `exact` says that its payload is in the archive already."""
-        of = self._patterns(url)
-        near, nothing_new = self._compare(url, of, hrefs, text, exact)
-        if of.own:
-            self._note_pattern(of, exact, nothing_new)
-        source = self._class_of(url, hrefs) if hrefs else None
+        of = self._of(url, hrefs)
+        near, nothing_new = self._compare(url, of, text, exact)
+        if of.patterns.own:
+            self._note_pattern(of.patterns, exact, nothing_new)
+        source = self._class_of(of, hrefs) if hrefs else None
         parent = self._led_to.pop(hash(url), None) if self._led_to else None
         if parent is not None and parent is source and parent.own is not None:
             parent.own.note(exact, nothing_new)
@@ -119,13 +128,11 @@ class PartyTraps:
         if exact or nothing_new:
             self._cap_low(own, needed)
 
-    def _compare(
-        self, url: str, of: Patterns, hrefs: Sequence[str], text: Fingerprint | None, exact: bool
-    ) -> tuple[bool, bool]:
+    def _compare(self, url: str, of: _Page, text: Fingerprint | None, exact: bool) -> tuple[bool, bool]:
         """Return whether a page is a near copy, and whether it says nothing new."""
         if self._rules.near_duplicates == "off":
             return False, False
-        group = self._group(of, hrefs)
+        group = self._group(of)
         near = nothing_new = False
         memory = self._memory(group) if group is not None else None
         if text is not None and text.simhash and not exact:
@@ -137,14 +144,14 @@ class PartyTraps:
             memory.passed(text is not None, exact or nothing_new)
         return near, nothing_new
 
-    def _group(self, of: Patterns, hrefs: Sequence[str]) -> object:
+    def _group(self, of: _Page) -> object:
         """Return the group of pages among which a page's text is compared; None: it is not in doubt."""
-        if of.own:
-            group = of.queries or of.own
+        if of.patterns.own:
+            group = of.patterns.queries or of.patterns.own
             whole = self._yields.get(group)
             if whole is not None and whole.fetched >= _DOUBT:
                 return group
-        same_links = self._classes.get(hash(tuple(hrefs))) if hrefs else None
+        same_links = self._classes.get(of.links) if of.links is not None else None
         return same_links if same_links is not None and same_links.pages >= _DOUBT else None
 
     def _memory(self, group: object) -> TextMemory:
@@ -166,15 +173,15 @@ class PartyTraps:
             self._texts.popitem(last=False)
         return False
 
-    def _class_of(self, url: str, hrefs: Sequence[str]) -> LinkClass | None:
+    def _class_of(self, of: _Page, hrefs: Sequence[str]) -> LinkClass | None:
         """Return the pages that have these links, if this is not the first of them."""
-        key = hash(tuple(hrefs))
-        found = self._classes.get(key)
+        assert of.links is not None
+        found = self._classes.get(of.links)
         if found is None:
             if len(self._classes) >= _CLASSES:
                 kept = sorted(self._classes.items(), key=lambda item: -item[1].pages)[: _CLASSES // 2]
                 self._classes = dict(kept)
-            self._classes[key] = LinkClass(url, 1)
+            self._classes[of.links] = LinkClass(of.url, 1)
             return None
         found.pages += 1
         if found.own is None:
@@ -242,10 +249,11 @@ class PartyTraps:
         yield from self._yields.values()
         yield from (found.own for found in self._classes.values() if found.own is not None)
 
-    def _patterns(self, url: str) -> Patterns:
-        if self._last[0] != url:
-            self._last = (url, patterns_of(url))
-        return self._last[1]
+    def _of(self, url: str, hrefs: Sequence[str]) -> _Page:
+        last = self._last
+        if last.url != url or last.hrefs is not hrefs:
+            last = self._last = _Page(url, hrefs, patterns_of(url), hash(tuple(hrefs)) if hrefs else None)
+        return last
 
     def _yield(self, pattern: str) -> Yield:
         found = self._yields.get(pattern)

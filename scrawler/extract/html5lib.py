@@ -10,9 +10,10 @@ import html5lib
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText
+from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText, WantsWords
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, may_be_canonical
-from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.scanner import scan_text, scanned
+from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
 _MAX_SECONDS = 3.0  # of CPU for one tree: enough for 5 to 10 MB of ordinary HTML
@@ -50,13 +51,13 @@ class Html5libExtractor:
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
 
-    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         utf8, charset = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
         root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
         if isinstance(root, str):
-            return scan_links(page, url, self._policy).result(charset, root)
+            return scanned(page, url, self._policy, charset, root, wants_words)
         collector = LinkCollector(url, self._policy)
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
@@ -65,7 +66,8 @@ class Html5libExtractor:
                 collector.element(_local_name(element), element.attrib, element in in_templates)
                 if element in in_head and may_be_canonical(element.attrib):
                     collector.canonical(element.attrib)
-        return collector.result(charset)
+        wanted = wants_words is not None and wants_words(collector.hrefs)
+        return collector.result(charset, words=words_of(_text(root).text) if wanted else None)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -74,9 +76,13 @@ class Html5libExtractor:
         root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
         if isinstance(root, str):
             return scan_text(page)
-        collector = TextCollector()
-        _collect_text(root, collector)
-        return collector.result()
+        return _text(root)
+
+
+def _text(root: Element) -> PageText:
+    collector = TextCollector()
+    _collect_text(root, collector)
+    return collector.result()
 
 
 def _parse(page: str) -> Element | str:

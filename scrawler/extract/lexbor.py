@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNode
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText
-from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, may_be_canonical
-from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, may_be_canonical, may_matter
+from scrawler.extract.scanner import scan_text, scanned
 from scrawler.extract.simhash import Words, words_of
 from scrawler.extract.text import TextCollector
 
@@ -30,15 +28,16 @@ class LexborExtractor:
         self._linking = _WITH_ASSETS if policy.assets else _LINKING
         self._quick_tag = "" if policy.nofollow else "a"  # else the rel of each has to be looked at
 
-    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         page, charset = to_utf8(body, content_type)
         if is_hazardous(page):
-            return scan_links(page.decode("utf-8", "replace"), url, self._policy).result(charset, DEEP_HTML)
+            return scanned(page.decode("utf-8", "replace"), url, self._policy, charset, DEEP_HTML, wants_words)
         collector = LinkCollector(url, self._policy)
         document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
         self._collect_links(document, collector)
-        return collector.result(charset, words=partial(_words, document))
+        wanted = wants_words is not None and wants_words(collector.hrefs)
+        return collector.result(charset, words=_words(document) if wanted else None)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -66,13 +65,16 @@ class LexborExtractor:
                 attributes = node.attributes
                 if "http-equiv" in attributes or (attributes.get("name") or "").strip(HTML_SPACE).lower() in robots:
                     collector.element(tag, attributes)
+            elif tag == "link":
+                attributes = node.attributes
+                if may_matter(attributes.get("rel"), self._policy.assets):
+                    collector.element(tag, attributes)
+                    if may_be_canonical(attributes) and _is_in_head(node):
+                        collector.canonical(attributes)
             elif tag == "template":
                 _collect_template(node, collector, self._linking)
             elif tag in tags:  # not the many images and scripts, unless they are wanted
-                attributes = node.attributes
-                collector.element(tag, attributes)
-                if tag == "link" and may_be_canonical(attributes) and _is_in_head(node):
-                    collector.canonical(attributes)
+                collector.element(tag, node.attributes)
 
 
 def _is_in_head(node: LexborNode) -> bool:

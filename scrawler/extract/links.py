@@ -29,7 +29,7 @@ class PageLinks:
     repeated ones repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was
     read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
     "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
-    `words` finds the words of the page, where that is cheaper than from its bytes; to be called once.
+    `words` holds what the page says, if that was asked for.
     """
 
     base: str
@@ -40,7 +40,7 @@ class PageLinks:
     canonicals: list[str] = field(default_factory=list)  # of <link rel=canonical> in the head
     unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
     assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
-    words: Callable[[], Words] | None = field(default=None, compare=False, repr=False)
+    words: Words | None = field(default=None, compare=False, repr=False)
     fingerprint: Fingerprint | None = None
 
 
@@ -55,14 +55,20 @@ class PageText:
     text: str  # visible text, white space folded
 
 
+WantsWords = Callable[[list[str]], bool]
+
+
 class LinkExtractor(Protocol):
     """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one.
 
     It is made with a LinkPolicy, or without one for the default.
     """
 
-    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
-        """Find the links of a decoded body; `content_type` is the raw header, for its charset."""
+    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+        """Find the links of a decoded body; `content_type` is the raw header, for its charset.
+
+        `wants_words` tells by the links whether the words of the page are wanted as well.
+        """
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text."""

@@ -17,7 +17,8 @@ and scripts ask for themselves is not among them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import lru_cache
 
 import ada_url
 
@@ -33,6 +34,7 @@ _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter conte
 home index last license next prev previous related search section start subsection toc top up"""
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 _ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
+_LONGEST_KNOWN = 100  # characters of a rel that is remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
@@ -89,8 +91,8 @@ class LinkCollector:
         if "canonical" in _value(attributes, "rel").lower().split():
             self._canonicals.append(_value(attributes, "href"))
 
-    def result(self, charset: str, note: str = "", words: Callable[[], Words] | None = None) -> PageLinks:
-        """Return all that was gathered, and what finds the words of the page."""
+    def result(self, charset: str, note: str = "", words: Words | None = None) -> PageLinks:
+        """Return all that was gathered, with the words of the page if they are wanted."""
         assets = list(dict.fromkeys(self._assets))
         lists = self._robots, self._canonicals, self._unfollowed, assets
         return PageLinks(self.base, self.hrefs, charset, note, *lists, words=words)
@@ -143,6 +145,19 @@ class LinkCollector:
             self._assets.append(source)
         if tag in ("img", "source") and "srcset" in attributes:
             self._assets += srcset_urls(_value(attributes, "srcset"))
+
+
+def may_matter(rel: str | None, with_assets: bool) -> bool:
+    """Tell cheaply by its rel whether a <link> may be a link, a canonical URL or an asset: most are style sheets."""
+    return rel is not None and (len(rel) > _LONGEST_KNOWN or _may_matter(rel, with_assets))
+
+
+@lru_cache(maxsize=1_024)
+def _may_matter(rel: str, with_assets: bool) -> bool:
+    relations = set(rel.lower().split())
+    if not relations.isdisjoint(_RELATIONS) and "stylesheet" not in relations:
+        return True
+    return "canonical" in relations or (with_assets and not relations.isdisjoint({*_ASSET_RELATIONS, "preload"}))
 
 
 def may_be_canonical(attributes: Attributes) -> bool:

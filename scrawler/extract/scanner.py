@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from html import unescape
 from html.entities import html5
 
-from scrawler.extract.links import LinkPolicy, PageText
+from scrawler.extract.links import LinkPolicy, PageLinks, PageText, WantsWords
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, may_be_canonical
+from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
 # Every alternative takes at least one character, so the page is passed over once.
@@ -59,6 +60,15 @@ def _ends_head(kind: str, name: str, text: str, before: str) -> bool:
     if kind == "text":
         return before not in _RAW_END and not text.isspace()
     return name not in _HEAD_TAGS if kind == "start" else name in ("body", "html", "br")
+
+
+def scanned(
+    page: str, url: str, policy: LinkPolicy, charset: str, note: str, wants_words: WantsWords | None
+) -> PageLinks:
+    """Return what an extractor finds on a page that it does not parse, and says why in `note`."""
+    collector = scan_links(page, url, policy)
+    wanted = wants_words is not None and wants_words(collector.hrefs)
+    return collector.result(charset, note, words_of(scan_text(page).text) if wanted else None)
 
 
 def scan_text(page: str) -> PageText:

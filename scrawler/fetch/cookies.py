@@ -1,7 +1,7 @@
 """Cookies of one party (RFC 6265): what its servers set goes back to them, and to nobody else.
 
-A jar stands in memory only. A party that goes on after a restart, or on another machine, begins with an empty one, as
-a browser does with cookies of the session: a site sets them again, and strangers' tokens do not belong in a database.
+A jar is kept with its party: cookies of the session too, for a restart, a rest or another machine is no new session to
+a site that sets its cookie on the front page, which is fetched once, and wants it on all others.
 
 The standard library's http.cookiejar follows the older rules of Netscape and RFC 2965, knows neither public suffixes
 nor bounds, and takes 23 us for a Cookie header where this takes 3.
@@ -9,9 +9,10 @@ nor bounds, and takes 23 us for a Cookie header where this takes 3.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
 from math import inf
@@ -25,12 +26,15 @@ MAX_COOKIE = 4096  # bytes of name and value
 MAX_PER_DOMAIN = 50
 MAX_PER_JAR = 200
 MAX_HEADER = 8192  # bytes of a Cookie header
+MAX_KEPT = 65_536  # bytes of a jar as it is kept
 
 _MAX_SET = MAX_PER_DOMAIN  # Set-Cookie headers that are read of one answer
 _MAX_ATTRIBUTE = 1024  # bytes; a longer one is as if it were not there
 _MAX_AGE = 400 * 86_400  # seconds
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # could end the header that is sent
 _AGE = re.compile(r"-?[0-9]+")
+_PAIR = re.compile(r"[\t -<>-~\x80-\xff]+=[\t -~\x80-\xff]*")
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # ASCII
 
 # The parts of a cookie-date (RFC 6265, 5.1.1), in the order in which a token is tried for them.
 _DELIMITERS = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
@@ -59,8 +63,8 @@ class _Cookie:
     path: str
     secure: bool
     expires_at: float
-    created: int  # by the jar's counter
-    used: int
+    created: int = field(compare=False)  # by the jar's counter
+    used: int = field(compare=False)
 
 
 class CookieJar:
@@ -70,9 +74,42 @@ class CookieJar:
     """
 
     def __init__(self, clock: Callable[[], float] = time) -> None:
+        self.changed = False  # since it was dumped, or made
         self._clock = clock
         self._domains: dict[str, dict[tuple[str, str], _Cookie]] = {}  # domain -> (name, path) -> cookie
         self._counter = count()
+
+    @classmethod
+    def load(cls, data: bytes, clock: Callable[[], float] = time) -> CookieJar:
+        """Make the jar that `dump` has written, without what has expired since; of damaged data an empty one."""
+        jar, now = cls(clock), clock()
+        for domain, pair, host_only, path, secure, expires_at in _loaded(data):
+            if expires_at > now:
+                jar._make_room(domain, now)
+                tick = next(jar._counter)
+                cookie = _Cookie(pair, host_only, path, secure, expires_at, tick, tick)
+                jar._domains.setdefault(domain, {})[pair.partition("=")[0], path] = cookie
+        return jar
+
+    def dump(self) -> bytes:
+        """Return the cookies for `load`: JSON of at most 64 KiB, without those that were not used for longest."""
+        now, room = self._clock(), MAX_KEPT - len("[]")
+        alive = [
+            (domain, cookie)
+            for domain, cookies in self._domains.items()
+            for cookie in cookies.values()
+            if cookie.expires_at > now
+        ]
+        alive.sort(key=lambda one: (-one[1].used, one[1].created))
+        kept = []
+        for domain, cookie in alive:
+            expires_at = None if cookie.expires_at == inf else cookie.expires_at
+            text = _encode([domain, cookie.pair, cookie.host_only, cookie.path, cookie.secure, expires_at])
+            if len(text) < room:
+                room -= len(text) + len(",")
+                kept.append((cookie.created, text))
+        self.changed = False
+        return f"[{','.join(text for _, text in sorted(kept))}]".encode()
 
     def __len__(self) -> int:
         return sum(map(len, self._domains.values()))
@@ -134,10 +171,13 @@ class CookieJar:
             self._make_room(domain, now)
             tick = next(self._counter)
             pair, created = f"{parsed.name}={parsed.value}", known.created if known else tick
-            cookies[key] = _Cookie(pair, host_only, path, parsed.secure, parsed.expires_at, created, tick)
+            cookies[key] = made = _Cookie(pair, host_only, path, parsed.secure, parsed.expires_at, created, tick)
             self._domains[domain] = cookies
-        elif not cookies:
-            self._domains.pop(domain, None)
+            self.changed = self.changed or made != known
+        elif known is not None:
+            self.changed = True
+            if not cookies:
+                del self._domains[domain]
 
     def _make_room(self, domain: str, now: float) -> None:
         """Let go of a cookie where one more would be too many: one that has expired, or was not used for longest."""
@@ -155,6 +195,20 @@ class CookieJar:
         del self._domains[where][key]
         if not self._domains[where]:
             del self._domains[where]
+
+
+def _loaded(data: bytes) -> list[tuple[str, str, bool, str, bool, float]]:
+    """Read what `dump` has written: domain, pair, host-only, path, secure, expiry; nothing if any of it is damaged."""
+    found = []
+    try:
+        for domain, pair, host_only, path, secure, expires_at in json.loads(data) if len(data) <= MAX_KEPT else ():
+            if not (_PAIR.fullmatch(pair) and len(pair) <= MAX_COOKIE + 1 and domain.strip() and path.startswith("/")):
+                return []
+            expires = inf if expires_at is None else float(expires_at)
+            found.append((domain, pair, host_only is not False, path, secure is not False, expires))
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        return []
+    return found
 
 
 def parse_set_cookie(text: str, now: float) -> SetCookie | None:

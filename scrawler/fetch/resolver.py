@@ -168,7 +168,7 @@ class Resolver:
             detail = f"{host} is at {addresses[0]}, where this crawler does not connect to"
             return Resolution(None, Result.PRIVATE_ADDRESS, detail, expires_at)
         address = next((address for address in allowed if ":" not in address), allowed[0])
-        return Resolution(address, None, "", expires_at)
+        return Resolution(_plain(address), None, "", expires_at)
 
     def _refuses(self, address: str) -> bool:
         return guard.refuses(address, self._allow_private, self._allowed)
@@ -180,6 +180,13 @@ class Resolver:
         self._cache[host] = resolution
         if len(self._cache) > _CACHE_SIZE:
             self._cache.popitem(last=False)
+
+
+def _plain(address: str) -> str:
+    """Return an address in the one form by which its server is known: an IPv4 address mapped into IPv6 is that one."""
+    parsed = ip_address(address)
+    mapped = parsed.ipv4_mapped if isinstance(parsed, IPv6Address) else None
+    return address if mapped is None else str(mapped)
 
 
 def _literal(host: str) -> str | None:

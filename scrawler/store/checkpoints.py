@@ -38,6 +38,7 @@ from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
     chunk,
+    jar,
     lane,
     machine,
     page,
@@ -79,6 +80,7 @@ class Checkpoints:
         self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
         self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
         self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
+        self._jars = BulkInsert.replacing(jar, ("seed_id", "data"), compiler)
         self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
@@ -143,6 +145,7 @@ class Checkpoints:
         by_two = itemgetter(0, 1)
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
+        self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
 
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
-from scrawler.store.tables import chunk, lane, page, pattern, seed
+from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
@@ -99,10 +99,8 @@ class Frontier:
 
         Of URLs that wait so only those of seeds are known.
         """
-        waits = select(seed.c.id).where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
-        return bool(
-            self._all(select(page.c.id).where(page.c.url_hash == url_hash).limit(1)) or self._all(waits.limit(1))
-        )
+        waits = exists().where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
+        return bool(self._all(select(literal(1)).where(or_(exists().where(page.c.url_hash == url_hash), waits))))
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.
@@ -113,6 +111,11 @@ class Frontier:
         query = select(*columns).where(pattern.c.seed_id == seed_id).limit(_PATTERNS_READ)
         query = query.order_by(capped.desc(), pattern.c.fetched.desc(), pattern.c.pattern)
         return [PatternRow(*row) for row in self._all(query)]
+
+    def jar(self, seed_id: int) -> bytes | None:
+        """Return the cookies of a party as they were last written, None if it never had any."""
+        rows = self._all(select(jar.c.data).where(jar.c.seed_id == seed_id))
+        return bytes(rows[0][0]) if rows else None
 
     def _all(self, query: AnySelect) -> list[AnyRow]:
         def work(connection: Connection) -> list[AnyRow]:

@@ -276,6 +276,14 @@ pattern = Table(
     **_CLUSTERED,
 )
 
+jar = Table(
+    "jar",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("data", _CHUNK, "cookies of its party, JSON of at most 64 KiB"),
+    **_CLUSTERED,
+)
+
 rejection = Table(
     "rejection",
     metadata,

@@ -17,7 +17,7 @@ from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, res
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
-from scrawler.urls.traps import UrlLimits, over_limit
+from scrawler.urls.traps import ShapeJudge, UrlLimits
 from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
@@ -81,7 +81,7 @@ class UrlAnalyzer:
         self._max_length = max_length
         self._steps = steps
         self._limits = limits
-        self._few_slashes = limits.few_slashes if limits is not None else 0
+        self._shape = None if limits is None else ShapeJudge(limits)
         self._refused_types = refused_types
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
@@ -204,10 +204,8 @@ class UrlAnalyzer:
             url = with_authority(url, self._aliases)
         if is_refused_type(url, self._refused_types):
             return Verdict.FILE_TYPE, ""
-        if self._limits is not None and (url.count("/") > self._few_slashes or "?" in url):
-            over = over_limit(url, self._limits)
-            if over is not None:
-                return over, ""
+        if self._shape is not None and (over := self._shape.over(url)) is not None:
+            return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
     def _place(self, base: str, page: str) -> _Place:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from scrawler.urls.verdict import Verdict
 
 _BEFORE_PATH = 2  # slashes of "http://"
+_FOLDERS = 1_024  # that a party remembers
 
 
 class UrlLimits(NamedTuple):
@@ -16,10 +17,35 @@ class UrlLimits(NamedTuple):
     repeats: int  # times in a row that the same segment, or the same row of segments, stands in the path
     parameters: int  # of the query
 
-    @property
-    def few_slashes(self) -> int:
-        """Slashes up to which a URL without a query exceeds no limit."""
-        return _BEFORE_PATH + min(self.segments, self.repeats)
+
+class ShapeJudge:
+    """Judges URLs by their shape, and remembers folders in which any file is within the limits."""
+
+    def __init__(self, limits: UrlLimits) -> None:
+        self.limits = limits
+        self._few_slashes = _BEFORE_PATH + min(limits.segments, limits.repeats)
+        self._good: set[str] = set()
+
+    def over(self, url: str) -> Verdict | None:
+        """Return which of the limits a normalised URL exceeds; None: none."""
+        if "?" in url:
+            return over_limit(url, self.limits)
+        if url.count("/") <= self._few_slashes:
+            return None
+        folder = url[: url.rindex("/")]
+        if folder in self._good:
+            return None
+        verdict = over_limit(url, self.limits)
+        if verdict is None and self._is_good(folder):
+            if len(self._good) >= _FOLDERS:
+                self._good.clear()
+            self._good.add(folder)
+        return verdict
+
+    def _is_good(self, folder: str) -> bool:
+        """Whether its segments are all different, so that with one more there is one pair of equal ones at most."""
+        segments = folder.split("/")[_BEFORE_PATH + 1 :]
+        return len(set(segments)) == len(segments) < self.limits.segments and self.limits.repeats > 1
 
 
 def over_limit(url: str, limits: UrlLimits) -> Verdict | None:

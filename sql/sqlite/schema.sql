@@ -178,6 +178,13 @@ CREATE TABLE pattern (
 ) WITHOUT ROWID,
  STRICT;
 
+CREATE TABLE jar (
+    seed_id INTEGER NOT NULL,
+    data BLOB NOT NULL,  -- cookies of its party, JSON of at most 64 KiB
+    PRIMARY KEY (seed_id)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE rejection (
     seed_id INTEGER NOT NULL,
     url_hash BLOB NOT NULL,

@@ -22,6 +22,10 @@ def _reaching(name: str) -> str:
     return page(name, f"/reached/{name}")
 
 
+_LAZY = (
+    '<p data-href="/reached/lazy-links"><img srcset="/reached/lazy-links 2x" data-src="/reached/lazy-links">'
+    "<script>location = '/reached/lazy-links'</script>"
+)
 _NO_TYPE = _reaching("no-type").encode()
 _QUERY = "&amp;".join(f"p{number}=1" for number in range(50))
 
@@ -42,6 +46,8 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
     ),
     _html("meta-noindex", "forbids to index", '<meta name="robots" content="noindex">'),
     _html("meta-nofollow", "forbids to follow", '<meta name="robots" content="nofollow">'),
+    _html("meta-of-others", "forbids others to follow", '<meta name="otherbot" content="none">'),
+    _html("unavailable-since", "is out of date", '<meta name="robots" content="unavailable_after: 2001-01-01">'),
     _html("header-none", "forbids both by its header", "", "X-Robots-Tag: none"),
     _html("canonical-elsewhere", "names another URL as its own", '<link rel="canonical" href="/canonical">'),
     _html("refresh-loop", "meta refresh to itself", '<meta http-equiv="refresh" content="0;url=/refresh-loop">'),
@@ -54,5 +60,6 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
     _links("query-long", "a query of fifty parameters", f"/q?{_QUERY}"),
     _links("link-endless", "a link of a megabyte", "/" + "x" * _MIB, "/reached/link-endless"),
     _links("many-links", "20,000 links on a page", *(f"/reached/many-links#{number}" for number in range(20_000))),
+    whole("lazy-links", "links that only scripts would see", _LAZY),
     whole("deep-markup", "200,000 open elements", "<div>" * 200_000 + _reaching("deep-markup")),
 )

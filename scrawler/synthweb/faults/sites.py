@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from email.utils import formatdate
 from time import time
@@ -12,6 +13,8 @@ Robots = Callable[[Visit], bytes]
 _PAGES = ("/1", "/2", "/3")
 _ROBOTS = "/robots.txt"
 _TEXT = "Content-Type: text/plain"
+_XML = "Content-Type: application/xml"
+_GZIP = "Content-Encoding: gzip"
 _RULE = "User-agent: *\nDisallow: /2\n"
 
 
@@ -19,11 +22,16 @@ def _text(body: str | bytes, status: str = "200 OK", *headers: str) -> bytes:
     return reply(body, status, _TEXT, *headers)
 
 
+def _good(name: str, path: str) -> bytes:
+    """Return the answer of a site that is otherwise in order."""
+    return reply(page(f"{name} {path}", *_PAGES)) if path in ("/", *_PAGES) else _text("no", "404 Not Found")
+
+
 def _with_robots(name: str, does: str, robots: bytes) -> Fault:
     """Return a site of good pages behind a robots.txt."""
 
     async def answer(visit: Visit) -> None:
-        await visit.send(robots if visit.path == _ROBOTS else reply(page(f"{name} {visit.path}", *_PAGES)))
+        await visit.send(robots if visit.path == _ROBOTS else _good(name, visit.path))
 
     return Fault(name, does, answer, keeps=True)
 
@@ -40,16 +48,37 @@ def _without_robots(name: str, does: str, script: Script) -> Fault:
     return Fault(name, does, answer, keeps=True)
 
 
+def _with_sitemap(name: str, does: str, sitemap: bytes) -> Fault:
+    """Return a site whose robots.txt names a sitemap."""
+
+    async def answer(visit: Visit) -> None:
+        if visit.path == _ROBOTS:
+            await visit.send(_text(f"Sitemap: {visit.site}/sitemap.xml\n"))
+        else:
+            await visit.send(sitemap if visit.path == "/sitemap.xml" else _good(name, visit.path))
+
+    return Fault(name, does, answer, keeps=True)
+
+
+def _xml(body: str) -> bytes:
+    return reply(body, "200 OK", _XML)
+
+
+def _laughs() -> str:
+    entities = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10 if n else "ha"}">' for n in range(9))
+    return f"<!DOCTYPE urlset [{entities}]><urlset><url><loc>/&e8;</loc></url></urlset>"
+
+
 async def _busy(visit: Visit) -> None:
     await visit.send(_text("later", "429 Too Many Requests"))
 
 
 async def _busy_once(visit: Visit) -> None:
     """429 to the first request of each page but the first, with the seconds to wait."""
-    if visit.path != "/" and visit.number == 1:
+    if visit.path in _PAGES and visit.number == 1:
         await visit.send(_text("later", "429 Too Many Requests", "Retry-After: 1"))
     else:
-        await visit.send(reply(page(f"busy-once {visit.path}", *_PAGES)))
+        await visit.send(_good("busy-once", visit.path))
 
 
 async def _away_once(visit: Visit) -> None:
@@ -58,7 +87,7 @@ async def _away_once(visit: Visit) -> None:
         back = formatdate(time() + 2, usegmt=True)
         await visit.send(_text("later", "503 Service Unavailable", f"Retry-After: {back}"))
     else:
-        await visit.send(reply(page(f"away-once {visit.path}", *_PAGES)))
+        await visit.send(_good("away-once", visit.path))
 
 
 async def _away_for_years(visit: Visit) -> None:
@@ -84,7 +113,7 @@ async def _to_others(visit: Visit) -> None:
 async def _never_robots(visit: Visit) -> None:
     if visit.path == _ROBOTS:
         await visit.hang()
-    await visit.send(reply(page("robots-never", *_PAGES)))
+    await visit.send(_good("robots-never", visit.path))
 
 
 SITE_FAULTS: tuple[Fault, ...] = (
@@ -97,6 +126,15 @@ SITE_FAULTS: tuple[Fault, ...] = (
     _with_robots("robots-huge", "2 MB of robots.txt, a rule at the start", _text(_RULE + "#x\n" * 700_000)),
     _with_robots("robots-loop", "robots.txt that leads to itself", _text("", "302 Found", f"Location: {_ROBOTS}")),
     _with_robots("crawl-delay", "a Crawl-delay of an hour", _text("User-agent: *\nCrawl-delay: 3600\n")),
+    _with_sitemap("sitemap-laughs", "a sitemap of entities in entities", _xml(_laughs())),
+    _with_sitemap(
+        "sitemap-loop",
+        "a sitemap index that lists itself",
+        _xml("<sitemapindex><sitemap><loc>/sitemap.xml</loc></sitemap></sitemapindex>"),
+    ),
+    _with_sitemap(
+        "sitemap-bomb", "64 MiB of sitemap in 64 KiB", reply(gzip.compress(bytes(64 << 20)), "200 OK", _XML, _GZIP)
+    ),
     Fault("robots-never", "robots.txt without an answer", _never_robots),
     _without_robots("busy", "429 each time", _busy),
     _without_robots("busy-once", "429 once a page, Retry-After in seconds", _busy_once),

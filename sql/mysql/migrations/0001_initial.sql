@@ -174,6 +174,12 @@ CREATE TABLE pattern (
     PRIMARY KEY (seed_id, pattern_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+CREATE TABLE jar (
+    seed_id BIGINT NOT NULL,
+    data MEDIUMBLOB NOT NULL,  -- cookies of its party, JSON of at most 64 KiB
+    PRIMARY KEY (seed_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 CREATE TABLE rejection (
     seed_id BIGINT NOT NULL,
     url_hash BINARY(16) NOT NULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -9,7 +10,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.model import EndReason, Result, Scope
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import page, redirect, run_whole
+from tests.integration.crawl.hostile import RESOLVE, page, redirect, run_whole
 from tests.integration.crawl.rig import watch
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
@@ -165,3 +166,51 @@ def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_asked_once_more(
     seed = crawl.seed(server.url("/?x=1"))
     assert seed.end_reason is (EndReason.COMPLETED if believes else EndReason.REDIRECTED)
     assert (seed.counts.requests, seed.counts.retries, seed.counts.pages) == (2, 1, int(believes))
+
+
+def test_a_party_has_its_cookies_after_a_restart(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl, stop = crawl_on_both, threading.Event()
+    site = walled(24)
+
+    class Stopping(Visit):
+        """Lets the crawl stop when a page in the middle is asked for."""
+
+        def request(self) -> bytes:
+            head = super().request()
+            if head and path_of(head) == "/5":
+                stop.set()
+            return head
+
+    server = serve(lambda visit: site(Stopping(visit.sock, visit.number, visit.stopping, server.heads)))
+    crawl.add([server.url()])
+    crawl.run(stop=stop, delay=0.3)
+    assert 5 <= len(crawl.fetched()) < 24
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.http_errors) == (EndReason.COMPLETED, 24, 0)
+    assert [path_of(head) for head in server.heads].count("/") == 1
+
+
+def test_cookies_of_the_domain_go_with_a_seed_to_its_new_home(crawl_on_both: Crawl, serve: Serve) -> None:
+    """The bare host sets them with its redirect to www, where nobody is let in without; its own stay away."""
+    crawl = crawl_on_both
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            host = head.partition(b"Host: ")[2].partition(b":")[0].decode()
+            if path_of(head) == "/robots.txt":
+                visit.send(MISSING)
+            elif host == "site.example":
+                cookies = "Set-Cookie: all=1; Domain=site.example; Path=/", "Set-Cookie: bare=1; Path=/"
+                visit.send(answer(b"", "301 Moved", f"Location: {www}", *cookies))
+            elif cookie_of(head) == "all=1":
+                visit.send(page(path_of(head), links=("/1", "/2")))
+            else:
+                visit.send(answer(b"no", "403 Forbidden"))
+
+    server = serve(script)
+    bare, www = (server.url(host=host) for host in ("site.example", "www.site.example"))
+    crawl.add([bare])
+    run_whole(crawl, resolve=RESOLVE)
+    seed = crawl.seed(bare)
+    assert (seed.end_reason, seed.home_url, seed.counts.pages) == (EndReason.COMPLETED, www, 3)

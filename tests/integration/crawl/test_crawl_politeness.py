@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
-from tests.integration.fetch.servers import Visit, answer
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -128,21 +125,3 @@ def test_names_of_the_table_are_no_look_ups(crawl: Crawl) -> None:
         summary = crawl.run(resolve=table)
     assert summary.pages >= 3
     assert summary.lookups == 0
-
-
-def test_no_request_waits_in_a_downloader_that_takes_one_after_the_other(crawl: Crawl, serve) -> None:
-    """Two requests of a site that waited together behind a slow one would go out without a pause between them."""
-    times: dict[bytes, list[float]] = defaultdict(list)
-
-    def script(visit: Visit, seconds: float) -> None:
-        while head := visit.request():
-            times[head.split(b"\r\n", 2)[1]].append(time.monotonic())
-            visit.stopping.wait(seconds)  # the server's latency
-            links = "".join(f'<a href="/{number}">x</a>' for number in range(8))
-            visit.send(answer(b"" if b"robots.txt" in head else links.encode(), "200 OK", "Content-Type: text/html"))
-
-    pauses = {"127.0.61.1": 0.0, "127.0.61.2": 0.7, "127.0.61.3": 0.0}
-    crawl.add([serve(partial(script, seconds=seconds), host).url() for host, seconds in pauses.items()])
-    crawl.run(profile="classic", threads=1, delay=0.3, delay_factor=0, per_site=3, patience=0)
-    assert [len(at) for at in times.values()] == [10] * 3  # robots.txt, the seed, its links
-    assert min(after - before for at in times.values() for before, after in itertools.pairwise(at)) >= 0.3 - CLOCK

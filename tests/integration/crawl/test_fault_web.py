@@ -65,6 +65,9 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "charset-unknown": (FETCHED, True),
     "meta-noindex": (FETCHED, True),
     "meta-nofollow": (FETCHED, False),
+    "meta-of-others": (FETCHED, True),
+    "unavailable-since": (FETCHED, True),
+    "lazy-links": (FETCHED, False),
     "header-none": (FETCHED, False),
     "canonical-elsewhere": (FETCHED, True),
     "refresh-loop": (FETCHED, True),
@@ -91,6 +94,9 @@ SITES: dict[str, tuple[EndReason, int]] = {
     "robots-utf16": (EndReason.COMPLETED, 3),
     "robots-huge": (EndReason.COMPLETED, 3),
     "robots-loop": (EndReason.COMPLETED, 4),
+    "sitemap-laughs": (EndReason.COMPLETED, 5),
+    "sitemap-loop": (EndReason.COMPLETED, 5),
+    "sitemap-bomb": (EndReason.COMPLETED, 5),
     "robots-never": (EndReason.DEAD, 0),
     "crawl-delay": (EndReason.CRAWL_DELAY, 0),
     "busy": (EndReason.PUSHED_BACK, 0),
@@ -121,10 +127,10 @@ class Crawled:
 
 
 # In `timeout` all that is no fault must be done, on a loaded machine too: what hangs, hangs side by side in the default
-# profile, and one after the other in the threads of the classic one, which therefore tries less often.
+# profile, and one after the other in the threads of the classic one.
 PROFILES: dict[str, dict[str, object]] = {
-    "default": {"timeout": 4.0, "per_site": 16, "retries": 2},
-    "classic": {"timeout": 2.0, "threads": 6, "retries": 2},
+    "default": {"timeout": 4.0, "per_site": 16},
+    "classic": {"timeout": 2.0, "threads": 6},
 }
 
 
@@ -132,7 +138,14 @@ PROFILES: dict[str, dict[str, object]] = {
 def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     folder: Path = tmp_path_factory.mktemp("fault-web")
     crawl = Crawl(folder, f"sqlite:///{folder}/scrawler.db")
-    common: dict[str, object] = {"patience": 0, "retry_pause": 0.05, "max_body": "4MiB", "max_retry_after": 2}
+    common: dict[str, object] = {
+        "patience": 0,
+        "retries": 2,
+        "retry_pause": 0.05,
+        "max_body": "4MiB",
+        "max_retry_after": 2,
+        "sitemaps": "also",
+    }
     with WebProcess("--faults", "--port=0") as process:  # one for each: some faults are those of first requests
         web = FaultWeb(process.port)
         crawl.add(web.seeds())

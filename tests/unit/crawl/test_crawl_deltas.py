@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from scrawler.crawl.deltas import merged
 from scrawler.model import CandidateRow, ChunkRow, LaneState, PageRow, SeedCounts, SeedDelta, SeedState, SiteDelta
 
@@ -40,6 +42,12 @@ def test_rows_add_up_and_the_newest_state_counts() -> None:
     assert len(seed.candidates) == 2
     assert (seed.counts.pages, seed.verdicts, seed.elapsed_ms, seed.state) == (2, {"seen": 2}, 20, SeedState.DONE)
     assert site.next_due_at == 9
+
+
+def test_the_newest_jar_stays_though_a_later_delta_has_none() -> None:
+    jars = (b"old", b"new", None)
+    (site,) = merged([of_site(1, replace(of_seed(1), jar=jar)) for jar in jars])
+    assert site.seeds[0].jar == b"new"
 
 
 def test_a_release_is_not_forgotten() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count, islice, product
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 
 from scrawler.crawl.traps import PartyTraps, pattern_of
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.simhash import Words, fingerprint_of, words_of
+from scrawler.extract.simhash import fingerprint_of, words_of
 from scrawler.model import PatternRow, Scope
 from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
@@ -194,10 +195,8 @@ def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> i
         if body is None:
             continue
         pages += 1
-        links = extractor.links(body, url)
-        text = None
-        if traps.wants_text(url, links.hrefs):
-            text = fingerprint_of(links.words() if links.words else Words())
+        links = extractor.links(body, url, "", partial(traps.wants_text, url))
+        text = None if links.words is None else fingerprint_of(links.words)
         source = traps.note(url, body in payloads, links.hrefs, text).source
         payloads.add(body)
         internal = analyzer.analyze(url, links.hrefs, links.base).internal

@@ -34,9 +34,9 @@ def pages() -> list[bytes]:
 
 
 def words_on(body: bytes) -> frozenset[bytes]:
-    found = LexborExtractor().links(body, "http://h/")
+    found = LexborExtractor().links(body, "http://h/", wants_words=lambda hrefs: True)
     assert found.words is not None
-    return found.words()
+    return found.words
 
 
 @given(st.frozensets(st.binary(min_size=1, max_size=80), max_size=300))

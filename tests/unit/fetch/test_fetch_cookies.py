@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Callable
 from math import inf
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from scrawler.fetch.cookies import (
     MAX_COOKIE,
     MAX_HEADER,
+    MAX_KEPT,
     MAX_PER_DOMAIN,
     MAX_PER_JAR,
     CookieJar,
@@ -229,3 +231,74 @@ def test_a_long_life_of_random_cookies_keeps_all_bounds() -> None:
         now[0] += luck.random()
         made.header(f"http://{host}/docs/")
         assert len(made) <= MAX_PER_JAR
+
+
+def again(made: CookieJar, now: float = NOW) -> CookieJar:
+    return CookieJar.load(made.dump(), lambda: now)
+
+
+def test_a_jar_that_was_kept_sends_what_it_would_have_sent() -> None:
+    made = jar(
+        HOME, "session=1; Path=/", 'odd="\\é\t=x"', "deep=2; Path=/docs", "all=3; Domain=site.example; Path=/",
+        "safe=4; Secure; Path=/", "brief=5; Max-Age=60; Path=/", "gone=6; Max-Age=0",
+    )  # fmt: skip
+    later = again(made, NOW + 61)
+    for scheme in ("http", "https"):
+        for url in (HOME, "http://www.site.example/", "http://other.site.example/", "http://sub.www.site.example/"):
+            asked = url.replace("http", scheme)
+            sent = made.header(asked)
+            assert again(made).header(asked) == sent
+            assert later.header(asked) == sent.replace("; brief=5", "")
+    assert "brief=5" in made.header(HOME)
+    assert "brief" not in later.dump().decode()
+    assert again(jar()).header(HOME) == ""
+
+
+def test_a_jar_knows_whether_it_changed() -> None:
+    made = jar(HOME, "nothing", "never=1; Max-Age=0")
+    assert not made.changed
+    for cookie, changes in [
+        ("a=1", True), ("a=1", False), ("a=2", True), ("a=2; Max-Age=9", True), ("a=2; Max-Age=9", False),
+        ("a=2; Max-Age=9; Secure", True), ("b=; Max-Age=0", False), ("a=; Max-Age=0", True),
+    ]:  # fmt: skip
+        made.take(HOME, head(cookie))
+        assert made.changed is changes, cookie
+        made.dump()
+    assert not again(jar(HOME, "a=1")).changed
+
+
+def test_what_is_kept_of_a_jar_is_bounded_and_the_unused_is_left_out() -> None:
+    made = jar(HOME, "front=1; Path=/away")
+    for n in range(4):
+        made.take(f"http://h{n}.site.example/", head(*(f"c{m}={'é' * 4000}; Path=/" for m in range(45))))
+    made.take(HOME, head("last=1"))
+    data = made.dump()
+    assert MAX_KEPT - 25_000 < len(data) <= MAX_KEPT
+    kept = CookieJar.load(data, lambda: NOW)
+    assert kept.header(HOME) == "last=1"
+    assert kept.header("http://h3.site.example/")
+    assert not kept.header("http://h0.site.example/")
+
+
+FINE = ["www.site.example", "a=1", True, "/", False, None]
+WRONG = [
+    (0, ""), (0, 7), (0, None), (1, "a"), (1, "=1"), (1, "a=1\r\nEvil: 1"), (1, "a=\x00"), (1, "a=\ud800"),
+    (1, "a=" + "x" * 5000), (1, 7), (1, []), (3, ""), (3, "relative"), (3, None), (5, "soon"), (5, []), (5, 10**400),
+]  # fmt: skip
+DAMAGED = [
+    b"", b"\xff\x00", b"{", b"[" * 60_000, b"null", b"7", b'{"a": 1}', b'"text"', b"[[]]", b"[null]",
+    *(json.dumps([FINE, [*FINE[:n], value, *FINE[n + 1 :]]]).encode() for n, value in WRONG),
+    json.dumps([FINE]).encode() + b" " * MAX_KEPT,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("data", DAMAGED, ids=range(len(DAMAGED)))
+def test_of_damaged_data_an_empty_jar_is_made(data: bytes) -> None:
+    assert len(CookieJar.load(data, lambda: NOW)) == 0
+
+
+def test_too_many_kept_cookies_are_bounded_too() -> None:
+    many = [[f"h{n % 9}.example", f"c{n}=1", True, "/", False, None] for n in range(1_000)]
+    made = CookieJar.load(json.dumps(many).encode(), lambda: NOW)
+    assert len(made) == MAX_PER_JAR
+    assert len(CookieJar.load(json.dumps([[*FINE[:5], float("nan")], FINE]).encode(), lambda: NOW)) == 1
