@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+from time import thread_time
 from xml.etree.ElementTree import Element
 
 import html5lib
@@ -14,6 +16,34 @@ from scrawler.extract.scanner import scan_text, scanned
 from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
+_MAX_SECONDS = 3.0  # of CPU for one tree: enough for 5 to 10 MB of ordinary HTML
+_PIECE = 4096  # characters between two looks at the clock
+
+
+class _TooCostly(Exception):
+    """The page would take more time than any page is worth."""
+
+
+class _TimedPage(io.StringIO):
+    """A page that can be read for a time only: errors cost html5lib up to 12 us a character, and are not all it has."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(page)
+        self._end = thread_time() + _MAX_SECONDS
+
+    def read(self, size: int | None = None, /) -> str:
+        """Return the next characters, at most `size` of them. Raises _TooCostly."""
+        if thread_time() > self._end:
+            raise _TooCostly
+        return super().read(_PIECE if size is None else min(size, _PIECE))
+
+
+class _Parser(html5lib.HTMLParser):
+    """Keeps no list of errors, each with its line and column: nobody reads it, and it can outgrow the page."""
+
+    def parseError(self, *_: object, **__: object) -> None:
+        pass
+
 
 class Html5libExtractor:
     """LinkExtractor on html5lib; about 10 ms for a page of 32 KB."""
@@ -25,11 +55,9 @@ class Html5libExtractor:
         """Find the links of a decoded body; see LinkExtractor."""
         utf8, charset = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
-        hazardous = is_hazardous(utf8)
-        root = None if hazardous else _parse(page)
-        if root is None:
-            note = DEEP_HTML if hazardous else PARSER_FAILED
-            return scanned(page, url, self._policy, charset, note, wants_words)
+        root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
+        if isinstance(root, str):
+            return scanned(page, url, self._policy, charset, root, wants_words)
         collector = LinkCollector(url, self._policy)
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
@@ -45,8 +73,8 @@ class Html5libExtractor:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
         utf8, _ = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
-        root = None if is_hazardous(utf8) else _parse(page)
-        if root is None:
+        root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
+        if isinstance(root, str):
             return scan_text(page)
         return _text(root)
 
@@ -57,12 +85,15 @@ def _text(root: Element) -> PageText:
     return collector.result()
 
 
-def _parse(page: str) -> Element | None:
-    """Return the page's root, or None: html5lib 1.1 has assertions that a few malformed pages break."""
+def _parse(page: str) -> Element | str:
+    """Return the page's root, or the note that says why it has none."""
+    parser = _Parser(html5lib.getTreeBuilder("etree"), namespaceHTMLElements=False)
     try:
-        root: Element = html5lib.parse(page, treebuilder="etree", namespaceHTMLElements=False)
-    except Exception:  # whatever is wrong in there, no page may end a crawl
-        return None
+        root: Element = parser.parse(_TimedPage(page))
+    except _TooCostly:
+        return DEEP_HTML
+    except Exception:  # html5lib 1.1 has assertions that a few pages break; whatever it is, no page may end a crawl
+        return PARSER_FAILED
     return root
 
 

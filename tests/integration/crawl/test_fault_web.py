@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,6 +80,10 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "many-links": (FETCHED, True),
     "deep-markup": (FETCHED, True),
 }
+# What the classic downloader makes of an answer that the libraries disagree about.
+CLASSIC: dict[str, Result] = {
+    "length-absurd": CUT,  # the number is believed, and the page is shorter
+}
 # How a seed ends, and how many pages it has.
 SITES: dict[str, tuple[EndReason, int]] = {
     "robots-closed": (EndReason.ROBOTS_DENIED, 0),
@@ -110,6 +113,7 @@ SITES: dict[str, tuple[EndReason, int]] = {
 class Crawled:
     """What a crawl made of the fault web."""
 
+    profile: str
     web: FaultWeb
     rows: dict[str, PageRow]
     seeds: dict[str, Seed]
@@ -122,32 +126,34 @@ class Crawled:
         return self.seeds[self.web.sites()[name] + "/"]
 
 
-@pytest.fixture(scope="module")
-def web() -> Iterator[FaultWeb]:
-    with WebProcess("--faults", "--port=0") as process:
-        yield FaultWeb(process.port)
+# In `timeout` all that is no fault must be done, on a loaded machine too: what hangs, hangs side by side in the default
+# profile, and one after the other in the threads of the classic one.
+PROFILES: dict[str, dict[str, object]] = {
+    "default": {"timeout": 4.0, "per_site": 16},
+    "classic": {"timeout": 2.0, "threads": 6},
+}
 
 
-@pytest.fixture(scope="module")
-def crawled(web: FaultWeb, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
+@pytest.fixture(scope="module", params=PROFILES)
+def crawled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Crawled:
     folder: Path = tmp_path_factory.mktemp("fault-web")
     crawl = Crawl(folder, f"sqlite:///{folder}/scrawler.db")
-    crawl.add(web.seeds())
-    summary = crawl.run(
-        per_site=8,
-        timeout=1.5,
-        patience=0,
-        retries=2,
-        retry_pause=0.05,
-        max_body="4MiB",
-        max_retry_after=2,
-        sitemaps="also",
-    )
+    common: dict[str, object] = {
+        "patience": 0,
+        "retries": 2,
+        "retry_pause": 0.05,
+        "max_body": "4MiB",
+        "max_retry_after": 2,
+        "sitemaps": "also",
+    }
+    with WebProcess("--faults", "--port=0") as process:  # one for each: some faults are those of first requests
+        web = FaultWeb(process.port)
+        crawl.add(web.seeds())
+        summary = crawl.run(profile=request.param, **common, **PROFILES[request.param])
     assert summary.outcome == "ended"
     crawl.check()
-    return Crawled(
-        web, {row.url: row for row in crawl.pages()}, {seed.url: seed for seed in crawl.seeds()}, crawl.candidates()
-    )
+    rows, seeds = {row.url: row for row in crawl.pages()}, {seed.url: seed for seed in crawl.seeds()}
+    return Crawled(request.param, web, rows, seeds, crawl.candidates())
 
 
 def test_every_fault_has_its_outcome() -> None:
@@ -158,9 +164,11 @@ def test_every_fault_has_its_outcome() -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fault(crawled: Crawled, name: str) -> None:
     result, followed = PAGES[name]
+    if crawled.profile == "classic":
+        result = CLASSIC.get(name, result)
     row = crawled.page(f"/{name}")
     assert row is not None
-    assert row.result == result, row
+    assert row.result == result, row.detail
     if followed is not None:
         reached = crawled.page(f"/reached/{name}")
         assert (reached is not None and reached.result == FETCHED) is followed

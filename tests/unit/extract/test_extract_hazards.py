@@ -113,6 +113,14 @@ def test_a_fault_of_the_parser_is_not_the_end() -> None:
     assert len(REFERENCE.text(FAULT, HEADER).anchors) == 4
 
 
+@pytest.mark.parametrize("body", [b"\x01" * 100_000, b"<p>" + b"<" * 200_000 + b"<br>"], ids=["control", "brackets"])
+def test_what_takes_html5lib_too_long_is_scanned(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrawler.extract.html5lib._MAX_SECONDS", 0.1)
+    found = REFERENCE.links(body + LINK, PAGE, HEADER)
+    assert (found.hrefs, found.note) == (["end"], "deep-html")
+    assert REFERENCE.text(body + LINK, HEADER).anchors == [("end", "x")]
+
+
 MARKUP = st.lists(st.sampled_from(PIECES.split()), max_size=40).map(
     lambda pieces: "".join(pieces).replace("_", " ").encode("latin-1")
 )
