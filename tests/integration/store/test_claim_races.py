@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import Engine, event, select
 
-from scrawler.store import shares
+from scrawler.store import claims, shares
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
@@ -64,7 +64,10 @@ def test_a_claim_passes_over_what_others_have_locked_and_does_not_wait(mariadb_u
     database.close()
 
 
-def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(database: Database) -> None:
+def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(claims, "_WAKE_EVERY", 0.0)  # each claim looks for sites whose rest is over, not one in a while
     _add_sites(database, 4_000)
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
     Machines(database).declare_dead(workers[2].id)
@@ -74,7 +77,7 @@ def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(database: Dat
             with _statements() as seen:
                 assert len(worker.claim(wanted, machines=2)) == wanted
             counts.append(len(seen) if wanted == 10 else 0)
-    assert counts[0] == counts[1] == counts[-1] == counts[-2] <= 12
+    assert counts[0] == counts[1] == counts[-1] == counts[-2] <= 13
 
 
 def test_machines_that_start_together_get_equal_shares(database: Database, database_url: str) -> None:
