@@ -6,7 +6,6 @@ All requests begin and end here, so it is here that politeness holds: by host (p
 
 from __future__ import annotations
 
-import math
 import time
 from math import inf
 
@@ -82,9 +81,9 @@ class Visits:
 
     def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a pause of a host begin now; what it has been told before still counts."""
-        due = next_due(math.ceil(now * 1000), delay, self._origins.crawl_delay(origin)) / 1000
-        site.pause = max(0.0, due - now)
-        due = site.due[origin.host] = max(due, site.due_at(origin.host))
+        site.pause = next_due(0, delay, self._origins.crawl_delay(origin)) / 1000
+        # Not rounded: where there is no pause, the next request goes out before the page is read.
+        due = site.due[origin.host] = max(now + site.pause, site.due_at(origin.host))
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
