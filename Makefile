@@ -10,7 +10,7 @@ TORTURE_ARGS ?=
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-replay torture check format bench schema clean
+.PHONY: help demo test test-replay torture check format bench experiments schema clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ bench: $(VENV)/.developed  ## Measure speed; takes some minutes and wants a quie
 	@if PATH="$$PATH:/usr/sbin" command -v nginx > /dev/null && [ -d /usr/share/doc/python3.11/html ]; then \
 	  echo "== docsweb"; $(BIN)/python -m experiments.bench.docsweb_bench; \
 	else echo "docsweb is left out; to set it up: $(BIN)/python -m experiments.docsweb setup"; fi
+
+experiments: $(VENV)/.developed  ## Check the papers' figures and ours; some hours, QUICK=1 some minutes
+	@$(BIN)/python -m experiments $(if $(QUICK),--quick)
 
 schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tables
 	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done

@@ -8,12 +8,13 @@ from setuptools import find_packages, setup
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "warcio>=1.7.5"]
+EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9"]
 DEV = [
     *TEST,
+    *EXPERIMENTS,
     "ruff>=0.12",
     "mypy>=1.15",
     "import-linter>=2.3",
-    "lxml>=5.3",
     "types-html5lib",
     "types-lxml",
     "types-pymysql",
@@ -64,7 +65,7 @@ setup(
         "webencodings>=0.5.1",
         "zstandard>=0.23",
     ],
-    extras_require={"test": TEST, "dev": DEV},
+    extras_require={"test": TEST, "experiments": EXPERIMENTS, "dev": DEV},
     entry_points={"console_scripts": ["scrawler = scrawler.cli:main"]},
     classifiers=[
         "Development Status :: 3 - Alpha",

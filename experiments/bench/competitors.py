@@ -11,9 +11,9 @@ from pathlib import Path
 
 import click
 
-from experiments.bench.database import DatabaseServer
-from experiments.process import OUTPUT, run_measured
-from experiments.scrawler_command import import_command, run_command
+from experiments.lab.database import DatabaseServer
+from experiments.lab.process import OUTPUT, run_measured
+from experiments.lab.scrawler_command import import_command, run_command
 from scrawler.urls.filetype import NOT_DOCUMENTS
 
 _HERE = Path(__file__).parent

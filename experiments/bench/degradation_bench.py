@@ -9,10 +9,10 @@ from pathlib import Path
 
 import click
 
-from experiments.bench.database import mariadb
 from experiments.bench.fleet import hosts_asked, machine_id, owned_hosts, pages_per_second, running_fleet
-from experiments.bench.report import ROUND, Row, row_text, write_report
-from experiments.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.database import mariadb
+from experiments.lab.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.report import ROUND, Report, Row, row_text, write_report
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import Requests
@@ -74,7 +74,7 @@ def main(
         "of what is left: (after / before) / ((n - k) / n)",
         "sites left: held by the killed machines; taken over: asked for by others at the end of the measurement",
     ]
-    write_report("degradation", "Machines killed for good", "case", rows, notes)
+    write_report(Report("degradation", "Machines killed for good", "case", rows, notes))
 
 
 def _measure(number: int, database: str, url: str | None, trial: Trial) -> Row:

@@ -10,11 +10,11 @@ import click
 
 from experiments.bench import competitors
 from experiments.bench.competitors import Competitor
-from experiments.bench.database import mariadb
-from experiments.bench.report import MIB, ROUND, Row, row_text, write_report
 from experiments.docsweb.server import DocsServer, serving
 from experiments.docsweb.sites import SITES, SMALL_SITES, home_urls
-from experiments.process import OUTPUT, Figures, cpu_seconds, fresh_folder, interrupt_on_sigterm, run_measured
+from experiments.lab.database import mariadb
+from experiments.lab.process import OUTPUT, Figures, cpu_seconds, fresh_folder, interrupt_on_sigterm, run_measured
+from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
 
 PORT = 8089  # apart from the one that `python -m experiments.docsweb serve` takes
 NAMES = ("scrawler-sqlite", "scrawler-mariadb", "scrapy", "scrapy-tuned", "wget2")
@@ -64,7 +64,7 @@ def main(
         "wget2: 16 threads, no robots.txt, plain files written",
         "server: CPU of nginx and, for scrawler-mariadb, of MariaDB, not contained in the column CPU",
     ]
-    write_report("docsweb", "Seven documentation sites", "crawler", rows, notes)
+    write_report(Report("docsweb", "Seven documentation sites", "crawler", rows, notes))
 
 
 def _contenders(

@@ -9,10 +9,10 @@ from random import Random
 
 import click
 
-from experiments.bench.database import DatabaseServer, mariadb
 from experiments.bench.fleet import hosts_asked, machine_id, owned_hosts, running_fleet
-from experiments.bench.report import ROUND, Row, row_text, write_report
-from experiments.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.database import DatabaseServer, mariadb
+from experiments.lab.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.report import ROUND, Report, Row, row_text, write_report
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, kill, wait_for
 from tests.torture.web import Requests, host_of
@@ -60,7 +60,7 @@ def main(cases: Sequence[str], kills: int, sites: int, delay: float, checkpoint_
         "twice, as seconds of work of the killed machine",
         *_spans(rows),
     ]
-    write_report("failover", "From SIGKILL to the next owner's pages", "case", rows, notes)
+    write_report(Report("failover", "From SIGKILL to the next owner's pages", "case", rows, notes))
 
 
 def _spans(rows: Sequence[Row]) -> Iterator[str]:

@@ -6,10 +6,10 @@ import click
 from sqlalchemy import make_url
 
 from experiments.bench.competitors import import_seeds
-from experiments.bench.database import DatabaseServer, mariadb
-from experiments.bench.report import ROUND, Row, row_text, write_report
-from experiments.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
-from experiments.scrawler_command import run_command
+from experiments.lab.database import DatabaseServer, mariadb
+from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
+from experiments.lab.report import ROUND, Report, Row, row_text, write_report
+from experiments.lab.scrawler_command import run_command
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import ServerProcess
@@ -34,7 +34,7 @@ def main(rounds: int, sites: int, pages: int, delays: tuple[int, ...], timeout: 
         turns = [(number, delay) for number in range(1, rounds + 1) for delay in delays]
         rows = [_measure(number, delay, server.web, databases, timeout) for number, delay in turns]
     notes = [f"{sites} sites of {pages} pages; MariaDB behind a proxy that holds data up, half of the delay each way"]
-    write_report("far", "A database that is far, by ms there and back", "ms", rows, notes)
+    write_report(Report("far", "A database that is far, by ms there and back", "ms", rows, notes))
 
 
 def _measure(number: int, delay: int, web: SyntheticWeb, databases: DatabaseServer, timeout: float) -> Row:

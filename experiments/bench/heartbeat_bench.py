@@ -10,10 +10,10 @@ from statistics import quantiles
 
 import click
 
-from experiments.bench.database import mariadb
 from experiments.bench.fleet import pages_per_second, running_fleet
-from experiments.bench.report import ROUND, Row, row_text, write_report
-from experiments.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.database import mariadb
+from experiments.lab.process import fresh_folder, interrupt_on_sigterm
+from experiments.lab.report import ROUND, Report, Row, row_text, write_report
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import Requests
@@ -44,7 +44,7 @@ def main(rounds: int, machines: int, threads: int, sites: int, pages: int, secon
         "between: time between two heartbeats of a machine, due every 2 s; oldest: the age of a heartbeat when it was "
         "oldest; a machine is taken for dead at 15 s, and starts no request from 12 s on",
     ]
-    write_report("heartbeats", "Heartbeats on a busy computer", "database", rows, notes)
+    write_report(Report("heartbeats", "Heartbeats on a busy computer", "database", rows, notes))
 
 
 def _measure(number: int, database: str, url: str | None, spec: WebSpec, pace: Pace, seconds: float) -> Row:

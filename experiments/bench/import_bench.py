@@ -8,10 +8,10 @@ from pathlib import Path
 
 import click
 
-from experiments.bench.database import DatabaseServer, mariadb
-from experiments.bench.report import MIB, ROUND, Row, write_report
-from experiments.process import OUTPUT, interrupt_on_sigterm, run_measured
-from experiments.scrawler_command import import_command
+from experiments.lab.database import DatabaseServer, mariadb
+from experiments.lab.process import OUTPUT, interrupt_on_sigterm, run_measured
+from experiments.lab.report import MIB, ROUND, Report, Row, write_report
+from experiments.lab.scrawler_command import import_command
 
 
 @click.command()
@@ -32,7 +32,7 @@ def main(lines: int, sites: int, rounds: int, timeout: float) -> None:
             for database in ("sqlite", "mariadb")
             for row in _measure(number, database, server, seeds, lines, timeout)
         ]
-    write_report("import", f"Import of {lines:,} seeds of {sites:,} sites", "import", rows)
+    write_report(Report("import", f"Import of {lines:,} seeds of {sites:,} sites", "import", rows))
 
 
 def _write_seeds(path: Path, lines: int, sites: int) -> None:

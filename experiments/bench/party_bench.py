@@ -10,9 +10,9 @@ from pathlib import Path
 import click
 
 from experiments.bench.competitors import import_seeds
-from experiments.bench.report import MIB, RESULTS, Row, row_text, write_report
-from experiments.process import OUTPUT, Figures, Sampler, fresh_folder, interrupt_on_sigterm, memory, run_measured
-from experiments.scrawler_command import crawl_totals, run_command
+from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, interrupt_on_sigterm, memory, run_measured
+from experiments.lab.report import MIB, RESULTS, Report, Row, row_text, write_report
+from experiments.lab.scrawler_command import crawl_totals, run_command
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.spec import WebSpec
 
@@ -93,7 +93,9 @@ def _report(folder: Path, series: list[Row], figures: Figures, pages: int) -> No
         "CPU us/page": figures.cpu / max(totals.pages, 1) * 1e6,
         "peak RSS MiB": figures.peak_rss / MIB,
     }
-    write_report("party", "One large party", "party", [row], [f"samples over time: party-series.csv ({len(series)})"])
+    write_report(
+        Report("party", "One large party", "party", [row], [f"samples over time: party-series.csv ({len(series)})"])
+    )
     if series:
         with (RESULTS / "party-series.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, list(series[0]))

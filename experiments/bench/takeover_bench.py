@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from experiments.bench.database import mariadb
-from experiments.bench.report import MIB, ROUND, Row, row_text, write_report
+from experiments.lab.database import mariadb
+from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
 from scrawler.assembly import crawl_rules, make_taker
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.depth import CHUNK_ENTRIES, Lane
@@ -45,7 +45,7 @@ def main(urls: int, rounds: int) -> None:
                 rows.append(_measure(number, database, url, urls))
                 click.echo(row_text(rows[-1]))
     notes = ["half of the list was finished; claimed, lanes read, the default seen filter rebuilt"]
-    write_report("takeover", f"Take-over of a party of {urls:,} URLs", "database", rows, notes)
+    write_report(Report("takeover", f"Take-over of a party of {urls:,} URLs", "database", rows, notes))
 
 
 def _measure(number: int, name: str, url: str, urls: int) -> Row:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from experiments.bench.competitors import import_seeds
-from experiments.bench.report import MIB, ROUND, Row, medians, row_text, write_report
-from experiments.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
-from experiments.scrawler_command import crawl_totals, run_command
+from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
+from experiments.lab.report import MIB, ROUND, Report, Row, medians, row_text, write_report
+from experiments.lab.scrawler_command import crawl_totals, run_command
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.web import SyntheticWeb
@@ -34,7 +34,7 @@ def main(rounds: int, sites: int, pages: int, page_bytes: int, threads: tuple[in
         f"{sites} sites of {pages} pages of about {page_bytes:,} bytes, all of them held at the same time",
         f"dearest to cheapest: {max(costs) / min(costs):.2f}",
     ]
-    write_report("threads", "Equal sites, by threads", "threads", rows, notes)
+    write_report(Report("threads", "Equal sites, by threads", "threads", rows, notes))
 
 
 def _measure(number: int, threads: int, web: SyntheticWeb, timeout: float) -> Row:

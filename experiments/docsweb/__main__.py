@@ -14,8 +14,8 @@ from experiments.docsweb.compare import compare, page_statuses
 from experiments.docsweb.server import RUN_FOLDER, DocsServer, LogEntry, serving
 from experiments.docsweb.sites import PORT, SITES, home_urls, install_packages, missing_packages
 from experiments.docsweb.walk import MAX_DEPTH, Visit, read_visits, walk_sites, write_visits
-from experiments.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
-from experiments.scrawler_command import DATABASE, import_command, run_command
+from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
+from experiments.lab.scrawler_command import DATABASE, import_command, run_command
 
 SEEDS = Path("docsweb-seeds.txt")
 WALK = RUN_FOLDER / "walk.tsv"

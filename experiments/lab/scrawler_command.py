@@ -27,9 +27,12 @@ def import_command(seeds: Path) -> list[str]:
 
 
 def run_command(**settings: object) -> list[str]:
-    """Return the command that crawls loopback sites without a pause; `settings` become flags."""
-    flags = [part for key, value in settings.items() for part in (f"--{key.replace('_', '-')}", str(value))]
-    return [_SCRAWLER, "run", "--delay", "0", "--allow-private", "--user-agent", CRAWL_AGENT, *flags]
+    """Return the command that crawls loopback sites; `settings` become flags, True and False as --name and --no-name.
+
+    The delay is 0 unless it is given.
+    """
+    flags = [part for key, value in ({"delay": 0} | settings).items() for part in _flag(key.replace("_", "-"), value)]
+    return [_SCRAWLER, "run", "--allow-private", "--user-agent", CRAWL_AGENT, *flags]
 
 
 def crawl_totals(folder: Path) -> Totals:
@@ -37,3 +40,9 @@ def crawl_totals(folder: Path) -> Totals:
     with closing(sqlite3.connect(f"file:{folder / DATABASE}?mode=ro", uri=True)) as connection:
         row = connection.execute("SELECT SUM(pages), SUM(requests), SUM(listed) FROM seed").fetchone()
     return Totals(*(int(value or 0) for value in row))
+
+
+def _flag(name: str, value: object) -> list[str]:
+    if isinstance(value, bool):
+        return [f"--{name}" if value else f"--no-{name}"]
+    return [f"--{name}", str(value)]

@@ -1,0 +1,53 @@
+"""Runs the experiments one after the other, and puts their results into the README: python -m experiments."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from experiments.lab.process import interrupt_on_sigterm
+from experiments.lab.readme import README, with_results
+from experiments.lab.report import RESULTS
+
+EXPERIMENTS = (
+    "distributor_vs_free",
+    "scalability",
+    "two_pass",
+    "seed_by_seed",
+    "few_seeds",
+    "network",
+    "seen_filter",
+    "peers",
+    "planner",
+)
+
+
+@click.command()
+@click.option("--quick", is_flag=True, help="Less than a minute each: whether they work, not how fast anything is.")
+@click.option("--only", multiple=True, type=click.Choice(EXPERIMENTS), help="Leave the others out; may be repeated.")
+@click.option("--readme", "readme_only", is_flag=True, help="Run nothing; put the results that are there into README.")
+def main(quick: bool, only: Sequence[str], readme_only: bool) -> None:
+    """Run the experiments in turn; the full ones take some hours and want a quiet machine.
+
+    A failed experiment does not keep the others from running; the exit code is 1 then.
+    """
+    interrupt_on_sigterm()
+    failed = [] if readme_only else [name for name in only or EXPERIMENTS if not _succeeds(name, quick)]
+    if not quick:
+        README.write_text(with_results(README.read_text(), RESULTS))
+    if failed:
+        raise click.ClickException(f"failed: {', '.join(failed)}")
+
+
+def _succeeds(name: str, quick: bool) -> bool:
+    click.echo(f"== {name}")
+    command = [sys.executable, "-m", f"experiments.{name}", *["--quick"] * quick]
+    return subprocess.run(command, cwd=Path(__file__).parents[1]).returncode == 0
+
+
+if __name__ == "__main__":
+    main()

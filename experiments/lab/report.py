@@ -1,0 +1,141 @@
+"""What an experiment measured, as CSV (every round), Markdown (medians, the paper's figures beside) and PNG."""
+
+from __future__ import annotations
+
+import csv
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TypeAlias
+
+import click
+
+from experiments.lab.plots import Panel, draw
+
+RESULTS = Path(__file__).parents[1] / "results"
+QUICK_RESULTS = RESULTS / "quick"  # of short runs, which say that a program works, not how fast anything is
+MIB = 1 << 20
+ROUND = "round"  # column that numbers the turns
+
+Value: TypeAlias = str | int | float
+Row: TypeAlias = Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A figure that a paper or a goal states, and ours beside it."""
+
+    what: str  # the quantity, with its unit
+    source: str  # "paper 004, Figure 7", "goal"
+    theirs: str
+    ours: str
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A picture of the report; `name` is added to the report's for its file."""
+
+    title: str
+    panels: Sequence[Panel]
+    name: str = ""
+    share_y: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """All that one experiment found.
+
+    Rows are grouped by column `key`: the CSV has all of them, the table the median of each group. `series` are further
+    CSV files, by name, for what the plots show.
+    """
+
+    name: str
+    title: str
+    key: str
+    rows: Sequence[Row]
+    notes: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
+    plots: Sequence[Plot] = ()
+    series: Mapping[str, Sequence[Row]] | None = None
+
+
+def write_report(report: Report, folder: Path = RESULTS) -> None:
+    """Write NAME.csv, NAME.md and the plots into a folder, and print the tables.
+
+    Raises:
+        ClickException: there are no rows.
+    """
+    if not report.rows:
+        raise click.ClickException("nothing was measured")
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_csv(folder / f"{report.name}.csv", report.rows)
+    for name, rows in (report.series or {}).items():
+        _write_csv(folder / f"{report.name}-{name}.csv", rows)
+    for plot in report.plots:
+        draw(folder / _plot_file(report, plot), plot.panels, plot.share_y)
+    text = _tables(report)
+    pictures = "".join(f"![{plot.title}]({_plot_file(report, plot)})\n\n" for plot in report.plots)
+    (folder / f"{report.name}.md").write_text(f"# {report.title}\n\n{text}{pictures}".rstrip() + "\n")
+    click.echo(f"\n{report.title}\n\n{text}{folder / report.name}.md")
+
+
+def _tables(report: Report) -> str:
+    text = "\n".join(markdown(medians(report.key, report.rows))) + "\n\n"
+    if report.claims:
+        beside = [{"": c.what, "stated in": c.source, "stated": c.theirs, "here": c.ours} for c in report.claims]
+        text += "\n".join(markdown(beside)) + "\n\n"
+    return text + "".join(f"* {note}\n" for note in (*report.notes, machine())) + "\n"
+
+
+def _plot_file(report: Report, plot: Plot) -> str:
+    return f"{report.name}{'-' if plot.name else ''}{plot.name}.png"
+
+
+def _write_csv(file: Path, rows: Sequence[Row]) -> None:
+    with file.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def medians(key: str, rows: Sequence[Row]) -> list[Row]:
+    """Return one row per value of `key`, in order of first appearance: the median of every number."""
+    groups: dict[Value, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(row[key], []).append(row)
+    columns = [key, *(column for column in rows[0] if column not in (key, ROUND))]
+    return [{column: _middle([row[column] for row in group]) for column in columns} for group in groups.values()]
+
+
+def markdown(rows: Sequence[Row]) -> list[str]:
+    """Return a table, numbers to the right."""
+    first = rows[0]
+    marks = ["---" if isinstance(value, str) else "---:" for value in first.values()]
+    cells = [[_written(value) for value in row.values()] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in (list(first), marks, *cells)]
+
+
+def row_text(row: Row) -> str:
+    """Return a row as one line."""
+    return ", ".join(f"{name} {_written(value)}" for name, value in row.items())
+
+
+def machine() -> str:
+    """Say on what the figures were made."""
+    cpus = len(os.sched_getaffinity(0))
+    load = os.getloadavg()[0]
+    return f"{platform.system()} {platform.machine()}, {cpus} CPUs, Python {platform.python_version()}, load {load:.1f}"
+
+
+def _middle(values: Sequence[Value]) -> Value:
+    numbers = [value for value in values if not isinstance(value, str)]
+    return median(numbers) if len(numbers) == len(values) else values[-1]
+
+
+def _written(value: Value) -> str:
+    if isinstance(value, float):
+        return f"{value:,.0f}" if value >= 100 or value.is_integer() else f"{value:.2f}"
+    return f"{value:,}" if isinstance(value, int) else value

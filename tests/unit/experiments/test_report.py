@@ -1,0 +1,47 @@
+"""Tables, plots and their place in the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from experiments.lab.plots import Line, Panel
+from experiments.lab.readme import with_results
+from experiments.lab.report import Claim, Plot, Report, medians, write_report
+
+ROWS = [
+    {"round": 1, "who": "a", "pages/s": 10.0},
+    {"round": 2, "who": "a", "pages/s": 30.0},
+    {"round": 1, "who": "b", "pages/s": 1234.5},
+    {"round": 3, "who": "a", "pages/s": 20.0},
+]
+
+
+def test_medians_are_by_group() -> None:
+    assert medians("who", ROWS) == [{"who": "a", "pages/s": 20.0}, {"who": "b", "pages/s": 1234.5}]
+
+
+def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
+    panel = Panel("speed", "time in s", "pages/s", [Line("a", [0, 1], [10, 30], bold=True)])
+    claims = [Claim("gain", "paper 004, Figure 7", "+34.7 %", "+20 %")]
+    report = Report("it", "It", "who", ROWS, ["a note"], claims, [Plot("how fast", [panel], "fast")], {"more": ROWS})
+    write_report(report, tmp_path / "new")
+    text = (tmp_path / "new" / "it.md").read_text()
+    assert "| a | 20 |\n| b | 1,234 |" in text
+    assert "| gain | paper 004, Figure 7 | +34.7 % | +20 % |" in text
+    assert "![how fast](it-fast.png)" in text
+    assert {file.name for file in (tmp_path / "new").iterdir()} == {"it.csv", "it-more.csv", "it.md", "it-fast.png"}
+    readme = with_results(
+        "x\n<!-- results: it -->\nold\n<!-- end -->\n<!-- results: no -->\nstays\n<!-- end -->\n", tmp_path / "new"
+    )
+    assert "old" not in readme
+    assert "![how fast](new/it-fast.png)" in readme
+    assert "stays" in readme
+    assert with_results(readme, tmp_path / "new") == readme
+
+
+def test_nothing_measured_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(click.ClickException, match="nothing was measured"):
+        write_report(Report("it", "It", "who", []), tmp_path)
