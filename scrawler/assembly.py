@@ -15,7 +15,14 @@ from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.collector import CollectorPorts, UrlCollector
 from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.distributor import Distribution, FreeCompetition, SeedIdQueue, UrlDistributor
+from scrawler.crawl.distributor import (
+    Distribution,
+    DistributorThread,
+    FreeCompetition,
+    SeedIdQueue,
+    UrlDistributor,
+    queue_capacity,
+)
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.lister import SitemapLister
@@ -112,7 +119,7 @@ def build_machine(
 
     `machines` is how many share the crawl at first.
     """
-    queue = SeedIdQueue(max(settings.threads * 2, 40))
+    queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
     rules = crawl_rules(settings)
     lease = Lease(LEASE / 1000, _LEASE_MARGIN)
     machine = Machine(queue, stop, rules, lease, settings.threads, machines)
@@ -285,10 +292,11 @@ def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], U
     return make
 
 
-def _make_distribution(settings: Settings, machine: Machine) -> Distribution:
+def _make_distribution(settings: Settings, machine: Machine) -> Distribution[SiteContext]:
     if settings.distribution == "free":
         return FreeCompetition(machine.queue, machine.collectors)
-    return UrlDistributor(machine.queue, machine.collectors, machine.turn, machine.stopping)
+    distributor = UrlDistributor(machine.queue, machine.collectors)
+    return DistributorThread(distributor, machine.turn, machine.stopping)
 
 
 def make_archive(settings: Settings, prefix: str) -> WarcWriter:

@@ -14,25 +14,69 @@ Deviations, and why:
   is too large to move, does not keep the others from being level.
 * The loop sleeps until something has changed. A move that waits for an inactive site is made at the moment when a site
   becomes inactive, by the thread that sees it: without a delay between requests that moment is short.
+
+What is decided here knows neither threads nor clocks: `DistributorThread` lets it work in a machine, and the planner
+(scrawler/plan) on virtual time, with sites and collectors of its own.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
-from typing import Protocol
-
-from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.site import SiteContext
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from typing import Generic, Protocol, TypeVar
 
 
-class SeedIdQueue:
+class DealtSite(Protocol):
+    """A site as the distribution sees it: some seeds, which are dealt out and moved together."""
+
+    @property
+    def count(self) -> int:
+        """How many of its seeds count as held by its collector."""
+
+    @property
+    def set_aside(self) -> Sized:
+        """Its seeds for which there was no room at the collector yet."""
+
+    @property
+    def inactive(self) -> bool:
+        """Whether it can move."""
+
+
+S = TypeVar("S", bound=DealtSite)
+
+
+class Collecting(Protocol[S]):
+    """A collector as the distribution sees it."""
+
+    @property
+    def sites(self) -> Mapping[int, S]:
+        """The sites that it holds, by id."""
+
+    @property
+    def held(self) -> int:
+        """Seeds held now."""
+
+    @property
+    def room(self) -> int:
+        """Seeds that may still be given to it."""
+
+    def take_in(self, site: S) -> None:
+        """Receive a site, from the queue or from another collector."""
+
+    def give_away(self, site: S) -> None:
+        """Let go of an inactive site, so that another collector can take it in."""
+
+    def wake(self) -> None:
+        """Let it look for seeds."""
+
+
+class SeedIdQueue(Generic[S]):
     """Claimed seeds of this machine, by site, that no collector holds yet. Guarded by the machine's turn."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity  # sites
-        self._sites: deque[SiteContext] = deque()
+        self._sites: deque[S] = deque()
         self.reserved = 0  # places for sites that wait for their address
         self.on_taken: Callable[[], None] = lambda: None
 
@@ -49,18 +93,18 @@ class SeedIdQueue:
         """Whether it is time to claim: many sites at once cost the database little more than one."""
         return self.room * 2 >= self._capacity
 
-    def put(self, site: SiteContext) -> None:
+    def put(self, site: S) -> None:
         """Add a site at the end; its place was reserved."""
         self.reserved -= 1
         self._sites.append(site)
 
-    def take(self) -> SiteContext:
+    def take(self) -> S:
         """Remove the first site."""
         site = self._sites.popleft()
         self.on_taken()
         return site
 
-    def take_last(self) -> SiteContext:
+    def take_last(self) -> S:
         """Remove the last site."""
         site = self._sites.pop()
         self.on_taken()
@@ -72,8 +116,17 @@ class SeedIdQueue:
         return sum(len(site.set_aside) for site in self._sites)
 
 
-class Distribution(Protocol):
+def queue_capacity(threads: int) -> int:
+    """Return how many sites the queue of a machine with so many collectors holds."""
+    return max(2 * threads, 40)
+
+
+class Distribution(Protocol[S]):
     """How seeds come from the queue to the collectors; called under the turn, except start and join."""
+
+    @property
+    def moves(self) -> int:
+        """Sites moved between collectors so far."""
 
     def start(self) -> None:
         """Begin to work."""
@@ -84,13 +137,13 @@ class Distribution(Protocol):
     def seeds_changed(self) -> None:
         """Seeds came into the queue, ended, or moved."""
 
-    def site_inactive(self, collector: UrlCollector) -> None:
+    def site_inactive(self, collector: Collecting[S]) -> None:
         """A site of this collector could be moved now."""
 
-    def wants_site(self, collector: UrlCollector) -> bool:
+    def wants_site(self, collector: Collecting[S]) -> bool:
         """Whether a move waits for an inactive site of this collector: then it lets its sites become inactive."""
 
-    def help_yourself(self, collector: UrlCollector) -> None:
+    def help_yourself(self, collector: Collecting[S]) -> None:
         """A collector looks for seeds."""
 
 
@@ -108,46 +161,28 @@ def choose_move(counts: Sequence[int], stuck: Collection[int] = ()) -> tuple[int
     return source, counts.index(fewest)
 
 
-class UrlDistributor(threading.Thread):
-    """Deals seeds out in turn, then keeps the collectors balanced."""
+class UrlDistributor(Generic[S]):
+    """Deals seeds out in turn, then keeps the collectors balanced: the decisions, each a step."""
 
-    def __init__(
-        self,
-        queue: SeedIdQueue,
-        collectors: Sequence[UrlCollector],
-        turn: threading.RLock,
-        stop: threading.Event,
-    ) -> None:
-        super().__init__(name="distributor")
+    def __init__(self, queue: SeedIdQueue[S], collectors: Sequence[Collecting[S]]) -> None:
         self.moves = 0
-        self._queue, self._collectors, self._halt = queue, collectors, stop
-        self._changed = threading.Condition(turn)
+        self._queue, self._collectors = queue, collectors
         self._next = 0  # whose turn it is
-        self._short_of: set[UrlCollector] = set()  # a move waits for an inactive site of one of these
+        self._short_of: set[Collecting[S]] = set()  # a move waits for an inactive site of one of these
 
-    def run(self) -> None:
-        """Deal and balance until stopped."""
-        with self._changed:
-            while not self._halt.is_set():
-                if not (self._deal() or self._rebalance()):
-                    self._changed.wait()
+    def step(self) -> bool:
+        """Deal or move one site; returns whether there was one, and perhaps is another one."""
+        return self._deal() or self._rebalance()
 
-    def seeds_changed(self) -> None:
-        """Look again."""
-        self._changed.notify()
-
-    def site_inactive(self, collector: UrlCollector) -> None:
+    def site_inactive(self, collector: Collecting[S]) -> None:
         """Make the moves that have waited for that."""
         if collector in self._short_of:
             while self._rebalance():
                 pass
 
-    def wants_site(self, collector: UrlCollector) -> bool:
+    def wants_site(self, collector: Collecting[S]) -> bool:
         """Whether a move waits for a site of this collector."""
         return collector in self._short_of
-
-    def help_yourself(self, collector: UrlCollector) -> None:
-        """Nothing: seeds are dealt out here."""
 
     def _deal(self) -> bool:
         """Give the next site to the next collector in turn that has room; returns whether it did."""
@@ -164,10 +199,10 @@ class UrlDistributor(threading.Thread):
 
     def _rebalance(self) -> bool:
         """Move one inactive site from the fullest collector that has one to the emptiest; returns whether it did."""
-        counts = [collector.held for collector in self._collectors]
+        counts = [] if len(self._queue) else [collector.held for collector in self._collectors]
         stuck: list[int] = []
-        short_of: set[UrlCollector] = set()
-        while not len(self._queue) and (move := choose_move(counts, stuck)) is not None:
+        short_of: set[Collecting[S]] = set()
+        while (move := choose_move(counts, stuck)) is not None:
             source, target = self._collectors[move[0]], self._collectors[move[1]]
             difference = counts[move[0]] - counts[move[1]]
             sites = [site for site in source.sites.values() if 0 < site.count < difference]
@@ -184,12 +219,48 @@ class UrlDistributor(threading.Thread):
         return False
 
 
-class FreeCompetition:
+class DistributorThread(threading.Thread, Generic[S]):
+    """Lets the distributor work whenever something has changed, under the machine's turn."""
+
+    def __init__(self, distributor: UrlDistributor[S], turn: threading.RLock, stop: threading.Event) -> None:
+        super().__init__(name="distributor")
+        self._distributor, self._halt = distributor, stop
+        self._changed = threading.Condition(turn)
+
+    @property
+    def moves(self) -> int:
+        """Sites moved so far."""
+        return self._distributor.moves
+
+    def run(self) -> None:
+        """Deal and balance until stopped."""
+        with self._changed:
+            while not self._halt.is_set():
+                if not self._distributor.step():
+                    self._changed.wait()
+
+    def seeds_changed(self) -> None:
+        """Look again."""
+        self._changed.notify()
+
+    def site_inactive(self, collector: Collecting[S]) -> None:
+        """Make the moves that have waited for that."""
+        self._distributor.site_inactive(collector)
+
+    def wants_site(self, collector: Collecting[S]) -> bool:
+        """Whether a move waits for a site of this collector."""
+        return self._distributor.wants_site(collector)
+
+    def help_yourself(self, collector: Collecting[S]) -> None:
+        """Nothing: seeds are dealt out here."""
+
+
+class FreeCompetition(Generic[S]):
     """What the paper compares with (Figure 6): each collector takes from the queue whatever it has room for."""
 
     moves = 0
 
-    def __init__(self, queue: SeedIdQueue, collectors: Sequence[UrlCollector]) -> None:
+    def __init__(self, queue: SeedIdQueue[S], collectors: Sequence[Collecting[S]]) -> None:
         self._queue, self._collectors = queue, collectors
 
     def start(self) -> None:
@@ -205,14 +276,14 @@ class FreeCompetition:
                 if collector.room > 0:
                     collector.wake()
 
-    def site_inactive(self, collector: UrlCollector) -> None:
+    def site_inactive(self, collector: Collecting[S]) -> None:
         """Nothing: nobody balances."""
 
-    def wants_site(self, collector: UrlCollector) -> bool:
+    def wants_site(self, collector: Collecting[S]) -> bool:
         """Never: nobody balances."""
         return False
 
-    def help_yourself(self, collector: UrlCollector) -> None:
+    def help_yourself(self, collector: Collecting[S]) -> None:
         """Take seeds from the queue as long as there is room."""
         while len(self._queue) and collector.room > 0:
             collector.take_in(self._queue.take())

@@ -37,7 +37,13 @@ class Machine:
     """
 
     def __init__(
-        self, queue: SeedIdQueue, asked: threading.Event, rules: CrawlRules, lease: Lease, threads: int, machines: int
+        self,
+        queue: SeedIdQueue[SiteContext],
+        asked: threading.Event,
+        rules: CrawlRules,
+        lease: Lease,
+        threads: int,
+        machines: int,
     ) -> None:
         self.turn = threading.RLock()
         self.queue = queue
@@ -53,7 +59,7 @@ class Machine:
         self.paused = False
         self.collectors: list[UrlCollector] = []
         self._retired: list[UrlCollector] = []
-        self.distribution: Distribution
+        self.distribution: Distribution[SiteContext]
         self.selector: UrlSelector
         self.checkpointer: Checkpointer
         self.sharing: ServerSharing

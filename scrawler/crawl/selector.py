@@ -68,7 +68,7 @@ class UrlSelector(threading.Thread):
         self,
         claims: Claims,
         taker: SiteTaker,
-        queue: SeedIdQueue,
+        queue: SeedIdQueue[SiteContext],
         resolver: Resolver,
         origins: Origins,
         turn: threading.RLock,

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import cast
 
-from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.distributor import FreeCompetition, SeedIdQueue, UrlDistributor, choose_move
+from scrawler.crawl.distributor import DistributorThread, FreeCompetition, SeedIdQueue, UrlDistributor, choose_move
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
 from scrawler.model import Scope, Seed
@@ -58,11 +56,9 @@ class Desk:
     """A distributor whose steps are made by hand, as its thread makes them."""
 
     def __init__(self, threads: int, capacity: int = 10) -> None:
-        self.queue = SeedIdQueue(1000)
+        self.queue = SeedIdQueue[SiteContext](1000)
         self.shelves = [Shelf(capacity) for _ in range(threads)]
-        self.collectors = [cast(UrlCollector, shelf) for shelf in self.shelves]
-        turn = threading.RLock()
-        self.distributor = UrlDistributor(self.queue, self.collectors, turn, threading.Event())
+        self.distributor = UrlDistributor(self.queue, self.shelves)
 
     def put(self, *sites: SiteContext) -> None:
         for one in sites:
@@ -72,7 +68,7 @@ class Desk:
     def settle(self) -> list[int]:
         """Deal and move as long as there is anything to do; return what each holds."""
         for _ in range(1000):
-            if not (self.distributor._deal() or self.distributor._rebalance()):
+            if not self.distributor.step():
                 return self.held
         raise AssertionError("it never settles")
 
@@ -130,12 +126,12 @@ def test_a_move_waits_for_an_inactive_site_and_is_made_when_there_is_one() -> No
     for number in range(2):
         desk.shelves[0].take_in(site(number))
         desk.shelves[0].sites[number].in_flight = 1
-    desk.distributor.site_inactive(desk.collectors[0])
+    desk.distributor.site_inactive(desk.shelves[0])
     assert desk.settle() == [2, 0]
     desk.shelves[0].sites[1].in_flight = 0
-    desk.distributor.site_inactive(desk.collectors[1])  # another one's is of no use
+    desk.distributor.site_inactive(desk.shelves[1])  # another one's is of no use
     assert desk.held == [2, 0]
-    desk.distributor.site_inactive(desk.collectors[0])
+    desk.distributor.site_inactive(desk.shelves[0])
     assert desk.held == [1, 1]
 
 
@@ -165,7 +161,7 @@ def test_the_fullest_that_is_not_stuck_gives() -> None:
 
 def test_the_thread_ends_at_once_when_stopped() -> None:
     turn, stop = threading.RLock(), threading.Event()
-    distributor = UrlDistributor(SeedIdQueue(10), [], turn, stop)
+    distributor = DistributorThread(UrlDistributor(SeedIdQueue[SiteContext](10), []), turn, stop)
     distributor.start()
     stop.set()
     with turn:
@@ -176,13 +172,13 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
 
 def test_with_free_competition_the_first_to_come_takes_all_it_has_room_for() -> None:
     desk = Desk(2, capacity=3)
-    free = FreeCompetition(desk.queue, desk.collectors)
+    free = FreeCompetition(desk.queue, desk.shelves)
     desk.put(*map(site, range(4)))
     free.seeds_changed()
     assert [shelf.woken for shelf in desk.shelves] == [1, 1]
-    free.help_yourself(desk.collectors[1])
+    free.help_yourself(desk.shelves[1])
     assert desk.held == [0, 3]
     free.seeds_changed()
     assert [shelf.woken for shelf in desk.shelves] == [2, 1]  # the full one is not woken
-    free.help_yourself(desk.collectors[0])
+    free.help_yourself(desk.shelves[0])
     assert desk.held == [1, 3]
