@@ -1,0 +1,261 @@
+"""A planned machine: the crawl's own queue and distribution, over planned collectors, with one processor for all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import TypeAlias
+
+from scrawler.crawl.distributor import FreeCompetition, SeedIdQueue, UrlDistributor, queue_capacity
+from scrawler.plan.collector import PlannedCollector
+from scrawler.plan.contention import processor_wait
+from scrawler.plan.progress import Bound, Progress
+from scrawler.plan.rules import PlanRules
+from scrawler.plan.site import SiteRun
+
+_TOLERANCE = 0.02  # of the processor's time, by which its use may be off before waits are found anew
+_STALE = 4  # entries of the heap to each site and collector in work, before it is cleared of those that hold no more
+
+Due: TypeAlias = SiteRun | PlannedCollector
+
+
+class Agenda:
+    """Virtual time: what is due when. Of several times of a site or collector the one that it notes itself counts."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._heap: list[tuple[float, int, Due]] = []
+        self._ticket = count()
+        self._most = 1_000
+
+    def put(self, at: float, what: Due) -> None:
+        """Look at something at a time."""
+        heappush(self._heap, (at, next(self._ticket), what))
+        if len(self._heap) > self._most:
+            self._heap = [entry for entry in self._heap if entry[0] == _noted(entry[2])]
+            heapify(self._heap)
+            self._most = max(1_000, _STALE * len(self._heap))
+
+    def take(self) -> tuple[float, Due] | None:
+        """Return what is due next, and when; None: nothing is."""
+        while self._heap:
+            at, _, what = heappop(self._heap)
+            if at == _noted(what):
+                return at, what
+        return None
+
+
+def _noted(what: Due) -> float:
+    return what.event_at if isinstance(what, SiteRun) else what.look_at
+
+
+@dataclass(slots=True)
+class Pool:
+    """The sites that no machine has claimed, and how many each machine owns."""
+
+    sites: Iterator[SiteRun]
+    left: int
+    owned: dict[PlannedMachine, int] = field(default_factory=dict)
+
+    def share(self, machine: PlannedMachine, wanted: int) -> int:
+        """Return how many sites a machine may claim of those wanted, as by the store's fair shares."""
+        machines = len(self.owned)
+        if machines > 1 and self.left <= wanted * machines:
+            fair = -(-(self.left + sum(self.owned.values())) // machines)
+            wanted = min(wanted, fair - self.owned[machine])
+        return max(0, min(wanted, self.left))
+
+    def take(self, machine: PlannedMachine) -> SiteRun:
+        """Give the next site to a machine."""
+        self.left -= 1
+        self.owned[machine] += 1
+        return next(self.sites)
+
+
+class PlannedMachine:
+    """Deals out sites as a real machine does, and finds how fast they go on."""
+
+    def __init__(self, rules: PlanRules, pool: Pool, agenda: Agenda, progress: Progress) -> None:
+        self.rules = rules
+        self.woken: list[PlannedCollector] = []
+        self._pool, self._agenda, self._progress = pool, agenda, progress
+        self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
+        self.queue.on_taken = self._claim
+        self.collectors = [PlannedCollector(self, rules.seeds_per_thread) for _ in range(rules.threads)]
+        self.distributor = UrlDistributor(self.queue, self.collectors)
+        self.free = FreeCompetition(self.queue, self.collectors) if rules.distribution == "free" else None
+        self._claiming = False
+        self._changed: dict[PlannedCollector, None] = {}  # threads whose sites wait for each other
+        self._wait = 0.0  # of each request for the processor
+        self._used = 0.0  # share of the processor's time
+        self._held = 0  # seeds, when it was last settled
+        self._bound: Bound | None = None
+        self._bound_since = 0.0
+
+    @property
+    def now(self) -> float:
+        """Virtual time in seconds."""
+        return self._agenda.now
+
+    # -- what is due ---------------------------------------------------------------------------------------
+
+    def site_due(self, site: SiteRun) -> None:
+        """End the seeds of a site that are at their end."""
+        site.event_at = -1.0
+        site.go_on(self.now)
+        collector, held = site.collector, site.count
+        assert collector is not None
+        while not site.over and site.at_end:
+            collector.seed_ended(site)
+            self._progress.ends.append(self.now)
+        if site.over:
+            self._progress.requests += site.left_out
+            self._pool.owned[self] -= 1
+        else:
+            self._put(site)
+        if site.count != held:
+            self.settle()
+
+    def collector_due(self, collector: PlannedCollector) -> None:
+        """Let a collector whose download is over help itself, or give away the site."""
+        collector.look_at = -1.0
+        if self.free is not None:
+            self._help(collector)
+        else:
+            self.distributor.site_inactive(collector)
+        self.settle()
+
+    def settle(self) -> None:
+        """Let the distribution do all that it would do now, and find how fast the sites go on then."""
+        self._claim()
+        if self.free is None:
+            while self.distributor.step():
+                pass
+        else:
+            self._tell_free(self.free)
+        self._find_rates()
+        if self.free is None and not len(self.queue):
+            for collector in self.collectors:
+                if collector.look_at < 0 and self.distributor.wants_site(collector):
+                    self._look_at_answer(collector)
+        held = sum(collector.held for collector in self.collectors)
+        self._progress.held += held - self._held
+        self._held = held
+        if (bound := self._bounding()) != self._bound:
+            self.end_bound()
+            self._bound = bound
+
+    # -- claims, and free competition ----------------------------------------------------------------------
+
+    def _claim(self) -> None:
+        """Fill the queue from the pool if it is time to; who competes is told of each site."""
+        if self._claiming or not (self._pool.left and self.queue.low):
+            return
+        self._claiming = True
+        left = self._pool.share(self, self.queue.room)
+        while left > 0 and self.queue.room > 0:
+            self.queue.reserved += 1
+            self.queue.put(self._pool.take(self))
+            left -= 1
+            if self.free is not None:
+                self._tell_free(self.free)
+        self._claiming = False
+
+    def _tell_free(self, free: FreeCompetition[SiteRun]) -> None:
+        free.seeds_changed()
+        woken, self.woken = self.woken, []
+        for collector in woken:
+            if not (self.rules.blocking and collector.sites):
+                self._help(collector)
+            elif collector.look_at < 0:
+                self._look_at_answer(collector)
+
+    def _help(self, collector: PlannedCollector) -> None:
+        if collector.woken and self.free is not None:
+            collector.woken = False
+            self.free.help_yourself(collector)
+
+    def _look_at_answer(self, collector: PlannedCollector) -> None:
+        self._find_rates()
+        collector.look_at = self.now + collector.answer_in()
+        self._agenda.put(collector.look_at, collector)
+
+    # -- rates ---------------------------------------------------------------------------------------------
+
+    def joined(self, site: SiteRun) -> None:
+        """Note that a collector has taken a site in."""
+        site.go_on(self.now)
+        assert site.collector is not None
+        if self.rules.blocking:
+            self._changed[site.collector] = None
+        else:
+            self._set_rate(site, site.collector.rate(site, self._wait))
+
+    def left(self, site: SiteRun) -> None:
+        """Note that a collector lets go of a site."""
+        assert site.collector is not None
+        self._set_rate(site, 0.0)
+        if self.rules.blocking:
+            self._changed[site.collector] = None
+
+    def _find_rates(self) -> None:
+        """Find the rates of sites whose thread has others now, and of all if the processor's use is another one."""
+        changed, self._changed = self._changed, {}
+        for collector in changed:
+            self._rate_anew(collector)
+        if self._used > 1 + _TOLERANCE or (self._wait and self._used < 1 - _TOLERANCE):
+            sites = [site for collector in self.collectors for site in collector.sites.values()]
+            self._wait = processor_wait(self._use, (site.cost for site in sites))
+            for collector in self.collectors:
+                self._rate_anew(collector)
+            self._used = sum(site.cost * site.rate for site in sites)
+
+    def _use(self, wait: float) -> float:
+        return sum(collector.used(wait) for collector in self.collectors)
+
+    def _rate_anew(self, collector: PlannedCollector) -> None:
+        if self.rules.blocking:
+            collector.saturate(self._wait)
+        for site in collector.sites.values():
+            self._set_rate(site, collector.rate(site, self._wait))
+
+    def _set_rate(self, site: SiteRun, rate: float) -> None:
+        if rate == site.rate:
+            return
+        site.go_on(self.now)
+        self._progress.rate += rate - site.rate
+        self._used += site.cost * (rate - site.rate)
+        site.rate = rate
+        if rate:
+            self._put(site)
+        else:
+            site.event_at = -1.0
+
+    def _put(self, site: SiteRun) -> None:
+        """Look at a site when its next seed ends, or earlier if that is planned already."""
+        at = self.now + site.ends_in()
+        if site.event_at < 0 or at < site.event_at:
+            site.event_at = at
+            self._agenda.put(at, site)
+
+    # -- what bounds it ------------------------------------------------------------------------------------
+
+    def end_bound(self) -> None:
+        """Add up for how long what bounds the machine now has done so."""
+        if self._bound is not None:
+            self._progress.bounds[self._bound] += self.now - self._bound_since
+        self._bound_since = self.now
+
+    def _bounding(self) -> Bound | None:
+        """Return what keeps the machine from going faster; None: it has nothing to do."""
+        if not self._held:
+            return None
+        if self._wait:
+            return Bound.DATABASE if self.rules.database_bound else Bound.PROCESSOR
+        if self.rules.blocking and 2 * sum(collector.wait > 0 for collector in self.collectors) >= sum(
+            collector.held > 0 for collector in self.collectors
+        ):
+            return Bound.THREADS
+        return Bound.PLACES if len(self.queue) else Bound.POLITENESS

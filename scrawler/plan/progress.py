@@ -1,0 +1,65 @@
+"""What a simulated crawl did over time, in bounded memory."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from enum import StrEnum
+from typing import NamedTuple
+
+_POINTS = 2_000  # kept at most
+
+
+class Bound(StrEnum):
+    """What keeps a machine from going faster."""
+
+    PROCESSOR = "processor"
+    DATABASE = "database"
+    THREADS = "threads"  # that download one page at a time
+    PLACES = "places"  # of seeds at threads: all are taken while seeds wait
+    POLITENESS = "politeness"  # no seed waits any more
+
+
+class Point(NamedTuple):
+    """How a crawl stands at a time (seconds)."""
+
+    at: float
+    requests: float  # done
+    seeds: int  # done
+    held: int  # seeds that the threads hold
+
+
+class Progress:
+    """Adds up what goes on at a rate, and notes how the crawl stands from time to time."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.ends = array("d")  # of seeds, in order
+        self.requests = 0.0
+        self.rate = 0.0  # requests a second, of all sites now
+        self.held = 0
+        self.bounds: Counter[Bound] = Counter()  # seconds of machines, by what bounds them
+        self._since = 0.0
+        self._step = 0.0  # seconds between two points at least
+
+    def go_on(self, now: float) -> None:
+        """Let virtual time go by; what comes after is at `now`."""
+        if now > self._since:
+            if not self.points or self._since - self.points[-1].at >= self._step:
+                self._note()
+            self.requests += (now - self._since) * self.rate
+            self._since = now
+
+    def end(self) -> None:
+        """Note the last point."""
+        self._note()
+
+    def _note(self) -> None:
+        self.points.append(Point(self._since, self.requests, len(self.ends), self.held))
+        if len(self.points) > _POINTS:
+            self._step = 4 * self._since / _POINTS
+            kept = self.points[:1]
+            for point in self.points:
+                if point.at - kept[-1].at >= self._step:
+                    kept.append(point)
+            self.points = kept

@@ -1,0 +1,149 @@
+"""What a planned crawl is like: its sites, and the rules by which they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from math import inf
+from typing import NamedTuple
+
+from scrawler.fetch.politeness import next_due, slow_pause
+from scrawler.settings import Settings
+
+# Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
+# sites of one page; the parts differ by what parses a page.
+CPU_PER_REQUEST = {"lexbor": 0.0007, "html5lib": 0.0042}
+CPU_PER_SEED = 0.001  # to claim it, take it up, ask for robots.txt and let go of it
+ROWS_PER_REQUEST = 2.0  # page rows and all others (candidates, relations, ...), on the same webs
+DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
+
+_FASTEST = 1e-4  # seconds; no answer is there at once
+_CYCLES = 64  # requests of a place, after which the rate of a site with several in flight is taken as steady
+
+
+class PlannedSite(NamedTuple):
+    """A site to crawl: the requests that each of its seeds takes, robots.txt not among them; times in seconds."""
+
+    requests: tuple[int, ...]
+    response: float  # mean time from a request to the end of its answer
+    crawl_delay: float = 0.0  # of its robots.txt
+
+    @property
+    def total(self) -> int:
+        """Requests of all seeds."""
+        return sum(self.requests)
+
+
+class Pace(NamedTuple):
+    """How fast a site may be asked if nothing else holds it up, in seconds."""
+
+    busy: float  # that a request is in flight
+    cycle: float  # from one request to the next, on the average
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRules:
+    """The settings that decide how long a crawl takes, and what its machines can do; times in seconds."""
+
+    delay: float = 1.0
+    delay_factor: float = 2.0
+    delay_cap: float = 30.0
+    per_site: int = 1
+    robots: bool = True
+    machines: int = 1
+    threads: int = 20
+    seeds_per_thread: int = 10
+    distribution: str = "distributor"
+    blocking: bool = False  # a thread downloads one page at a time
+    cores: int = 1  # for all machines
+    cpu_per_request: float = CPU_PER_REQUEST["lexbor"]
+    cpu_per_seed: float = CPU_PER_SEED
+    database_rows: float = DATABASE_ROWS
+
+    def pause(self, site: PlannedSite) -> float:
+        """Return the pause after an answer, by the crawl's own rule."""
+        slow = slow_pause(site.response, self.delay, self.delay_factor, self.delay_cap)
+        return next_due(0, max(self.delay, slow), site.crawl_delay) / 1000
+
+    def pace(self, site: PlannedSite) -> Pace:
+        """Return the pace that politeness allows."""
+        busy, pause = max(site.response, _FASTEST), self.pause(site)
+        places = 1 if self.blocking else self.per_site
+        if places == 1:
+            return Pace(busy, busy + pause)
+        if not pause:
+            return Pace(busy, busy / places)
+        return Pace(busy, _cycle(busy, next_due(0, self.delay, site.crawl_delay) / 1000, pause, places))
+
+    def seconds(self, site: PlannedSite) -> float:
+        """Return how long a site takes if nothing but politeness holds it up."""
+        busy, cycle = self.pace(site)
+        return (site.total + self.robots - 1) * cycle + busy
+
+    def cost(self, site: PlannedSite) -> float:
+        """Return the seconds of a core that a request takes, with its part of what each seed takes."""
+        seeds = len(site.requests) * self.cpu_per_seed / max(1, site.total + self.robots)
+        return self.cpu_per_request + seeds
+
+    @property
+    def processor(self) -> float:
+        """Seconds of CPU that a machine gets in a second: the interpreter lock leaves it one core at most."""
+        return min(1.0, self.cores / self.machines)
+
+    @property
+    def database_share(self) -> float:
+        """Seconds of the database's time, which all machines share, that a machine's request takes."""
+        return ROWS_PER_REQUEST / self.database_rows * self.machines
+
+    @property
+    def database_bound(self) -> bool:
+        """Whether the database, and not the processor, is the first to have no time left."""
+        return self.database_share > self.cpu_per_request / self.processor
+
+    @property
+    def places(self) -> int:
+        """Seeds that all threads hold at most."""
+        return self.machines * self.threads * self.seeds_per_thread
+
+
+def plan_rules(settings: Settings, *, cores: int, cpu_per_request: float | None, database_rows: float) -> PlanRules:
+    """Return the rules by the settings of a crawl on `cores` cores; `cpu_per_request` None: as measured for its parts.
+
+    `database_rows` is how many rows a second the database takes.
+    """
+    return PlanRules(
+        delay=settings.delay,
+        delay_factor=settings.delay_factor,
+        delay_cap=settings.delay_cap,
+        per_site=settings.per_site,
+        robots=settings.robots,
+        machines=settings.machines,
+        threads=settings.threads,
+        seeds_per_thread=settings.seeds_per_thread,
+        distribution=settings.distribution,
+        blocking=settings.downloader == "requests",
+        cores=cores,
+        cpu_per_request=CPU_PER_REQUEST[settings.extractor] if cpu_per_request is None else cpu_per_request,
+        database_rows=database_rows,
+    )
+
+
+def _cycle(response: float, between: float, pause: float, places: int) -> float:
+    """Return the mean time from one request to the next with several in flight.
+
+    The next one starts `between` after the last one started, `pause` after the last one ended, and when there is a
+    place; it is played through, for answers and starts interlock.
+    """
+    ends: list[float] = []
+    due, started = 0.0, -inf
+    wanted = _CYCLES * places
+    half = 0.0
+    for number in range(wanted):
+        while ends and (ends[0] <= due or len(ends) == places):
+            due = max(due, heappop(ends) + pause)
+        started = due
+        if number == wanted // 2:
+            half = started
+        heappush(ends, started + response)
+        due = started + between
+    return (started - half) / (wanted - 1 - wanted // 2)

@@ -1,0 +1,101 @@
+"""A planned site in work: what the distributor deals out and moves, on virtual time."""
+
+from __future__ import annotations
+
+from collections.abc import Sized
+from math import floor, inf
+from typing import TYPE_CHECKING
+
+from scrawler.plan.rules import PlannedSite, PlanRules
+
+if TYPE_CHECKING:
+    from scrawler.plan.collector import PlannedCollector
+
+_NOTHING = 1e-6  # of a cycle
+
+
+class SiteRun:
+    """How far a site has come, in cycles of a request and its pause; times in seconds of virtual time.
+
+    Its seeds take turns, so that the smallest ends first.
+    """
+
+    __slots__ = (
+        "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "ended", "event_at", "id",
+        "pause", "place", "rate", "waiting",
+    )  # fmt: skip
+
+    def __init__(self, number: int, site: PlannedSite, rules: PlanRules) -> None:
+        self.id = number
+        self.busy, self.cycle = rules.pace(site)
+        self.pause = self.cycle - self.busy
+        self.blocking = rules.blocking
+        self.cost = max(rules.cost(site) / rules.processor, rules.database_share)
+        self._ends = _ends(site.requests, rules.robots - self.left_out)
+        self.waiting = len(site.requests)  # seeds for which there was no room yet
+        self.count = 0  # seeds that its collector holds
+        self.ended = 0  # seeds
+        self.place = 0.0  # cycles done
+        self.rate = 0.0  # cycles a second since `_since`
+        self._since = 0.0
+        self.event_at = -1.0  # when it is looked at next; negative: it is not
+        self.collector: PlannedCollector | None = None
+
+    @property
+    def set_aside(self) -> Sized:
+        """Seeds for which there was no room yet."""
+        return range(self.waiting)
+
+    @property
+    def inactive(self) -> bool:
+        """Whether it has no request under way; at the moment of an answer it has none."""
+        assert self.collector is not None
+        self.go_on(self.collector.machine.now)
+        part = self.place - floor(self.place + _NOTHING)
+        return part < _NOTHING or part >= self._share() - _NOTHING
+
+    def answer_in(self) -> float:
+        """Return the seconds until the next answer, as of the last `go_on`."""
+        part = max(0.0, self.place - floor(self.place + _NOTHING))
+        left = self._share() - part
+        return (left if left > _NOTHING else left + 1.0) / self.rate if self.rate else inf
+
+    def go_on(self, now: float) -> None:
+        """Note how far it has come."""
+        self.place += (now - self._since) * self.rate
+        self._since = now
+
+    def ends_in(self) -> float:
+        """Return the seconds until its next seed ends at this rate, as of the last `go_on`."""
+        left = self._ends[self.ended] - self.place
+        return max(0.0, left / self.rate) if self.rate else inf
+
+    @property
+    def at_end(self) -> bool:
+        """Whether its next seed is at its end."""
+        return self.place >= self._ends[self.ended] - _NOTHING
+
+    @property
+    def over(self) -> bool:
+        """Whether all of its seeds have ended."""
+        return self.ended == len(self._ends)
+
+    @property
+    def left_out(self) -> float:
+        """Cycles that it will not have made when its last request is answered: the last one has no pause."""
+        return (self.cycle - self.busy) / self.cycle
+
+    def _share(self) -> float:
+        """Return the share of a cycle in which a request is under way, queued at its thread or in flight."""
+        return min(1.0, 1.0 - self.pause * self.rate if self.blocking else self.busy * self.rate)
+
+
+def _ends(requests: tuple[int, ...], more: float) -> list[float]:
+    """Return after how many cycles each seed ends if they take turns, the smallest first; `more` come before."""
+    if len(requests) == 1:
+        return [requests[0] + more]
+    ends, done = [], 0
+    for number, size in enumerate(sorted(requests), 1):
+        ends.append(done + (len(requests) - number + 1) * size + more)
+        done += size
+    return ends
