@@ -52,6 +52,15 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds:g}s"
 
 
+def human_seconds(seconds: float) -> str:
+    """Write a time for reading, rounded: 5400.0 -> "1.5 h"."""
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{seconds / 60:.1f} min"
+    return f"{seconds / 3600:,.1f} h"
+
+
 def human_bytes(size: int) -> str:
     """Write a size for reading, rounded: 1234567 -> "1.2 MB"."""
     scaled = float(size)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from scrawler.accounts.answer import utc
-from scrawler.units import human_bytes
+from scrawler.units import human_bytes, human_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def shown(name: str, value: Any) -> str:
     if name.endswith("bytes"):
         return human_bytes(value)
     if name.endswith("_ms"):
-        return _duration(value)
+        return human_seconds(value / 1000)
     if name.endswith("_at"):
         return utc(value)
     if name.endswith("share"):
@@ -80,12 +80,3 @@ def label(name: str) -> str:
     for end in ("_ms", "_at"):
         name = name.removesuffix(end)
     return name.replace("_", " ")
-
-
-def _duration(milliseconds: float) -> str:
-    seconds = milliseconds / 1000
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    if seconds < 3600:
-        return f"{seconds / 60:.1f} min"
-    return f"{seconds / 3600:,.1f} h"

@@ -15,6 +15,7 @@ STOPPED_BY_USER = 130
 
 _COMMANDS = {
     "import": "scrawler.cli.import_seeds:import_seeds_command",
+    "plan": "scrawler.cli.plan:plan",
     "run": "scrawler.cli.run:run",
     "export": "scrawler.cli.export:export",
     "pause": "scrawler.cli.pause:pause",

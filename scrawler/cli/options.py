@@ -26,9 +26,9 @@ from scrawler.settings import (
 Command = Callable[..., None]
 
 
-def with_settings(*keys: str) -> Callable[[Command], Command]:
-    """Give a command --config, --db and a flag for each of `keys`; it is called with the checked Settings first."""
-    flags = ("db", *keys)
+def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
+    """Give a command --config, --db (or not) and a flag for each of `keys`; its first argument is the Settings."""
+    flags = ("db", *keys) if db else keys
 
     def decorate(command: Command) -> Command:
         @functools.wraps(command)

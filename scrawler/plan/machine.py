@@ -246,6 +246,8 @@ class PlannedMachine:
         """Add up for how long what bounds the machine now has done so."""
         if self._bound is not None:
             self._progress.bounds[self._bound] += self.now - self._bound_since
+            if self._bound is not Bound.POLITENESS:
+                self._progress.tail_at = self.now
         self._bound_since = self.now
 
     def _bounding(self) -> Bound | None:

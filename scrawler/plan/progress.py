@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import defaultdict
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -38,7 +38,8 @@ class Progress:
         self.requests = 0.0
         self.rate = 0.0  # requests a second, of all sites now
         self.held = 0
-        self.bounds: Counter[Bound] = Counter()  # seconds of machines, by what bounds them
+        self.bounds: defaultdict[Bound, float] = defaultdict(float)  # seconds of machines, by what bounds them
+        self.tail_at = 0.0  # when politeness was all that was left
         self._since = 0.0
         self._step = 0.0  # seconds between two points at least
 

@@ -22,6 +22,7 @@ class Run:
     ends: Sequence[float]  # when each seed ends, in order
     points: Sequence[Point]
     bounds: dict[Bound, float]  # what bounds the machines, and for which share of their time
+    tail_at: float  # from here on only politeness bounds it: no seed waits for anything else
     moves: int  # of sites between threads
 
     def at_share(self, share: float) -> float:
@@ -63,6 +64,7 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
     for machine in machines:
         machine.end_bound()
     progress.end()
+    bounds = sorted(progress.bounds.items(), key=lambda one: -one[1])
     spent = sum(progress.bounds.values())
     return Run(
         seconds=agenda.now,
@@ -70,6 +72,7 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
         requests=sum(site.total + rules.robots for site in sites),
         ends=progress.ends,
         points=progress.points,
-        bounds={bound: seconds / spent for bound, seconds in progress.bounds.most_common() if spent},
+        bounds={bound: seconds / spent for bound, seconds in bounds if spent},
+        tail_at=progress.tail_at,
         moves=sum(machine.distributor.moves for machine in machines),
     )

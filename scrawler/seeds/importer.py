@@ -61,7 +61,7 @@ def import_seeds(
         on_batch(counts)
 
     with ThreadPoolExecutor(writers, "seed-writer") as pool:
-        for batch, invalid in _batches(entries, scope, max_url_length, steps, on_invalid):
+        for batch, invalid in judged_batches(entries, scope, max_url_length, steps, on_invalid):
             if len(adding) == writers:
                 finish()
             adding.append((pool.submit(add, batch), invalid))
@@ -70,14 +70,14 @@ def import_seeds(
     return counts
 
 
-def _batches(
+def judged_batches(
     entries: Iterable[Entry],
     scope: Scope,
     max_url_length: int,
     steps: Step | None,
     on_invalid: Callable[[Entry], None],
 ) -> Iterator[tuple[list[NewSeed], int]]:
-    """Yield seeds in batches, the last one perhaps empty, each with the number of invalid entries so far."""
+    """Yield seeds, normalised, in batches, the last one perhaps empty, each with the invalid entries so far."""
     batch: list[NewSeed] = []
     invalid = 0
     for entry in entries:

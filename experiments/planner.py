@@ -1,0 +1,271 @@
+"""Whether the planner tells when a crawl ends, and what the distributor brings: python -m experiments.planner."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from math import exp
+from pathlib import Path
+from statistics import NormalDist, median
+from typing import Any
+
+import click
+
+from experiments.lab.command import experiment
+from experiments.lab.crawls import Crawl, crawled
+from experiments.lab.plots import Line, Panel
+from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
+from experiments.lab.scrawler_command import DATABASE
+from scrawler.plan.inputs import Gatherer, Limits
+from scrawler.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
+from scrawler.plan.simulation import Run, simulate
+from scrawler.settings import Settings
+from scrawler.store.engine import open_database
+from scrawler.store.sizes import Sizes
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.site import mix
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
+from scrawler.synthweb.web import SyntheticWeb
+
+GOAL = 15.0  # percent by which a prediction may be off
+TIMEOUT = 300.0  # seconds
+_OVERHEAD = 0.002  # seconds that an answer of the synthetic web takes beyond its latency
+_STEPS = 40  # points of an actual curve
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """A web to crawl; `earlier` are other settings for the crawl before, from whose database it is planned."""
+
+    name: str
+    spec: WebSpec
+    settings: Mapping[str, object]
+    earlier: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One crawl with its predictions: from the true sizes, and from an earlier crawl."""
+
+    web: str
+    crawl: Crawl
+    truth: Run
+    earlier: Run
+
+
+def webs(quick: bool) -> list[Web]:
+    """Return the webs: politeness, threads, places and processor bind; quick: crawls of some seconds."""
+    size = 1 if quick else 5
+    return [
+        Web(
+            "one large site",
+            WebSpec(seed=3, sites=30, mean_pages=8 * size, latency_ms=10),
+            {"delay": 0.03},
+            {} if quick else {"delay": 0.06},
+        ),
+        Web(
+            "classic",
+            WebSpec(seed=4, sites=24, mean_pages=6 * size, latency_ms=40),
+            {"delay": 0, "profile": "classic", "threads": 3},
+            {} if quick else {"threads": 6},
+        ),
+        Web(
+            "many small sites",
+            WebSpec(seed=5, sites=400 * size, mean_pages=3, latency_ms=10),
+            {"delay": 0.05, "threads": 5},
+            {} if quick else {"threads": 10},
+        ),
+        Web(
+            "processor",
+            WebSpec(seed=6, sites=40, mean_pages=50 * size, equal=True),
+            {"delay": 0},
+            {} if quick else {"delay": 0.01},
+        ),
+    ]
+
+
+@experiment
+@click.option("--rounds", default=0, help="Crawls of each web that are compared.  [default: 3, with --quick 1]")
+def main(quick: bool, results: Path, rounds: int) -> None:
+    """Crawl webs that politeness, threads, places or the processor bind, and compare with what was predicted."""
+    cost = _request_cost(quick)
+    click.echo(f"a request takes {1e6 * cost:,.0f} us of the processor")
+    compared = [one for web in webs(quick) for one in _crawls(web, cost, quick, rounds or (1 if quick else 3))]
+    rows = [_row(number, one) for number, one in enumerate(compared)]
+    sweep = _sweep(quick)
+    off = {source: [abs(float(row[f"{source} off %"])) for row in rows] for source in ("sizes", "earlier")}
+    claims = [
+        Claim("prediction off by, from known sizes", "goal", f"at most {GOAL:.0f} %", _percents(off["sizes"])),
+        Claim("prediction off by, from an earlier crawl", "goal", f"at most {GOAL:.0f} %", _percents(off["earlier"])),
+        Claim("distributor over free competition, in rate", "paper 004, Figures 7 and 8", "+34.7 %", _gains(sweep)),
+    ]
+    notes = [
+        f"a request takes {1e6 * cost:,.0f} us of the processor, from a short crawl without delay before",
+        "times are from the first request to the last answer, by the server's log",
+        *(["sizes of an earlier crawl are those of the crawl itself"] if quick else []),
+        "free competition is compared by simulation: 20 classic threads of 10 seeds, no delay; sizes and response times"
+        " are lognormal; rate: pages at the time when the distributor's crawl ends",
+    ]
+    plots = [
+        Plot("Predicted and actual progress", [_progress_panel(one) for one in _last_of_each(compared)]),
+        Plot("Distributor over free competition, simulated", _sweep_panels(sweep), "sweep"),
+    ]
+    write_report(
+        Report(
+            "planner", "When a crawl ends: predicted and actual", "web", rows, notes, claims, plots, {"sweep": sweep}
+        ),
+        results,
+    )
+
+
+# -- crawls and predictions ------------------------------------------------------------------------------------
+
+
+def _request_cost(quick: bool) -> float:
+    """Measure the seconds that a request takes where nothing but the processor binds."""
+    spec = WebSpec(seed=9, sites=40, mean_pages=20 if quick else 100, equal=True)
+    with SynthServer(spec) as server, crawled(server, server.web.seeds(), timeout=TIMEOUT) as crawl:
+        return crawl.seconds / len(crawl.requests)
+
+
+def _crawls(web: Web, cost: float, quick: bool, rounds: int) -> Iterator[Compared]:
+    """Crawl a web, the first time for its database alone (quick: that is compared as well)."""
+    rules = _rules(web, cost)
+    with SynthServer(web.spec) as server:
+        truth = simulate(_true_sites(server.web), rules)
+        seeds = server.web.seeds()
+        known: list[PlannedSite] = []
+        for number in range(rounds + (not quick)):
+            settings: dict[str, Any] = {**web.settings, **(web.earlier if number == 0 else {})}
+            with crawled(server, seeds, timeout=TIMEOUT, **settings) as crawl:
+                known = known or _known_sites(crawl.folder)
+            if quick or number:
+                compared = Compared(web.name, crawl, truth, simulate(known, rules))
+                click.echo(row_text(_row(number, compared)))
+                yield compared
+
+
+def _rules(web: Web, cost: float) -> PlanRules:
+    settings = Settings.model_validate(web.settings)
+    measured = settings.extractor == "lexbor"
+    return plan_rules(
+        settings,
+        cores=1,
+        cpu_per_request=cost if measured else CPU_PER_REQUEST[settings.extractor],
+        database_rows=1e9,
+    )
+
+
+def _true_sites(web: SyntheticWeb) -> list[PlannedSite]:
+    """Return the sites as the web knows itself; an alias takes one request, and leads to another seed's site."""
+    sites = []
+    for index in range(web.spec.sites):
+        site = web.site(index)
+        asked = 1 if site.alias_of is not None else len(party(web, web.seeds_of(index)[0]).requested)
+        sites.append(PlannedSite((asked,), site.latency_s + _OVERHEAD))
+    return sites
+
+
+def _known_sites(folder: Path) -> list[PlannedSite]:
+    """Return the sites as the database of a crawl knows them."""
+    with closing(open_database(f"sqlite:///{folder / DATABASE}")) as database:
+        known = list(Sizes(database).sites())
+    return Gatherer(known, Limits("SCrawler-experiment", 60.0, None), None, None).all_known().sites
+
+
+def _row(number: int, one: Compared) -> Row:
+    actual = one.crawl.seconds
+    return {
+        ROUND: number,
+        "web": one.web,
+        "requests": len(one.crawl.requests),
+        "bound by": next(iter(one.truth.bounds)).value,
+        "actual s": actual,
+        "by sizes s": one.truth.seconds,
+        "sizes off %": 100 * (one.truth.seconds / actual - 1),
+        "by earlier s": one.earlier.seconds,
+        "earlier off %": 100 * (one.earlier.seconds / actual - 1),
+    }
+
+
+def _percents(values: Sequence[float]) -> str:
+    return f"{median(values):.1f} % (median), {max(values):.1f} % (most)"
+
+
+def _last_of_each(compared: Sequence[Compared]) -> list[Compared]:
+    return list({one.web: one for one in compared}.values())
+
+
+def _progress_panel(one: Compared) -> Panel:
+    times = [one.crawl.seconds * step / _STEPS for step in range(_STEPS + 1)]
+    first = min(line.came for line in one.crawl.requests)
+    done = [sum(line.at - first <= at for line in one.crawl.requests) for at in times]
+    lines = [Line("actual", times, done, bold=True)]
+    for name, run in (("from sizes", one.truth), ("from an earlier crawl", one.earlier)):
+        until = [run.seconds * step / _STEPS for step in range(_STEPS + 1)]
+        lines.append(Line(name, until, [run.requests_by(at) for at in until], dashed=name != "from sizes"))
+    return Panel(one.web, "seconds", "requests", lines)
+
+
+# -- the distributor against free competition, simulated ---------------------------------------------------------
+
+
+def _sweep(quick: bool) -> list[Row]:
+    """Simulate both distributions over the skew of sizes and of response times."""
+    sites, spreads = (1_000, (0.0, 1.0, 2.0)) if quick else (10_000, (0.0, 0.5, 1.0, 1.5, 2.0))
+    return [_swept(sites, size, latency) for latency in (0.0, 1.0, 2.0) for size in spreads]
+
+
+def _swept(number: int, size: float, latency: float) -> Row:
+    sizes, times = _lognormal(number, 40.0, size, 1), _lognormal(number, 0.3, latency, 2)
+    sites = [PlannedSite((max(1, round(n)),), seconds) for n, seconds in zip(sizes, times, strict=True)]
+    rules = {name: PlanRules(delay=0.0, blocking=True, distribution=name) for name in ("distributor", "free")}
+    dealt, free = (simulate(sites, one) for one in rules.values())
+    return {
+        "size sigma": size,
+        "latency sigma": latency,
+        "distributor s": dealt.seconds,
+        "free s": free.seconds,
+        "moves": dealt.moves,
+        "sooner done %": 100 * (free.seconds / dealt.seconds - 1),
+        "higher rate %": 100 * (dealt.requests / free.requests_by(dealt.seconds) - 1),
+    }
+
+
+def _lognormal(number: int, mean: float, sigma: float, seed: int) -> list[float]:
+    """Return the quantiles of a lognormal distribution with this mean, shuffled."""
+    normal = NormalDist()
+    values = [mean * exp(sigma * normal.inv_cdf((n + 0.5) / number) - sigma**2 / 2) for n in range(number)]
+    order = sorted(range(number), key=lambda n: mix(seed, n))
+    return [values[n] for n in order]
+
+
+def _gains(sweep: Sequence[Row]) -> str:
+    gains = [float(row["higher rate %"]) for row in sweep]
+    return f"{min(gains):+.1f} to {max(gains):+.1f} %, by skew"
+
+
+def _sweep_panels(sweep: Sequence[Row]) -> list[Panel]:
+    return [
+        Panel(
+            title,
+            "sigma of site sizes",
+            "percent",
+            [
+                Line(
+                    f"sigma of response times {latency:g}",
+                    [float(row["size sigma"]) for row in sweep if row["latency sigma"] == latency],
+                    [float(row[column]) for row in sweep if row["latency sigma"] == latency],
+                    points=True,
+                )
+                for latency in dict.fromkeys(float(row["latency sigma"]) for row in sweep)
+            ],
+        )
+        for title, column in (("Sooner done", "sooner done %"), ("Higher rate until then", "higher rate %"))
+    ]
+
+
+if __name__ == "__main__":
+    main()

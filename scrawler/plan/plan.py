@@ -1,0 +1,131 @@
+"""When a crawl ends, what bounds it, and what would shorten it."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from heapq import nlargest
+from typing import Any, NamedTuple
+
+from scrawler.plan.inputs import Inputs
+from scrawler.plan.progress import Bound
+from scrawler.plan.rules import PlannedSite, PlanRules
+from scrawler.plan.simulation import Run, simulate
+
+SHARES = (0.5, 0.9, 0.97, 0.99)  # of seeds, for which it is told when they are done
+TENTHS = tuple(part / 10 for part in range(10))
+_LARGEST = 3
+_LESS, _MORE = 0.5, 2.0  # times the assumed sizes, for the range
+_NEVER = 0.01  # share of a crawl's time for which a bound is not worth a word
+_LIKELY = 0.95  # of a crawl's time, from which on one site's own pace is what bounds it
+
+
+class Alone(NamedTuple):
+    """A site that would take so long if it were the only one; `between` is from one request to the next (seconds)."""
+
+    site: str
+    requests: int
+    seconds: float
+    between: float
+
+
+class Change(NamedTuple):
+    """How long the crawl would take if one thing were different."""
+
+    what: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A crawl as it would go; times in seconds from the first request to the last answer."""
+
+    seconds: float
+    low: float  # seconds, with half the assumed sizes; as `seconds` if nothing is assumed
+    high: float  # with twice the assumed sizes
+    seeds: int
+    sites: int
+    pages: int
+    requests: int  # with robots.txt and all that are no pages
+    bound: Bound
+    bounds: dict[Bound, float]  # shares of the time
+    tail_at: float  # from here on no seed waits but for politeness
+    tail_seeds: int  # that are not done then
+    done: dict[float, float]  # share of all seeds -> when they are done
+    places: int
+    held: tuple[int, ...]  # of these, after each tenth of the time
+    largest: tuple[Alone, ...]
+    changes: tuple[Change, ...]
+    assumed: tuple[str, ...]
+
+    @property
+    def alone(self) -> bool:
+        """Whether the crawl takes as long as its largest site does alone."""
+        return bool(self.largest) and self.largest[0].seconds >= _LIKELY * self.seconds
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as JSON knows it."""
+        return {
+            **asdict(self),
+            "done": {f"{share:g}": seconds for share, seconds in self.done.items()},
+            "pages_per_second": self.pages / self.seconds if self.seconds else 0.0,
+            "largest": [one._asdict() for one in self.largest],
+            "changes": [one._asdict() for one in self.changes],
+        }
+
+
+def make_plan(inputs: Inputs, rules: PlanRules, tell: Callable[[str], None] = lambda line: None) -> Plan:
+    """Play a crawl through, and what would be different with other settings or sizes; `tell` hears what goes on."""
+    tell(f"playing a crawl of {len(inputs.sites):,} sites through")
+    run = simulate(inputs.sites, rules)
+    low = high = run.seconds
+    if any(inputs.assumed):
+        tell("again, with half and with twice the assumed sizes")
+        low, high = (simulate(inputs.scaled(factor), rules).seconds for factor in (_LESS, _MORE))
+    tell("again, with other settings")
+    return Plan(
+        seconds=run.seconds,
+        low=min(low, run.seconds),
+        high=max(high, run.seconds),
+        seeds=len(run.ends),
+        sites=run.sites,
+        pages=round(inputs.pages),
+        requests=run.requests,
+        bound=next(iter(run.bounds), Bound.POLITENESS),
+        bounds=run.bounds,
+        tail_at=run.tail_at,
+        tail_seeds=len(run.ends) - bisect_right(run.ends, run.tail_at),
+        done={share: run.at_share(share) for share in SHARES},
+        places=rules.places,
+        held=tuple(run.held_by(part * run.seconds) for part in TENTHS),
+        largest=_largest(inputs, rules),
+        changes=tuple(_changes(inputs.sites, rules, run)),
+        assumed=tuple(_assumed(inputs)),
+    )
+
+
+def _largest(inputs: Inputs, rules: PlanRules) -> tuple[Alone, ...]:
+    top = nlargest(_LARGEST, zip(inputs.keys, inputs.sites, strict=True), key=lambda one: rules.seconds(one[1]))
+    return tuple(
+        Alone(key, site.total + rules.robots, rules.seconds(site), rules.pace(site).cycle) for key, site in top
+    )
+
+
+def _changes(sites: Sequence[PlannedSite], rules: PlanRules, run: Run) -> Iterator[Change]:
+    if rules.delay:
+        less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2)
+        yield Change("half the delay and delay_factor", simulate(sites, less).seconds)
+    others = 1.0 - run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER  # else neither threads nor machines can help
+    for what, more in (
+        ("twice the threads", replace(rules, threads=2 * rules.threads)),
+        ("twice the machines", replace(rules, machines=2 * rules.machines, cores=2 * rules.cores)),
+    ):
+        yield Change(what, simulate(sites, more).seconds if others else run.seconds)
+
+
+def _assumed(inputs: Inputs) -> Iterator[str]:
+    if inputs.sizes:
+        yield f"{inputs.sizes}, for {sum(inputs.assumed):,} of {len(inputs.sites):,} sites"
+    if inputs.response is not None:
+        yield f"{inputs.response:.2g} s a response, where none is known"

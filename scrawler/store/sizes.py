@@ -1,0 +1,93 @@
+"""What an earlier crawl knows of the sizes and response times of its sites."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from math import sqrt
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+from sqlalchemy import func as sql
+
+from scrawler.model import SeedState, SizedSite
+from scrawler.store.engine import Database
+from scrawler.store.tables import page, robots, seed, site
+
+_SITES_READ = 2_000  # at a time
+
+
+class _Seed(NamedTuple):
+    site_id: int
+    state: str
+    requests: int
+    listed: int
+    pages: int
+
+
+class Sizes:
+    """Reads sites with their sizes, in order of import; goes through the tables seed, page and robots once."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def sites(self) -> Iterator[SizedSite]:
+        """Yield all sites that have seeds, some in memory at a time."""
+        last = 0
+        while True:
+            names, found = self._database.reading(lambda connection, after=last: _block(connection, after))  # type: ignore[misc]
+            if not names:
+                return
+            yield from found
+            last = names[-1]
+
+
+def _block(connection: Connection, after: int) -> tuple[list[int], list[SizedSite]]:
+    """Return the ids of the next sites, and what is known of those that have seeds."""
+    query = select(site.c.id, site.c.site_key).where(site.c.id > after).order_by(site.c.id).limit(_SITES_READ)
+    keys = {row.id: row.site_key for row in connection.execute(query)}
+    if not keys:
+        return [], []
+    low, high = min(keys), max(keys)
+    seeds = _seeds(connection, low, high)
+    elapsed = page.c.elapsed_ms
+    answers = page.join(seed, seed.c.id == page.c.seed_id)
+    means = (
+        select(seed.c.site_id, sql.avg(elapsed), sql.avg(elapsed * elapsed))
+        .select_from(answers)
+        .where(seed.c.site_id.between(low, high), page.c.status > 0)
+        .group_by(seed.c.site_id)
+    )
+    response = {row[0]: (float(row[1]), float(row[2])) for row in connection.execute(means)}
+    texts: dict[int, list[bytes]] = defaultdict(list)
+    bodies = select(robots.c.site_id, robots.c.body).where(robots.c.site_id.between(low, high), robots.c.status == 200)
+    for row in connection.execute(bodies.order_by(robots.c.origin_hash)):
+        texts[row.site_id].append(row.body)
+    return list(keys), [
+        _sized(keys[identity], seeds[identity], response.get(identity), texts[identity])
+        for identity in keys
+        if identity in seeds
+    ]
+
+
+def _seeds(connection: Connection, low: int, high: int) -> dict[int, list[_Seed]]:
+    found: dict[int, list[_Seed]] = defaultdict(list)
+    query = select(*(seed.c[name] for name in _Seed._fields)).where(seed.c.site_id.between(low, high))
+    for row in connection.execute(query.order_by(seed.c.site_id, seed.c.id)):
+        found[row.site_id].append(_Seed._make(row))
+    return found
+
+
+def _sized(key: str, seeds: list[_Seed], means: tuple[float, float] | None, texts: list[bytes]) -> SizedSite:
+    """Sum a site up; of a seed that is not done, what it has listed is to be asked for.
+
+    `means` are those of its response times and of their squares.
+    """
+    done = SeedState.DONE.value
+    begun = [one for one in seeds if one.state == done or one.requests]
+    requests = tuple(one.requests if one.state == done else max(one.requests, one.listed) for one in begun)
+    mean, square = means or (None, 0.0)
+    deviation = 0.0 if mean is None else sqrt(max(0.0, square - mean * mean))
+    pages = sum(one.pages for one in seeds)
+    return SizedSite(key, requests, len(seeds) - len(begun), pages, mean, deviation, tuple(texts))
