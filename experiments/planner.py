@@ -163,9 +163,16 @@ def _true_sites(web: SyntheticWeb) -> list[PlannedSite]:
     sites = []
     for index in range(web.spec.sites):
         site = web.site(index)
-        asked = 1 if site.alias_of is not None else len(party(web, web.seeds_of(index)[0]).requested)
-        sites.append(PlannedSite((asked,), site.latency_s + _OVERHEAD))
+        sites.append(PlannedSite((_asked(web, index),), site.latency_s + _OVERHEAD))
     return sites
+
+
+def _asked(web: SyntheticWeb, index: int) -> int:
+    """Count the URLs of a site that a crawler asks for which refuses those that end as images do."""
+    if web.site(index).alias_of is not None:
+        return 1
+    found = party(web, web.seeds_of(index)[0])
+    return len(found.requested) + sum(url.endswith(".pdf") for url in found.files)
 
 
 def _known_sites(folder: Path) -> list[PlannedSite]:
@@ -213,9 +220,11 @@ def _progress_panel(one: Compared) -> Panel:
 
 
 def _sweep(quick: bool) -> list[Row]:
-    """Simulate both distributions over the skew of sizes and of response times."""
-    sites, spreads = (1_000, (0.0, 1.0, 2.0)) if quick else (10_000, (0.0, 0.5, 1.0, 1.5, 2.0))
-    return [_swept(sites, size, latency) for latency in (0.0, 1.0, 2.0) for size in spreads]
+    """Simulate both distributions over the skew of sizes and of response times, and over the number of sites."""
+    most, spreads = (1_000, (0.0, 1.0, 2.0)) if quick else (10_000, (0.0, 0.5, 1.0, 1.5, 2.0))
+    skews = [(most, size, latency) for latency in (0.0, 1.0, 2.0) for size in spreads]
+    numbers = [(sites, 1.5, 1.0) for sites in (200, 400, 1_000, 2_000, 4_000, 10_000) if sites <= most]
+    return [_swept(*one) for one in dict.fromkeys([*skews, *numbers])]
 
 
 def _swept(number: int, size: float, latency: float) -> Row:
@@ -224,6 +233,7 @@ def _swept(number: int, size: float, latency: float) -> Row:
     rules = {name: PlanRules(delay=0.0, blocking=True, distribution=name) for name in ("distributor", "free")}
     dealt, free = (simulate(sites, one) for one in rules.values())
     return {
+        "sites": number,
         "size sigma": size,
         "latency sigma": latency,
         "distributor s": dealt.seconds,
@@ -248,23 +258,33 @@ def _gains(sweep: Sequence[Row]) -> str:
 
 
 def _sweep_panels(sweep: Sequence[Row]) -> list[Panel]:
-    return [
-        Panel(
-            title,
-            "sigma of site sizes",
-            "percent",
-            [
-                Line(
-                    f"sigma of response times {latency:g}",
-                    [float(row["size sigma"]) for row in sweep if row["latency sigma"] == latency],
-                    [float(row[column]) for row in sweep if row["latency sigma"] == latency],
-                    points=True,
-                )
-                for latency in dict.fromkeys(float(row["latency sigma"]) for row in sweep)
-            ],
-        )
-        for title, column in (("Sooner done", "sooner done %"), ("Higher rate until then", "higher rate %"))
+    most = max(int(row["sites"]) for row in sweep)
+    columns = {"sooner done": "sooner done %", "higher rate until then": "higher rate %"}
+    by_skew = [
+        Panel(f"{most:,} sites: {name}", "sigma of site sizes", "percent", _by_latency(sweep, most, column))
+        for name, column in columns.items()
     ]
+    same = sorted((row for row in sweep if (row["size sigma"], row["latency sigma"]) == (1.5, 1.0)), key=_sites)
+    xs = [float(_sites(row)) for row in same]
+    lines = [Line(name, xs, [float(row[column]) for row in same], points=True) for name, column in columns.items()]
+    return [*by_skew, Panel("sigma 1.5 of sizes, 1 of response times", "sites", "percent", lines, log_x=True)]
+
+
+def _by_latency(sweep: Sequence[Row], sites: int, column: str) -> list[Line]:
+    rows = sorted((row for row in sweep if row["sites"] == sites), key=lambda row: float(row["size sigma"]))
+    return [
+        Line(
+            f"sigma of response times {latency:g}",
+            [float(row["size sigma"]) for row in rows if row["latency sigma"] == latency],
+            [float(row[column]) for row in rows if row["latency sigma"] == latency],
+            points=True,
+        )
+        for latency in sorted({float(row["latency sigma"]) for row in rows})
+    ]
+
+
+def _sites(row: Row) -> int:
+    return int(row["sites"])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,13 @@ class Inputs:
         """How many seeds they have."""
         return sum(len(site.requests) for site in self.sites)
 
+    def part(self, numbers: Iterable[int]) -> Inputs:
+        """Return only the sites with these numbers."""
+        made = Inputs(sizes=self.sizes, response=self.response)
+        for number in numbers:
+            made.add(self.keys[number], self.sites[number], 0.0, bool(self.assumed[number]))
+        return made
+
     def scaled(self, factor: float) -> list[PlannedSite]:
         """Return the sites, those of assumed sizes so many times as large."""
         return [

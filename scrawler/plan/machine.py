@@ -82,7 +82,7 @@ class PlannedMachine:
         self.woken: list[PlannedCollector] = []
         self._pool, self._agenda, self._progress = pool, agenda, progress
         self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
-        self.queue.on_taken = self._claim
+        self.queue.on_taken = self._on_taken
         self.collectors = [PlannedCollector(self, rules.seeds_per_thread) for _ in range(rules.threads)]
         self.distributor = UrlDistributor(self.queue, self.collectors)
         self.free = FreeCompetition(self.queue, self.collectors) if rules.distribution == "free" else None
@@ -127,6 +127,16 @@ class PlannedMachine:
             self.distributor.site_inactive(collector)
         self.settle()
 
+    def begin(self) -> bool:
+        """Claim once, as machines that begin at the same time do in turn; returns whether there was room."""
+        if not self._claim():
+            return False
+        self._claiming = True
+        while self.free is None and self.distributor.step():
+            pass
+        self._claiming = False
+        return True
+
     def settle(self) -> None:
         """Let the distribution do all that it would do now, and find how fast the sites go on then."""
         self._claim()
@@ -149,19 +159,25 @@ class PlannedMachine:
 
     # -- claims, and free competition ----------------------------------------------------------------------
 
-    def _claim(self) -> None:
-        """Fill the queue from the pool if it is time to; who competes is told of each site."""
+    def _claim(self) -> bool:
+        """Fill the queue from the pool if it is time to; who competes is told of each site.
+
+        Returns whether any site came.
+        """
         if self._claiming or not (self._pool.left and self.queue.low):
-            return
+            return False
         self._claiming = True
-        left = self._pool.share(self, self.queue.room)
-        while left > 0 and self.queue.room > 0:
+        claimed = self._pool.share(self, self.queue.room)
+        for _ in range(claimed):
             self.queue.reserved += 1
             self.queue.put(self._pool.take(self))
-            left -= 1
             if self.free is not None:
                 self._tell_free(self.free)
         self._claiming = False
+        return claimed > 0
+
+    def _on_taken(self) -> None:
+        self._claim()
 
     def _tell_free(self, free: FreeCompetition[SiteRun]) -> None:
         free.seeds_changed()

@@ -15,10 +15,12 @@ from scrawler.plan.simulation import Run, simulate
 
 SHARES = (0.5, 0.9, 0.97, 0.99)  # of seeds, for which it is told when they are done
 TENTHS = tuple(part / 10 for part in range(10))
-_LARGEST = 3
+_LARGEST = 3  # that are told
+_PLAYED = 100_000  # sites, once and again with something different
+_KEPT = 1_000  # the largest ones, which are among these
 _LESS, _MORE = 0.5, 2.0  # times the assumed sizes, for the range
 _NEVER = 0.01  # share of a crawl's time for which a bound is not worth a word
-_LIKELY = 0.95  # of a crawl's time, from which on one site's own pace is what bounds it
+_LIKELY = 0.98  # of a crawl's time, from which on one site's own pace is what bounds it
 
 
 class Alone(NamedTuple):
@@ -79,15 +81,14 @@ def make_plan(inputs: Inputs, rules: PlanRules, tell: Callable[[str], None] = la
     """Play a crawl through, and what would be different with other settings or sizes; `tell` hears what goes on."""
     tell(f"playing a crawl of {len(inputs.sites):,} sites through")
     run = simulate(inputs.sites, rules)
-    low = high = run.seconds
-    if any(inputs.assumed):
-        tell("again, with half and with twice the assumed sizes")
-        low, high = (simulate(inputs.scaled(factor), rules).seconds for factor in (_LESS, _MORE))
-    tell("again, with other settings")
+    largest = nlargest(_KEPT, range(len(inputs.sites)), key=lambda number: rules.seconds(inputs.sites[number]))
+    tell("again, with other settings and sizes")
+    variants = _Variants(inputs, rules, run, largest)
+    range_ = variants.range()
     return Plan(
         seconds=run.seconds,
-        low=min(low, run.seconds),
-        high=max(high, run.seconds),
+        low=min(range_),
+        high=max(range_),
         seeds=len(run.ends),
         sites=run.sites,
         pages=round(inputs.pages),
@@ -99,29 +100,51 @@ def make_plan(inputs: Inputs, rules: PlanRules, tell: Callable[[str], None] = la
         done={share: run.at_share(share) for share in SHARES},
         places=rules.places,
         held=tuple(run.held_by(part * run.seconds) for part in TENTHS),
-        largest=_largest(inputs, rules),
-        changes=tuple(_changes(inputs.sites, rules, run)),
+        largest=tuple(_alone(inputs.keys[number], inputs.sites[number], rules) for number in largest[:_LARGEST]),
+        changes=tuple(variants.changes()),
         assumed=tuple(_assumed(inputs)),
     )
 
 
-def _largest(inputs: Inputs, rules: PlanRules) -> tuple[Alone, ...]:
-    top = nlargest(_LARGEST, zip(inputs.keys, inputs.sites, strict=True), key=lambda one: rules.seconds(one[1]))
-    return tuple(
-        Alone(key, site.total + rules.robots, rules.seconds(site), rules.pace(site).cycle) for key, site in top
-    )
+def _alone(key: str, site: PlannedSite, rules: PlanRules) -> Alone:
+    return Alone(key, site.total + rules.robots, rules.seconds(site), rules.pace(site).cycle)
 
 
-def _changes(sites: Sequence[PlannedSite], rules: PlanRules, run: Run) -> Iterator[Change]:
-    if rules.delay:
-        less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2)
-        yield Change("half the delay and delay_factor", simulate(sites, less).seconds)
-    others = 1.0 - run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER  # else neither threads nor machines can help
-    for what, more in (
-        ("twice the threads", replace(rules, threads=2 * rules.threads)),
-        ("twice the machines", replace(rules, machines=2 * rules.machines, cores=2 * rules.cores)),
-    ):
-        yield Change(what, simulate(sites, more).seconds if others else run.seconds)
+class _Variants:
+    """How long the crawl would take if something were different.
+
+    Of very many sites the largest and every n-th of the others are played through, before and after: the whole crawl
+    takes longer or less long in the same proportion.
+    """
+
+    def __init__(self, inputs: Inputs, rules: PlanRules, run: Run, largest: Sequence[int]) -> None:
+        self._rules, self._run, self._scale = rules, run, 1.0
+        self._inputs = inputs
+        if len(inputs.sites) > _PLAYED:
+            step = -(-len(inputs.sites) // _PLAYED)
+            self._inputs = inputs.part(sorted({*largest, *range(0, len(inputs.sites), step)}))
+            self._scale = run.seconds / simulate(self._inputs.sites, rules).seconds
+
+    def range(self) -> list[float]:
+        """Return the time, and those with other sizes if sizes are assumed."""
+        factors = (_LESS, _MORE) if any(self._inputs.assumed) else ()
+        return [self._run.seconds, *(self._seconds(self._inputs.scaled(factor), self._rules) for factor in factors)]
+
+    def changes(self) -> Iterator[Change]:
+        """Yield what other settings would bring."""
+        rules = self._rules
+        if rules.delay:
+            less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2)
+            yield Change("half the delay and delay_factor", self._seconds(self._inputs.sites, less))
+        others = 1.0 - self._run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER  # else neither of these can help
+        for what, more in (
+            ("twice the threads", replace(rules, threads=2 * rules.threads)),
+            ("twice the machines", replace(rules, machines=2 * rules.machines, cores=2 * rules.cores)),
+        ):
+            yield Change(what, self._seconds(self._inputs.sites, more) if others else self._run.seconds)
+
+    def _seconds(self, sites: Sequence[PlannedSite], rules: PlanRules) -> float:
+        return self._scale * simulate(sites, rules).seconds
 
 
 def _assumed(inputs: Inputs) -> Iterator[str]:

@@ -20,6 +20,8 @@ DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two th
 
 _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
+_JITTER = 0.1  # of a response time, up and down
+_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
 _CYCLES = 64  # requests of a place, after which the rate of a site with several in flight is taken as steady
 
 
@@ -154,7 +156,8 @@ def _cycle(response: float, between: float, pause: float, places: int) -> float:
     """Return the mean time from one request to the next with several in flight.
 
     The next one starts `between` after the last one started, `pause` after the last one ended, and when there is a
-    place; it is played through, for answers and starts interlock.
+    place; it is played through, for answers and starts interlock. Response times vary a little: if they did not, an
+    answer would come at the very moment of a start each time, and which is first makes a difference.
     """
     ends: list[float] = []
     due, started = 0.0, -inf
@@ -166,6 +169,6 @@ def _cycle(response: float, between: float, pause: float, places: int) -> float:
         started = due
         if number == wanted // 2:
             half = started
-        heappush(ends, started + response)
+        heappush(ends, started + response * (1 + _JITTER * (2 * (number * _GOLDEN % 1) - 1)))
         due = started + between
     return (started - half) / (wanted - 1 - wanted // 2)

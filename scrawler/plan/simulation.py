@@ -50,6 +50,8 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
     pool = Pool((SiteRun(number, site, rules) for number, site in enumerate(sites)), len(sites))
     machines = [PlannedMachine(rules, pool, agenda, progress) for _ in range(rules.machines)]
     pool.owned.update(dict.fromkeys(machines, 0))
+    while sum(machine.begin() for machine in machines):  # each in turn, until all have what they want or may have
+        pass
     for machine in machines:
         machine.settle()
     while (due := agenda.take()) is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from math import sqrt
 from typing import NamedTuple
 
@@ -36,7 +37,7 @@ class Sizes:
         """Yield all sites that have seeds, some in memory at a time."""
         last = 0
         while True:
-            names, found = self._database.reading(lambda connection, after=last: _block(connection, after))  # type: ignore[misc]
+            names, found = self._database.reading(partial(_block, after=last))
             if not names:
                 return
             yield from found
