@@ -73,7 +73,11 @@ class SeedIdQueue:
 
 
 class Distribution(Protocol):
-    """How seeds come from the queue to the collectors; called under the turn, except start and join."""
+    """How seeds come from the queue to the collectors; called under the turn, except start and join.
+
+    It is made once for a machine, with the queue, the collectors (a list that may grow and shrink), the turn, and the
+    event that says that the machine stops.
+    """
 
     def start(self) -> None:
         """Begin to work."""
@@ -189,7 +193,9 @@ class FreeCompetition:
 
     moves = 0
 
-    def __init__(self, queue: SeedIdQueue, collectors: Sequence[UrlCollector]) -> None:
+    def __init__(
+        self, queue: SeedIdQueue, collectors: Sequence[UrlCollector], turn: threading.RLock, stop: threading.Event
+    ) -> None:
         self._queue, self._collectors = queue, collectors
 
     def start(self) -> None:

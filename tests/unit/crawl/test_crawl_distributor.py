@@ -176,7 +176,7 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
 
 def test_with_free_competition_the_first_to_come_takes_all_it_has_room_for() -> None:
     desk = Desk(2, capacity=3)
-    free = FreeCompetition(desk.queue, desk.collectors)
+    free = FreeCompetition(desk.queue, desk.collectors, threading.RLock(), threading.Event())
     desk.put(*map(site, range(4)))
     free.seeds_changed()
     assert [shelf.woken for shelf in desk.shelves] == [1, 1]
