@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
-TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "warcio>=1.7.5"]
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9"]
 DEV = [
     *TEST,

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
+from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, make_archive, make_filters
 from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
@@ -39,6 +39,7 @@ from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
 from scrawler.units import format_seconds
+from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import site_key
 
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
@@ -82,7 +83,10 @@ def run_crawl(
     Raises:
         StoreAwayError: the database was locked or away for too long; all that was checkpointed is kept.
         StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
+        SettingsError: a part of another package cannot be used (before anything is begun), or fails; the same.
     """
+    check_parts(settings)
+    filters = make_filters(settings)
     with _opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
@@ -97,7 +101,7 @@ def run_crawl(
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
-                ended.append(_Run(settings, database, prompt, crawl, stop, launch).crawl(on_progress))
+                ended.append(_Run(settings, database, prompt, crawl, stop, launch, filters).crawl(on_progress))
         return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
 
 
@@ -183,10 +187,11 @@ class _Run:
         crawl: Crawl,
         stop: threading.Event,
         launch: Launch,
+        filters: UrlFilters | None,
     ) -> None:
         """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
         self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
-        self._stop, self._launch = stop, launch
+        self._stop, self._launch, self._filters = stop, launch, filters
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
@@ -206,7 +211,7 @@ class _Run:
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores.of(prompt, self._machine_id)
         machine, resolver = build_machine(
-            settings, stores, self._archive, self._stop, self._promote, self._launch.machines
+            settings, stores, self._archive, self._stop, self._promote, self._launch.machines, self._filters
         )
         machine.on_settings = partial(self._change_settings, machine)
         self._work = stores.claims

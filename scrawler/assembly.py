@@ -5,24 +5,19 @@ from __future__ import annotations
 import platform
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from scrawler import __version__
-from scrawler.archive.warc import WarcWriter
+from scrawler.archive.archive import Archive
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.collector import CollectorPorts, UrlCollector
 from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.distributor import (
-    Distribution,
-    DistributorThread,
-    FreeCompetition,
-    SeedIdQueue,
-    UrlDistributor,
-    queue_capacity,
-)
+from scrawler.crawl.distributor import Distribution, SeedIdQueue, queue_capacity
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.lister import SitemapLister
@@ -43,8 +38,8 @@ from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
-from scrawler.plugins import load_part
-from scrawler.settings import Settings
+from scrawler.plugins import PART_KINDS, part_maker
+from scrawler.settings import Settings, is_list
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
@@ -54,24 +49,10 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import refused_types
+from scrawler.urls.filters import UrlFilter, UrlFilters
 from scrawler.urls.scope import ScopeRule
 from scrawler.urls.steps import make_steps
 from scrawler.urls.traps import UrlLimits
-
-# The parts to choose among, imported by name when they are chosen.
-DOWNLOADERS = {
-    "curl": "scrawler.fetch.curl:CurlDownloader",
-    "requests": "scrawler.fetch.requests:RequestsDownloader",
-}
-EXTRACTORS = {
-    "lexbor": "scrawler.extract.lexbor:LexborExtractor",
-    "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
-}
-SEEN_FILTERS = {
-    "rbloom": "scrawler.crawl.seen:rbloom_seen",
-    "pybloom": "scrawler.crawl.seen:pybloom_seen",
-    "exact": "scrawler.crawl.seen:ExactSeen",
-}
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
 _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
@@ -110,14 +91,15 @@ class Stores:
 def build_machine(
     settings: Settings,
     stores: Stores,
-    archive: WarcWriter,
+    archive: Archive,
     stop: threading.Event,
     promote: Callable[[], int],
     machines: int = 1,
+    filters: UrlFilters | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
-    `machines` is how many share the crawl at first.
+    `machines` is how many share the crawl at first; `filters` are what `make_filters` made.
     """
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
     rules = crawl_rules(settings)
@@ -140,8 +122,12 @@ def build_machine(
         settings.database_patience,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine)
-    machine.distribution = _make_distribution(settings, machine)
+    with ExitStack() as failing:
+        failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
+        machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters)
+        make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
+        machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
+        failing.pop_all()
     taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
     machine.selector = UrlSelector(
         stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
@@ -151,7 +137,12 @@ def build_machine(
 
 
 def _collector_maker(
-    settings: Settings, stores: Stores, archive: WarcWriter, origins: Origins, machine: Machine
+    settings: Settings,
+    stores: Stores,
+    archive: Archive,
+    origins: Origins,
+    machine: Machine,
+    filters: UrlFilters | None,
 ) -> Callable[[int], UrlCollector]:
     """Return what makes a collector of a number; what it shares with others is made here."""
     rules, ports, token = machine.rules, _collector_ports(machine), product_token(settings)
@@ -159,12 +150,12 @@ def _collector_maker(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
-    make_extractor: Callable[[LinkPolicy], LinkExtractor] = load_part(EXTRACTORS[settings.extractor])
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = _maker("extractor", settings)
     extractor = make_extractor(_link_policy(settings, token))
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
-    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules)
+    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
     landing = Landing(reader, answers, origins)
-    make_downloader: Callable[[FetchLimits], Downloader] = load_part(DOWNLOADERS[settings.downloader])
+    make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits = _fetch_limits(settings)
 
     def make_collector(number: int) -> UrlCollector:
@@ -219,7 +210,7 @@ def make_taker(
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
-    make_seen: Callable[[MemoryBudget], SeenFilter] = load_part(SEEN_FILTERS[settings.seen])
+    make_seen: Callable[[MemoryBudget], SeenFilter] = _maker("seen", settings)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots)
 
 
@@ -292,15 +283,27 @@ def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], U
     return make
 
 
-def _make_distribution(settings: Settings, machine: Machine) -> Distribution[SiteContext]:
-    if settings.distribution == "free":
-        return FreeCompetition(machine.queue, machine.collectors)
-    distributor = UrlDistributor(machine.queue, machine.collectors)
-    return DistributorThread(distributor, machine.turn, machine.stopping)
+def _maker(setting: str, settings: Settings) -> Callable[..., Any]:
+    """Return what makes the part that a setting names. Raises SettingsError."""
+    return part_maker(PART_KINDS[setting], getattr(settings, setting))
 
 
-def make_archive(settings: Settings, prefix: str) -> WarcWriter:
-    """Make the writer of one machine's WARC files."""
+def check_parts(settings: Settings) -> None:
+    """Import the parts that the settings name. Raises SettingsError where one cannot be used."""
+    for setting in PART_KINDS:
+        if not is_list(setting):
+            _maker(setting, settings)
+
+
+def make_filters(settings: Settings) -> UrlFilters | None:
+    """Make the URL filters; None without any. Raises SettingsError."""
+    kind = PART_KINDS["url_filters"]
+    filters: dict[str, UrlFilter] = {name: part_maker(kind, name)(settings) for name in settings.url_filters}
+    return UrlFilters(filters) if filters else None
+
+
+def make_archive(settings: Settings, prefix: str) -> Archive:
+    """Make what keeps the pages of one machine."""
     info = {
         "software": f"SCrawler/{__version__} (Python {platform.python_version()})",
         "robots": "obey" if settings.robots else "ignore",
@@ -308,7 +311,8 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
     }
     if settings.insecure:
         info["certificates"] = "not checked"
-    return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
+    make: Callable[..., Archive] = _maker("archive", settings)
+    return make(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
 
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:

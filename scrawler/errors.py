@@ -18,6 +18,10 @@ class SettingsError(ScrawlerError):
     exit_code = 2
 
 
+class PluginError(SettingsError):
+    """A part of another package cannot be imported, does not fit, or fails (exit code 2)."""
+
+
 class InputError(ScrawlerError):
     """A seed file cannot be read, or holds no usable seed (exit code 3)."""
 

@@ -1,12 +1,186 @@
-"""Named parts of the program, imported only when somebody asks for them: what a run does not use costs it nothing."""
+"""Parts that can be chosen by name: those of this program, and those of packages that are installed beside it.
+
+Our own stand in a table, and are imported when they are chosen: what a run does not use costs it nothing. Packages say
+by entry points what they bring; their metadata is read only when a name is not ours, or to list all parts. What they
+make is checked to have the methods of its interface.
+"""
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from scrawler.errors import PluginError, SettingsError
+from scrawler.places import load_place
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+OWN_PACKAGE = "scrawler"
+_SPECIAL_METHODS = ("__call__", "__contains__")  # that an interface may ask for
 
 
-def load_part(place: str) -> Any:
-    """Return what stands at `place`, written as `package.module:attribute`."""
-    module, _, attribute = place.partition(":")
-    return getattr(import_module(module), attribute)
+class PartKind(NamedTuple):
+    """What a setting chooses: the entry point group, the protocol that parts follow, and our own parts by name.
+
+    Places are written as `package.module:attribute`; what stands there makes the part.
+    """
+
+    setting: str
+    group: str
+    interface: str
+    own: Mapping[str, str]
+
+
+PART_KINDS = {
+    kind.setting: kind
+    for kind in (
+        PartKind(
+            "downloader",
+            "scrawler.downloaders",
+            "scrawler.fetch.downloader:Downloader",
+            {
+                "curl": "scrawler.fetch.curl:CurlDownloader",
+                "requests": "scrawler.fetch.requests:RequestsDownloader",
+            },
+        ),
+        PartKind(
+            "extractor",
+            "scrawler.extractors",
+            "scrawler.extract.links:LinkExtractor",
+            {
+                "lexbor": "scrawler.extract.lexbor:LexborExtractor",
+                "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
+            },
+        ),
+        PartKind(
+            "seen",
+            "scrawler.seen_filters",
+            "scrawler.crawl.seen:SeenFilter",
+            {
+                "rbloom": "scrawler.crawl.seen:rbloom_seen",
+                "pybloom": "scrawler.crawl.seen:pybloom_seen",
+                "exact": "scrawler.crawl.seen:ExactSeen",
+            },
+        ),
+        PartKind("url_filters", "scrawler.url_filters", "scrawler.urls.filters:UrlFilter", {}),
+        PartKind(
+            "archive",
+            "scrawler.archives",
+            "scrawler.archive.archive:Archive",
+            {"warc": "scrawler.archive.warc:WarcWriter"},
+        ),
+        PartKind(
+            "distribution",
+            "scrawler.distributions",
+            "scrawler.crawl.distributor:Distribution",
+            {
+                "distributor": "scrawler.crawl.distributor:UrlDistributor",
+                "free": "scrawler.crawl.distributor:FreeCompetition",
+            },
+        ),
+    )
+}
+
+
+class Part(NamedTuple):
+    """A part that can be chosen; `package` is the distribution that brings it, with its version."""
+
+    kind: PartKind
+    name: str
+    package: str
+    place: str
+
+    def __str__(self) -> str:
+        return f"{self.kind.setting} {self.name} of {self.package} ({self.place})"
+
+
+def is_part(kind: PartKind, name: str) -> bool:
+    """Tell whether there is such a part, here or in an installed package."""
+    return name in kind.own or bool(_entry_points(kind, name))
+
+
+def parts(kind: PartKind) -> Iterator[Part]:
+    """Yield all parts of a kind, ours first; none is imported."""
+    for name, place in kind.own.items():
+        yield Part(kind, name, OWN_PACKAGE, place)
+    for point in sorted(_entry_points(kind), key=lambda point: (point.name, _package(point))):
+        if point.name not in kind.own:
+            yield Part(kind, point.name, _package(point), point.value)
+
+
+def parts_in_words(kind: PartKind) -> str:
+    """Say which parts of a kind can be chosen, whose they are, and where others come from."""
+    names: dict[str, list[str]] = {}
+    for part in parts(kind):
+        names.setdefault(part.package, []).append(part.name)
+    found = [f"{', '.join(some)} ({package})" for package, some in names.items()]
+    return ", or ".join([*found, f"what another package brings as an entry point of {kind.group}"])
+
+
+def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
+    """Import a part; returns what makes it, with the arguments that the kind's documentation names.
+
+    Of a plug-in, what is made is checked to have what the interface asks for.
+
+    Raises:
+        SettingsError: nothing has this name, or two packages have.
+        PluginError: a plug-in cannot be imported, or is nothing that makes parts. Making one raises it as well.
+    """
+    if name in kind.own:
+        maker: Callable[..., Any] = load_place(kind.own[name])
+        return maker
+    points = _entry_points(kind, name)
+    if not points:
+        raise SettingsError(f"{kind.setting} {name!r} is not installed, only {parts_in_words(kind)}")
+    if len(points) > 1:
+        raise SettingsError(f"{kind.setting} {name!r} is ambiguous: {' and '.join(map(_package, points))} have one")
+    return _plugin_maker(points[0], Part(kind, name, _package(points[0]), points[0].value))
+
+
+def in_a_line(error: BaseException) -> str:
+    """Write an exception of somebody else's code in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
+    try:
+        make = point.load()
+    except Exception as error:
+        raise PluginError(f"{part} cannot be imported: {in_a_line(error)}") from error
+    if not callable(make):
+        raise PluginError(f"{part} does not fit: it is a {type(make).__name__}, nothing that makes a part")
+    if isinstance(make, type):
+        _check_fit(part, make)
+
+    def checked(*arguments: Any, **named: Any) -> Any:
+        try:
+            made = make(*arguments, **named)
+        except Exception as error:
+            raise PluginError(f"{part} cannot be made: {in_a_line(error)}") from error
+        _check_fit(part, made)
+        return made
+
+    return checked
+
+
+def _check_fit(part: Part, made: object) -> None:
+    """Look whether a part, or the class of one, has all methods of its interface."""
+    asked_for = vars(load_place(part.kind.interface)).items()
+    names = [name for name, value in asked_for if name in _SPECIAL_METHODS or _is_public(name, value)]
+    if missing := [name for name in names if not hasattr(made, name)]:
+        raise PluginError(f"{part} does not fit {part.kind.interface}: it has no {', '.join(missing)}")
+
+
+def _is_public(name: str, value: object) -> bool:
+    return not name.startswith("_") and (callable(value) or isinstance(value, property))
+
+
+def _entry_points(kind: PartKind, name: str | None = None) -> list[EntryPoint]:
+    from importlib.metadata import entry_points  # reads the metadata of all packages, and itself takes long to import
+
+    return list(entry_points(group=kind.group) if name is None else entry_points(group=kind.group, name=name))
+
+
+def _package(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown package"

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import REFUSED, Fact, times, utc
 from scrawler.accounts.asked import Asked
-from scrawler.assembly import product_token, url_limits
+from scrawler.assembly import make_filters, product_token, url_limits
+from scrawler.crawl.answers import FILTER_VERDICT
 from scrawler.crawl.context import DEPTH_VERDICT
 from scrawler.crawl.traps import pattern_of
+from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, PatternRow, RobotsRow, Scope, SeedState
 from scrawler.settings import Settings
@@ -22,6 +24,7 @@ from scrawler.urls.verdict import Verdict
 
 _SITE_SEEDS = 1_000  # of a site with more seeds, only these are looked at
 _SHOWN = 5  # seeds that are told one by one
+_ANY_DEPTH = 1  # at which URL filters are asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,10 @@ def judged(
         facts.append(_robots_fact(row, case))
     facts += [fact for one in inside[:_SHOWN] if (fact := _pattern_fact(one, traces.patterns(one.seed.id), asked))]
     if not seen:
+        filtered, outcome = _filter_facts(case)
+        if outcome:
+            return [*filtered, *facts], outcome
+        facts += filtered
         facts += [fact for one in inside[:_SHOWN] if (fact := _missed_fact(one, settings))]
         facts.append(_not_seen_fact(case))
     return facts, ""
@@ -67,6 +74,20 @@ def _verdict_fact(case: _Case) -> Fact:
     lines = [f"seed {url} refused {times(number, 'link')} for this reason" for url, number in refused[:_SHOWN]]
     values = {"reason": verdict, "refused": [{"seed": url, "links": number} for url, number in refused[:_SHOWN]]}
     return Fact("rules", (line, *lines), values)
+
+
+def _filter_facts(case: _Case) -> tuple[list[Fact], str]:
+    """Ask the URL filters, which may not be installed where somebody asks why."""
+    try:
+        filters = make_filters(case.settings)
+        words = filters.refusal(case.asked.url, "", _ANY_DEPTH) if filters is not None else ""
+    except SettingsError as error:
+        line = f"what the crawl's URL filters say of it is not known here: {error}"
+        return [Fact("rules", (line,), {"reason": None, "problem": str(error)})], ""
+    if not words:
+        return [], ""
+    line = f"a link to it is refused, as {FILTER_VERDICT}: {words}"
+    return [Fact("rules", (line,), {"reason": FILTER_VERDICT, "evidence": words})], REFUSED
 
 
 def _scope_fact(case: _Case, key: str) -> Fact:

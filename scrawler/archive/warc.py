@@ -16,8 +16,8 @@ import threading
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
 
+from scrawler.archive.archive import ClosedFile
 from scrawler.archive.gzipping import Compress, gzip_member
 from scrawler.archive.locks import PrefixLock, take_lock
 from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
@@ -25,14 +25,6 @@ from scrawler.errors import ArchiveError
 from scrawler.model import Millis
 
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
-class ClosedFile(NamedTuple):
-    """A file that gets no more records: `records` responses and revisits, the last of which ends at `end`."""
-
-    name: str
-    records: int
-    end: int
 
 
 class WarcWriter:

@@ -9,7 +9,7 @@ import click
 
 from scrawler import __version__
 from scrawler.errors import ScrawlerError
-from scrawler.plugins import load_part
+from scrawler.places import load_place
 
 STOPPED_BY_USER = 130
 
@@ -29,6 +29,7 @@ _COMMANDS = {
     "why": "scrawler.cli.why:why_command",
     "report": "scrawler.cli.report:report",
     "db": "scrawler.cli.db:db",
+    "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",
 }
 
@@ -36,7 +37,7 @@ _EPILOG = """\b
 Exit codes:
     0  done
     1  any other error, or a machine was given up (`run --machines N`)
-    2  a setting or the usage is wrong
+    2  a setting or the usage is wrong, or a plug-in fails
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine
     5  pages cannot be written to the archive
@@ -58,7 +59,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         place = _COMMANDS.get(cmd_name)
-        return None if place is None else cast(click.Command, load_part(place))
+        return None if place is None else cast(click.Command, load_place(place))
 
 
 @click.group(

@@ -16,6 +16,7 @@ from scrawler.settings import (
     flag_name,
     is_list,
     load_settings,
+    part_kind,
     setting_choices,
     setting_field,
     setting_kind,
@@ -72,7 +73,7 @@ def _setting_option(key: str) -> Callable[[Command], Command]:
 
 def _metavar(key: str) -> str:
     if choices := setting_choices(key):
-        return "|".join(choices)
+        return "|".join((*choices, "NAME") if part_kind(key) else choices)
     if kind := setting_kind(key):
         return kind.value
     special = {
@@ -83,6 +84,7 @@ def _metavar(key: str) -> str:
         "normalise": "STEP,...",
         "product_token": "NAME",
         "resolve": "HOST=ADDRESS",
+        "url_filters": "NAME,...",
     }
     plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
     return special.get(key) or plain.get(setting_field(key).annotation, "N")

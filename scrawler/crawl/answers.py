@@ -11,7 +11,7 @@ from scrawler.crawl.page_rows import page_row
 from scrawler.crawl.reading import Reading
 from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
-from scrawler.crawl.seen import SeenFullError
+from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
@@ -19,19 +19,21 @@ from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, PageFlag, PageRow, Rehoming, Result
 from scrawler.urls.analyzer import Analysis
+from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import host_port, site_key
 from scrawler.urls.verdict import Verdict
 
 SEEN_VERDICT = "seen"
 EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
+FILTER_VERDICT = "url-filter"  # a filter of the user's refuses it
 _MAX_ASSET_REDIRECTS = 5
 
 
 class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(self, rules: CrawlRules) -> None:
-        self._rules = rules
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None) -> None:
+        self._rules, self._filters = rules, filters
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         """Apply the answer of a page."""
@@ -139,9 +141,10 @@ class AnswerHandler:
         party, site = flight.party, flight.site
         party.verdicts.update(analysis.counts)
         if analysis.external:
-            party.add_candidates(analysis.external, flight.entry.depth)
+            external = self.filtered(party, analysis.external, depth)
+            party.add_candidates(external, flight.entry.depth)
             if site.sample is not None:
-                suspect(site, flight.origin, party, analysis.external, depth)
+                suspect(site, flight.origin, party, external, depth)
         self._list(site, party, analysis.internal, depth, source)
 
     def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
@@ -150,6 +153,22 @@ class AnswerHandler:
         before = counts.listed
         self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
         counts.sitemap_urls += counts.listed - before
+
+    def filtered(self, party: SeedContext, urls: list[str], depth: int, seen: SeenFilter | tuple[()] = ()) -> list[str]:
+        """Return URLs without those that a filter refuses; what is listed already is not judged.
+
+        Neither is where a seed's redirects lead, at depth 0. Raises PluginError.
+        """
+        if self._filters is None or depth == 0:
+            return urls
+        fresh = [url for url in urls if url not in seen]
+        refused = self._filters.sift(fresh, party.rejections.page, abs(depth))
+        if not refused:
+            return urls
+        party.verdicts[FILTER_VERDICT] += len(refused)
+        for url, words in refused.items():
+            party.rejections.add(FILTER_VERDICT, url, words)
+        return [url for url in urls if url not in refused]
 
     def _list(
         self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
@@ -165,6 +184,8 @@ class AnswerHandler:
                 deepest = self._rules.limits.max_depth
                 party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
             return
+        if self._filters is not None:
+            urls = self.filtered(party, urls, depth, site.seen)
         if party.traps is not None and depth > 0:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:

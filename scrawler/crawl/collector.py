@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import inf
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.flights import PageFlight, flight_of
 from scrawler.crawl.handover import Handover
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
@@ -208,7 +208,11 @@ class UrlCollector(threading.Thread):
             self._visit(site, now)
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
-        flight = self._landing.apply(response, reading)
+        try:
+            flight = self._landing.apply(response, reading)
+        except BaseException:
+            flight_of(response.request).site.lost = True  # applied in part: what was checkpointed is whole, this is not
+            raise
         site = flight.site
         if isinstance(flight, PageFlight):
             self.totals.count(response)

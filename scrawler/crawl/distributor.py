@@ -15,8 +15,8 @@ Deviations, and why:
 * The loop sleeps until something has changed. A move that waits for an inactive site is made at the moment when a site
   becomes inactive, by the thread that sees it: without a delay between requests that moment is short.
 
-What is decided here knows neither threads nor clocks: `DistributorThread` lets it work in a machine, and the planner
-(scrawler/plan) on virtual time, with sites and collectors of its own.
+What is decided here knows neither threads nor clocks: `UrlDistributor` is the thread that lets a `SeedDealer` work in a
+machine, and the planner (scrawler/plan) lets one work on virtual time, with sites and collectors of its own.
 """
 
 from __future__ import annotations
@@ -122,11 +122,11 @@ def queue_capacity(threads: int) -> int:
 
 
 class Distribution(Protocol[S]):
-    """How seeds come from the queue to the collectors; called under the turn, except start and join."""
+    """How seeds come from the queue to the collectors; called under the turn, except start and join.
 
-    @property
-    def moves(self) -> int:
-        """Sites moved between collectors so far."""
+    It is made once for a machine, with the queue, the collectors (a list that may grow and shrink), the turn, and the
+    event that says that the machine stops.
+    """
 
     def start(self) -> None:
         """Begin to work."""
@@ -161,8 +161,8 @@ def choose_move(counts: Sequence[int], stuck: Collection[int] = ()) -> tuple[int
     return source, counts.index(fewest)
 
 
-class UrlDistributor(Generic[S]):
-    """Deals seeds out in turn, then keeps the collectors balanced: the decisions, each a step."""
+class SeedDealer(Generic[S]):
+    """Deals seeds out in turn, then keeps the collectors balanced: what the URL Distributor decides, step by step."""
 
     def __init__(self, queue: SeedIdQueue[S], collectors: Sequence[Collecting[S]]) -> None:
         self.moves = 0
@@ -219,24 +219,30 @@ class UrlDistributor(Generic[S]):
         return False
 
 
-class DistributorThread(threading.Thread, Generic[S]):
-    """Lets the distributor work whenever something has changed, under the machine's turn."""
+class UrlDistributor(threading.Thread, Generic[S]):
+    """Lets a dealer work whenever something has changed, under the machine's turn."""
 
-    def __init__(self, distributor: UrlDistributor[S], turn: threading.RLock, stop: threading.Event) -> None:
+    def __init__(
+        self,
+        queue: SeedIdQueue[S],
+        collectors: Sequence[Collecting[S]],
+        turn: threading.RLock,
+        stop: threading.Event,
+    ) -> None:
         super().__init__(name="distributor")
-        self._distributor, self._halt = distributor, stop
+        self._dealer, self._halt = SeedDealer(queue, collectors), stop
         self._changed = threading.Condition(turn)
 
     @property
     def moves(self) -> int:
         """Sites moved so far."""
-        return self._distributor.moves
+        return self._dealer.moves
 
     def run(self) -> None:
         """Deal and balance until stopped."""
         with self._changed:
             while not self._halt.is_set():
-                if not self._distributor.step():
+                if not self._dealer.step():
                     self._changed.wait()
 
     def seeds_changed(self) -> None:
@@ -245,11 +251,11 @@ class DistributorThread(threading.Thread, Generic[S]):
 
     def site_inactive(self, collector: Collecting[S]) -> None:
         """Make the moves that have waited for that."""
-        self._distributor.site_inactive(collector)
+        self._dealer.site_inactive(collector)
 
     def wants_site(self, collector: Collecting[S]) -> bool:
         """Whether a move waits for a site of this collector."""
-        return self._distributor.wants_site(collector)
+        return self._dealer.wants_site(collector)
 
     def help_yourself(self, collector: Collecting[S]) -> None:
         """Nothing: seeds are dealt out here."""
@@ -260,7 +266,13 @@ class FreeCompetition(Generic[S]):
 
     moves = 0
 
-    def __init__(self, queue: SeedIdQueue[S], collectors: Sequence[Collecting[S]]) -> None:
+    def __init__(
+        self,
+        queue: SeedIdQueue[S],
+        collectors: Sequence[Collecting[S]],
+        turn: threading.RLock,
+        stop: threading.Event,
+    ) -> None:
         self._queue, self._collectors = queue, collectors
 
     def start(self) -> None:

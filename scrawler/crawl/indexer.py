@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from scrawler.archive.warc import ClosedFile
+from scrawler.archive.archive import ClosedFile
 from scrawler.crawl.records import Records
 from scrawler.errors import StoreBusyError
 

@@ -9,7 +9,7 @@ from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
-from scrawler.crawl.sitemaps import list_sitemaps
+from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_sitemaps
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.model import Result, SitemapRow, url_hash
@@ -96,8 +96,9 @@ class SitemapLister:
         if listing.over:
             self._current = None
             party = listing.flight.party
+            external = self._answers.filtered(party, list(listing.external), SITEMAP_DEPTH)
             party.verdicts.update(listing.verdicts)
-            party.add_candidates(list(listing.external), listing.flight.entry.depth)
+            party.add_candidates(external, listing.flight.entry.depth)
         return listing
 
     def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from scrawler.archive.archive import Archive
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.site import Archived, SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
@@ -29,7 +29,7 @@ class PagePipeline:
     """
 
     def __init__(
-        self, archive: WarcWriter, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+        self, archive: Archive, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
     ) -> None:
         self._archive, self._extractor = archive, extractor
         self._max_decoded, self._max_ratio = max_decoded, max_ratio

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Protocol
 
 from scrawler.archive import locks
+from scrawler.archive.archive import ClosedFile
 from scrawler.archive.cdxj import UNFINISHED, CdxRow, write_cdxj
 from scrawler.archive.repair import cut_tail, discard, records_between
-from scrawler.archive.warc import ClosedFile
 from scrawler.errors import ArchiveError
 from scrawler.model import PageRow
 

@@ -40,7 +40,10 @@ class MemoryBudget:
 
 
 class SeenFilter(Protocol):
-    """Remembers URLs; may take a new one for seen (one in a million), never a seen one for new."""
+    """Remembers URLs; may take a new one for seen (one in a million), never a seen one for new.
+
+    It is made for each site in work, with the machine's MemoryBudget.
+    """
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order. Raises SeenFullError."""

@@ -68,7 +68,7 @@ class FetchLimits:
 
 
 class Downloader(Protocol):
-    """Fetches URLs for one collector thread."""
+    """Fetches URLs for one collector thread; it is made with FetchLimits."""
 
     at_once: bool  # requests go out with `start`, however many; else they queue, and go out one after the other
 

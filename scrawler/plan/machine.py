@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
+from threading import Event, RLock
 from typing import TypeAlias
 
-from scrawler.crawl.distributor import FreeCompetition, SeedIdQueue, UrlDistributor, queue_capacity
+from scrawler.crawl.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
 from scrawler.plan.collector import PlannedCollector
 from scrawler.plan.contention import processor_wait
 from scrawler.plan.progress import Bound, Progress
-from scrawler.plan.rules import PlanRules
+from scrawler.plan.rules import FREE, PlanRules
 from scrawler.plan.site import SiteRun
 
 _TOLERANCE = 0.02  # of the processor's time, by which its use may be off before waits are found anew
@@ -84,8 +85,10 @@ class PlannedMachine:
         self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
         self.queue.on_taken = self._on_taken
         self.collectors = [PlannedCollector(self, rules.seeds_per_thread) for _ in range(rules.threads)]
-        self.distributor = UrlDistributor(self.queue, self.collectors)
-        self.free = FreeCompetition(self.queue, self.collectors) if rules.distribution == "free" else None
+        self.dealer = SeedDealer(self.queue, self.collectors)
+        self.free: FreeCompetition[SiteRun] | None = None
+        if rules.distribution == FREE:
+            self.free = FreeCompetition(self.queue, self.collectors, RLock(), Event())
         self._claiming = False
         self._changed: dict[PlannedCollector, None] = {}  # threads whose sites wait for each other
         self._wait = 0.0  # of each request for the processor
@@ -124,7 +127,7 @@ class PlannedMachine:
         if self.free is not None:
             self._help(collector)
         else:
-            self.distributor.site_inactive(collector)
+            self.dealer.site_inactive(collector)
         self.settle()
 
     def begin(self) -> bool:
@@ -132,7 +135,7 @@ class PlannedMachine:
         if not self._claim():
             return False
         self._claiming = True
-        while self.free is None and self.distributor.step():
+        while self.free is None and self.dealer.step():
             pass
         self._claiming = False
         return True
@@ -141,14 +144,14 @@ class PlannedMachine:
         """Let the distribution do all that it would do now, and find how fast the sites go on then."""
         self._claim()
         if self.free is None:
-            while self.distributor.step():
+            while self.dealer.step():
                 pass
         else:
             self._tell_free(self.free)
         self._find_rates()
         if self.free is None and not len(self.queue):
             for collector in self.collectors:
-                if collector.look_at < 0 and self.distributor.wants_site(collector):
+                if collector.look_at < 0 and self.dealer.wants_site(collector):
                     self._look_at_answer(collector)
         held = sum(collector.held for collector in self.collectors)
         self._progress.held += held - self._held

@@ -8,6 +8,7 @@ from math import inf, log, sqrt
 from statistics import NormalDist
 from typing import NamedTuple
 
+from scrawler.errors import SettingsError
 from scrawler.fetch.politeness import next_due, slow_pause
 from scrawler.settings import Settings
 
@@ -17,6 +18,8 @@ CPU_PER_REQUEST = {"lexbor": 0.0007, "html5lib": 0.0042}
 CPU_PER_SEED = 0.001  # to claim it, take it up, ask for robots.txt and let go of it
 ROWS_PER_REQUEST = 2.0  # page rows and all others (candidates, relations, ...), on the same webs
 DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
+
+DISTRIBUTOR, FREE = "distributor", "free"
 
 _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
@@ -58,7 +61,7 @@ class PlanRules:
     machines: int = 1
     threads: int = 20
     seeds_per_thread: int = 10
-    distribution: str = "distributor"
+    distribution: str = DISTRIBUTOR
     blocking: bool = False  # a thread downloads one page at a time
     cores: int = 1  # for all machines
     cpu_per_request: float = CPU_PER_REQUEST["lexbor"]
@@ -120,8 +123,16 @@ class PlanRules:
 def plan_rules(settings: Settings, *, cores: int, cpu_per_request: float | None, database_rows: float) -> PlanRules:
     """Return the rules by the settings of a crawl on `cores` cores; `cpu_per_request` None: as measured for its parts.
 
-    `database_rows` is how many rows a second the database takes.
+    `database_rows` is how many rows a second the database takes. Of a part of another package it is not known what it
+    takes, or whether it blocks: it is taken for what the default part is.
+
+    Raises:
+        SettingsError: seeds are distributed by a part of another package.
     """
+    if settings.distribution not in (DISTRIBUTOR, FREE):
+        raise SettingsError(f"--distribution {settings.distribution} cannot be planned, only {DISTRIBUTOR} and {FREE}")
+    if cpu_per_request is None:
+        cpu_per_request = CPU_PER_REQUEST.get(settings.extractor, CPU_PER_REQUEST["lexbor"])
     return PlanRules(
         delay=settings.delay,
         delay_factor=settings.delay_factor,
@@ -134,7 +145,7 @@ def plan_rules(settings: Settings, *, cores: int, cpu_per_request: float | None,
         distribution=settings.distribution,
         blocking=settings.downloader == "requests",
         cores=cores,
-        cpu_per_request=CPU_PER_REQUEST[settings.extractor] if cpu_per_request is None else cpu_per_request,
+        cpu_per_request=cpu_per_request,
         database_rows=database_rows,
     )
 

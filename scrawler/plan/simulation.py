@@ -76,5 +76,5 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
         points=progress.points,
         bounds={bound: seconds / spent for bound, seconds in bounds if spent},
         tail_at=progress.tail_at,
-        moves=sum(machine.distributor.moves for machine in machines),
+        moves=sum(machine.dealer.moves for machine in machines),
     )

@@ -17,9 +17,13 @@ from scrawler.settings.kinds import (
     GIB,
     KIB,
     MIB,
+    ArchiveName,
     Bytes,
     CrawlName,
     DatabaseUrl,
+    DistributionName,
+    DownloaderName,
+    ExtractorName,
     HeaderText,
     HostAddresses,
     Live,
@@ -30,7 +34,9 @@ from scrawler.settings.kinds import (
     OptionalSeconds,
     Relations,
     Seconds,
+    SeenName,
     TokenText,
+    UrlFilterNames,
 )
 
 ENV_PREFIX = "SCRAWLER_"
@@ -55,7 +61,7 @@ class Settings(BaseSettings):
     )
     seeds_per_thread: int = Field(10, ge=1, le=10_000, description="Seeds that one thread works on at a time.")
     dns_threads: int = Field(32, ge=1, le=1000, description="Threads that look up names ahead of the crawl.")
-    distribution: Literal["distributor", "free"] = Field(
+    distribution: DistributionName = Field(
         "distributor",
         description="How threads get seeds: dealt out and levelled by the distributor, or by free competition.",
     )
@@ -147,6 +153,9 @@ class Settings(BaseSettings):
         ("percent-case", "empty-query", "session-ids", "tracking"),
         description="Steps by which URLs are made equal, beyond the WHATWG standard.",
     )
+    url_filters: UrlFilterNames = Field(
+        (), description="Parts of other packages that say which links are not followed."
+    )
     sitemaps: Literal["off", "seed", "also"] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
@@ -190,11 +199,9 @@ class Settings(BaseSettings):
     profile: Literal["default", "classic"] = Field(
         "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
     )
-    downloader: Literal["curl", "requests"] = Field("curl", description="Part that downloads pages.")
-    extractor: Literal["lexbor", "html5lib"] = Field("lexbor", description="Part that finds the links of a page.")
-    seen: Literal["rbloom", "pybloom", "exact"] = Field(
-        "rbloom", description="Part that knows which URLs a party has seen."
-    )
+    downloader: DownloaderName = Field("curl", description="Part that downloads pages.")
+    extractor: ExtractorName = Field("lexbor", description="Part that finds the links of a page.")
+    seen: SeenName = Field("rbloom", description="Part that knows which URLs a party has seen.")
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
 
     checkpoint_interval: Annotated[Seconds, Live()] = Field(
@@ -209,6 +216,7 @@ class Settings(BaseSettings):
     database_patience: Seconds = Field(
         600.0, ge=1, le=7 * DAY, description="Longest wait for a database that is locked or away."
     )
+    archive: ArchiveName = Field("warc", description="Part that keeps what servers answer.")
     fsync: bool = Field(False, description="Wait until data is on disk, for power loss; slower.")
 
     input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")

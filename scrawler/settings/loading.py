@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 
 from scrawler.errors import SettingsError
+from scrawler.plugins import is_part, parts_in_words
 from scrawler.settings.crawl import ENV_PREFIX, Settings
 from scrawler.settings.kinds import Live
-from scrawler.settings.words import allowed_values, flag_name
+from scrawler.settings.words import allowed_values, flag_name, part_kind
 
 CONFIG_FILE = "scrawler.toml"
 
@@ -23,7 +24,8 @@ CONFIG_FILE = "scrawler.toml"
 def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Settings:
     """Merge scrawler.toml (or `config`), SCRAWLER_* variables and `flags` (None: not given), and check the result.
 
-    Raises SettingsError with one line that names source, key, value and what is allowed.
+    Raises SettingsError with one line that names source, key, value and what is allowed. Parts of other packages must
+    be installed here; none is imported.
     """
     values: dict[str, object] = {}
     origins: dict[str, str] = {}
@@ -35,11 +37,24 @@ def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Se
         if value is not None:
             values[key], origins[key] = value, f"{flag_name(key)} {_shown(value)}"
     try:
-        return Settings.model_validate(values)
+        settings = Settings.model_validate(values)
     except ValidationError as error:
         keys = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_url=False))
         lines = [f"{origins[key]} is not allowed, only {allowed_values(key)}" for key in keys]
         raise SettingsError("; ".join(lines)) from error
+    if lines := [line for key in origins for line in _missing_parts(key, getattr(settings, key), origins[key])]:
+        raise SettingsError("; ".join(lines))
+    return settings
+
+
+def _missing_parts(key: str, value: Any, origin: str) -> Iterator[str]:
+    """Yield what is to be said of the parts that a setting names and nobody brings."""
+    if (kind := part_kind(key)) is None:
+        return
+    for name in value if isinstance(value, tuple) else (value,):
+        if not is_part(kind, name):
+            which = f" ({name!r})" if isinstance(value, tuple) else ""
+            yield f"{origin} is not allowed{which}, only {parts_in_words(kind)}"
 
 
 def live_settings() -> tuple[str, ...]:

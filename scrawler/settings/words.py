@@ -9,8 +9,9 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from scrawler.model import Scope
+from scrawler.plugins import PartKind
 from scrawler.settings.crawl import Settings
-from scrawler.settings.kinds import Allowed, Kind
+from scrawler.settings.kinds import Allowed, Kind, Names
 from scrawler.units import format_bytes, format_seconds
 
 _NOUNS = {Kind.SECONDS: "a time such as 90, 5m or 2h", Kind.BYTES: "a size such as 500000, 32MiB or 1GB"}
@@ -37,7 +38,7 @@ def allowed_values(key: str) -> str:
     if info.annotation is Path:
         return "a folder"
     if choices := setting_choices(key):
-        return "one of " + ", ".join(choices)
+        return "one of " + ", ".join(choices) + (", or a name that `scrawler plugins` lists" if part_kind(key) else "")
     kind = setting_kind(key)
     noun = _NOUNS[kind] if kind else "a number" if info.annotation is float else "a whole number"
     bounds = setting_range(key)
@@ -49,8 +50,15 @@ def setting_kind(key: str) -> Kind | None:
     return next((mark for mark in setting_field(key).metadata if isinstance(mark, Kind)), None)
 
 
+def part_kind(key: str) -> PartKind | None:
+    """Return what kind of parts a setting chooses among, None if it chooses none."""
+    return next((mark.kind for mark in setting_field(key).metadata if isinstance(mark, Names)), None)
+
+
 def setting_choices(key: str) -> tuple[str, ...]:
-    """Return the values of a setting that has only a few; empty for the others."""
+    """Return the values of a setting that has only a few, of parts our own; empty for the others."""
+    if (kind := part_kind(key)) is not None:
+        return tuple(kind.own)
     annotation = setting_field(key).annotation
     if annotation is Scope:
         return tuple(scope.value for scope in Scope)

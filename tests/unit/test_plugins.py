@@ -1,27 +1,52 @@
+"""The parts that settings choose: ours, and those of packages, which may be bad ones."""
+
 from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from typing_extensions import is_protocol
 
-from scrawler.assembly import DOWNLOADERS, EXTRACTORS, SEEN_FILTERS
-from scrawler.plugins import load_part
-from scrawler.settings import setting_choices
+from scrawler.errors import PluginError, SettingsError
+from scrawler.places import load_place
+from scrawler.plugins import PART_KINDS, is_part, part_maker, parts
+from scrawler.settings import Settings, load_settings, part_kind, setting_choices
+from tests.plugged import importable, install
+
+KINDS = PART_KINDS.values()
 
 
-@pytest.mark.parametrize(
-    ("setting", "places"), [("downloader", DOWNLOADERS), ("extractor", EXTRACTORS), ("seen", SEEN_FILTERS)]
-)
-def test_every_part_that_can_be_chosen_is_there(setting: str, places: dict[str, str]) -> None:
-    assert set(setting_choices(setting)) == set(places)
-    assert all(callable(load_part(place)) for place in places.values())
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder whose packages are installed."""
+    monkeypatch.chdir(tmp_path)
+    with importable(tmp_path):
+        yield tmp_path
+
+
+def test_each_kind_of_parts_has_a_setting() -> None:
+    chosen = {key: kind for key in Settings.model_fields if (kind := part_kind(key))}
+    assert chosen == PART_KINDS
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.setting)
+def test_every_part_that_can_be_chosen_is_there(kind: object) -> None:
+    assert setting_choices(kind.setting) == tuple(kind.own)
+    assert all(callable(load_place(place)) for place in kind.own.values())
+    interface = load_place(kind.interface)
+    assert is_protocol(interface)
+    for made in (one for one in map(load_place, kind.own.values()) if isinstance(one, type)):
+        assert {name for name in vars(interface) if not name.startswith("_")} <= set(dir(made))
+    assert [part.name for part in parts(kind)][: len(kind.own)] == list(kind.own)
 
 
 @pytest.mark.parametrize(
     ("module", "unused"),
     [
-        ("scrawler.cli.main", ("sqlalchemy", "pydantic", "requests", "tqdm")),
+        ("scrawler.cli.main", ("sqlalchemy", "pydantic", "requests", "tqdm", "importlib.metadata")),
         ("scrawler.cli.run", ("requests", "html5lib", "tqdm")),
     ],
 )
@@ -29,3 +54,79 @@ def test_nothing_is_imported_that_is_not_used(module: str, unused: tuple[str, ..
     code = f"import sys, {module}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert set(done.stdout.split()).isdisjoint(unused)
+
+
+def test_our_own_parts_are_found_without_a_look_at_other_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(**_: object) -> None:
+        raise AssertionError("the metadata of all packages was read")
+
+    monkeypatch.setattr("importlib.metadata.entry_points", refuse)
+    load_settings({"profile": "classic", "distribution": "free", "archive": "warc"})
+    for kind in KINDS:
+        assert all(callable(part_maker(kind, name)) for name in kind.own)
+
+
+def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
+    code = "from scrawler.crawl.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
+    install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
+    kind = PART_KINDS["seen"]
+    assert load_settings({"seen": "theirs"}).seen == "theirs"
+    assert part_maker(kind, "theirs")(None).add_new([]) == []
+    (part,) = [part for part in parts(kind) if part.name == "theirs"]
+    assert str(part) == "seen theirs of their-filter 1.0 (their_filter:make)"
+
+
+def test_a_name_of_ours_stays_ours(place: Path) -> None:
+    install(place, "thief", "", {"scrawler.seen_filters:exact": "steal"})
+    assert part_maker(PART_KINDS["seen"], "exact") is load_place("scrawler.crawl.seen:ExactSeen")
+    assert "thief 1.0" not in {part.package for part in parts(PART_KINDS["seen"])}
+
+
+def test_an_unknown_name_is_told_in_a_line_with_those_that_are_known(place: Path) -> None:
+    install(place, "their-filter", "", {"scrawler.seen_filters:theirs": "make"})
+    with pytest.raises(SettingsError) as caught:
+        load_settings({"seen": "nobodys"})
+    assert str(caught.value) == (
+        "--seen nobodys is not allowed, only rbloom, pybloom, exact (scrawler), or theirs (their-filter 1.0), "
+        "or what another package brings as an entry point of scrawler.seen_filters"
+    )
+    assert not is_part(PART_KINDS["extractor"], "theirs")
+
+
+def test_each_unknown_name_of_a_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCRAWLER_URL_FILTERS", "a,b")
+    with pytest.raises(SettingsError, match=r"^SCRAWLER_URL_FILTERS=a,b is not allowed \('a'\), .*allowed \('b'\)"):
+        load_settings({})
+
+
+def test_two_packages_with_the_same_name_are_told_apart_by_nobody(place: Path) -> None:
+    for name in ("one", "two"):
+        install(place, name, "", {"scrawler.seen_filters:theirs": "make"})
+    with pytest.raises(SettingsError, match=r"^seen 'theirs' is ambiguous: (one|two) 1.0 and (one|two) 1.0 have one$"):
+        part_maker(PART_KINDS["seen"], "theirs")
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("import no_such_module", "cannot be imported: ModuleNotFoundError: No module named 'no_such_module'"),
+        ("def make(:", "cannot be imported: SyntaxError: "),
+        ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
+        ("", "cannot be imported: AttributeError: module 'bad_one' has no attribute 'make'"),
+        ("make = 'text'", "does not fit: it is a str, nothing that makes a part"),
+        ("class make: ...", "does not fit scrawler.crawl.seen:SeenFilter: it has no add_new, __contains__, close"),
+        (
+            "def make(budget): return {'add_new'}",
+            "does not fit scrawler.crawl.seen:SeenFilter: it has no add_new, close",
+        ),
+        ("def make(): ...", "cannot be made: TypeError: make() takes 0 positional arguments but 1 was given"),
+        ("def make(budget): raise OSError('a\\nb')", "cannot be made: OSError: a b"),
+    ],
+    ids=("import", "syntax", "error", "attribute", "callable", "class", "made", "arguments", "making"),
+)
+def test_a_plug_in_that_does_not_work_is_told_in_a_line(place: Path, code: str, said: str) -> None:
+    install(place, "bad-one", code, {"scrawler.seen_filters:bad": "make"})
+    with pytest.raises(PluginError) as caught:
+        part_maker(PART_KINDS["seen"], "bad")(None)
+    assert str(caught.value).startswith(f"seen bad of bad-one 1.0 (bad_one:make) {said}")
+    assert "\n" not in str(caught.value)

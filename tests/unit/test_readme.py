@@ -14,11 +14,13 @@ from scrawler.accounts.results import flag_names
 from scrawler.crawl.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
 from scrawler.model import EndReason, PageFlag, Result
+from scrawler.plugins import PART_KINDS
 from scrawler.settings import (
     Settings,
     allowed_values,
     is_list,
     live_settings,
+    part_kind,
     setting_choices,
     setting_field,
     setting_range,
@@ -80,12 +82,22 @@ def _family(kind: type[ScrawlerError]) -> set[type[ScrawlerError]]:
     return {kind}.union(*map(_family, kind.__subclasses__()))
 
 
+def test_the_readme_tells_group_and_interface_of_each_kind_of_parts() -> None:
+    section = README.read_text(encoding="utf-8").partition("## Parts of your own")[2].partition("\n## ")[0]
+    found = re.findall(r"^\| `(\w+)` \| `([\w.]+)` \| `(\w+)` in .*?\]\(([\w/]+)\.py\)", section, re.MULTILINE)
+    kinds = PART_KINDS.values()
+    assert [(setting, group, f"{path.replace('/', '.')}:{name}") for setting, group, name, path in found] == [
+        (kind.setting, kind.group, kind.interface) for kind in kinds
+    ]
+
+
 def _row(key: str) -> str:
     info = setting_field(key)
     default = "-" if info.default in (None, ()) else f"`{_plain(setting_text(key, info.default))}`"
-    allowed = ", ".join(f"`{choice}`" for choice in setting_choices(key)) or (
-        allowed_values(key) if is_list(key) else setting_range(key)
-    )
+    choices = [f"`{choice}`" for choice in setting_choices(key)]
+    if part_kind(key):
+        choices.append("[others](#parts-of-your-own)")
+    allowed = ", ".join(choices) or (allowed_values(key) if is_list(key) else setting_range(key))
     return f"| `{key}` | {default} | {allowed} | {info.description} |"
 
 

@@ -98,7 +98,6 @@ def test_every_default_is_allowed_and_described(key: str) -> None:
         ("max_body", "3 parsecs"),
         ("scope", "planet"),
         ("robots", "perhaps"),
-        ("downloader", "wget"),
         ("name", "../x"),
         ("name", "a\n"),
         ("name", ""),

@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
+from scrawler.archive.archive import ClosedFile
 from scrawler.archive.gzipping import Compress, isal_member, zlib_member
 from scrawler.archive.record import RecordRef, RevisitOf
-from scrawler.archive.warc import ClosedFile, WarcWriter
+from scrawler.archive.warc import WarcWriter
 from scrawler.errors import ArchiveError
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from scrawler.app import warc_prefix
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly import Stores, build_machine
+from scrawler.crawl.distributor import UrlDistributor
 from scrawler.crawl.heartbeat import Heartbeat
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.machine import Machine
@@ -119,7 +120,8 @@ def watch(
         machines.stop(number)
         database.close()
     watched.ended = machine.ended
-    watched.moves = machine.distribution.moves
+    if isinstance(machine.distribution, UrlDistributor):
+        watched.moves = machine.distribution.moves
     watched.chunks_read = frontier.chunks_read
     return watched
 

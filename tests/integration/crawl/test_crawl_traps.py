@@ -93,6 +93,20 @@ def test_no_trap_holds_and_no_real_page_is_lost(crawl_on_both: Crawl, web: TrapW
     assert known.evidence.startswith(f"{known.pattern}: ")
 
 
+def test_both_profiles_leave_the_same_traps_at_the_same_page(
+    crawl: Crawl, web: TrapWeb, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("classic")
+    classic = type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
+    for one, profile in ((crawl, "default"), (classic, "classic")):
+        one.add(web.sites())
+        one.run(**ENDLESS, **SHAPELESS, profile=profile)
+        one.check()
+    outcomes = [{(row.url, row.result, row.depth, row.detail) for row in one.pages()} for one in (crawl, classic)]
+    assert outcomes[0] == outcomes[1]
+    assert crawl.candidates() == classic.candidates()
+
+
 def test_limits_on_the_shape_of_urls_end_what_repeats_itself(crawl: Crawl, web: TrapWeb) -> None:
     home = web.home("mirror")
     crawl.add([home])

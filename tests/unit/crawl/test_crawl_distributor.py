@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.distributor import DistributorThread, FreeCompetition, SeedIdQueue, UrlDistributor, choose_move
+from scrawler.crawl.distributor import FreeCompetition, SeedDealer, SeedIdQueue, UrlDistributor, choose_move
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
 from scrawler.model import Scope, Seed
@@ -53,12 +53,12 @@ def site(number: int, seeds: int = 1) -> SiteContext:
 
 
 class Desk:
-    """A distributor whose steps are made by hand, as its thread makes them."""
+    """A dealer whose steps are made by hand, as its thread makes them."""
 
     def __init__(self, threads: int, capacity: int = 10) -> None:
         self.queue = SeedIdQueue[SiteContext](1000)
         self.shelves = [Shelf(capacity) for _ in range(threads)]
-        self.distributor = UrlDistributor(self.queue, self.shelves)
+        self.dealer = SeedDealer(self.queue, self.shelves)
 
     def put(self, *sites: SiteContext) -> None:
         for one in sites:
@@ -68,7 +68,7 @@ class Desk:
     def settle(self) -> list[int]:
         """Deal and move as long as there is anything to do; return what each holds."""
         for _ in range(1000):
-            if not self.distributor.step():
+            if not self.dealer.step():
                 return self.held
         raise AssertionError("it never settles")
 
@@ -82,7 +82,7 @@ def test_sites_are_dealt_in_turn() -> None:
     desk.put(*map(site, range(8)))
     assert desk.settle() == [3, 3, 2]
     assert [sorted(shelf.sites) for shelf in desk.shelves] == [[0, 3, 6], [1, 4, 7], [2, 5]]
-    assert desk.distributor.moves == 0
+    assert desk.dealer.moves == 0
 
 
 def test_a_full_collector_is_passed_over_and_none_holds_more_than_its_capacity() -> None:
@@ -126,12 +126,12 @@ def test_a_move_waits_for_an_inactive_site_and_is_made_when_there_is_one() -> No
     for number in range(2):
         desk.shelves[0].take_in(site(number))
         desk.shelves[0].sites[number].in_flight = 1
-    desk.distributor.site_inactive(desk.shelves[0])
+    desk.dealer.site_inactive(desk.shelves[0])
     assert desk.settle() == [2, 0]
     desk.shelves[0].sites[1].in_flight = 0
-    desk.distributor.site_inactive(desk.shelves[1])  # another one's is of no use
+    desk.dealer.site_inactive(desk.shelves[1])  # another one's is of no use
     assert desk.held == [2, 0]
-    desk.distributor.site_inactive(desk.shelves[0])
+    desk.dealer.site_inactive(desk.shelves[0])
     assert desk.held == [1, 1]
 
 
@@ -150,7 +150,7 @@ def test_nothing_moves_while_the_queue_has_seeds() -> None:
     desk.shelves[1].take_in(site(9, seeds=3))
     desk.put(site(10))
     assert desk.settle() == [3, 3]
-    assert desk.distributor.moves == 0
+    assert desk.dealer.moves == 0
 
 
 def test_the_fullest_that_is_not_stuck_gives() -> None:
@@ -161,7 +161,7 @@ def test_the_fullest_that_is_not_stuck_gives() -> None:
 
 def test_the_thread_ends_at_once_when_stopped() -> None:
     turn, stop = threading.RLock(), threading.Event()
-    distributor = DistributorThread(UrlDistributor(SeedIdQueue[SiteContext](10), []), turn, stop)
+    distributor = UrlDistributor(SeedIdQueue[SiteContext](10), [], turn, stop)
     distributor.start()
     stop.set()
     with turn:
@@ -172,7 +172,7 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
 
 def test_with_free_competition_the_first_to_come_takes_all_it_has_room_for() -> None:
     desk = Desk(2, capacity=3)
-    free = FreeCompetition(desk.queue, desk.shelves)
+    free = FreeCompetition(desk.queue, desk.shelves, threading.RLock(), threading.Event())
     desk.put(*map(site, range(4)))
     free.seeds_changed()
     assert [shelf.woken for shelf in desk.shelves] == [1, 1]

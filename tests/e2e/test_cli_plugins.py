@@ -1,0 +1,114 @@
+"""A package of a user's own, installed by pip, whose parts a crawl uses."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import CRAWL, Rows, Scrawler, environment
+from tests.plugged import install
+
+EXAMPLE = Path(__file__).with_name("example_plugin")
+CHOSEN = ("--url-filters", "no-translations", "--archive", "nowhere")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The PYTHONPATH of those who have installed the example; without a network."""
+    source = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("source") / "example")
+    target = tmp_path_factory.mktemp("installed")
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
+    done = subprocess.run(
+        [*command, "--target", str(target), str(source)],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout
+    return python_path(target)
+
+
+def python_path(folder: Path) -> str:
+    """A PYTHONPATH with one more folder."""
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
+def test_the_readme_shows_the_example() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    assert (EXAMPLE / "scrawler_example.py").read_text() in readme
+    assert (EXAMPLE / "pyproject.toml").read_text() in readme
+
+
+def test_its_parts_are_listed(rows: Rows, path: str) -> None:
+    theirs = [row for row in rows("plugins", PYTHONPATH=path) if row["package"] == "scrawler-example 1.0"]
+    assert [(row["setting"], row["name"], row["interface"]) for row in theirs] == [
+        ("url_filters", "no-translations", "scrawler.urls.filters:UrlFilter"),
+        ("archive", "nowhere", "scrawler.archive.archive:Archive"),
+    ]
+
+
+def test_a_crawl_uses_them_and_tells_why(scrawler: Scrawler, path: str, seed_file: Path, tmp_path: Path) -> None:
+    scrawler("import", str(seed_file))
+    scrawler(*CRAWL, *CHOSEN, PYTHONPATH=path)
+    with closing(sqlite3.connect(tmp_path / "scrawler.db")) as database:
+        pages = database.execute("SELECT url, warc_file FROM page WHERE result = 'fetched'").fetchall()
+        ((left_out,), *_) = database.execute("SELECT url FROM rejection WHERE reason = 'url-filter'")
+        (counted,) = database.execute("SELECT SUM(verdicts ->> 'url-filter') FROM seed").fetchone()
+    seeds = seed_file.read_text().split()
+    assert len(pages) > len(seeds)
+    assert {file for _, file in pages} == {""}
+    assert not (tmp_path / "pages").exists()
+    exported = (tmp_path / "output_urls" / "crawl.txt").read_text().split()
+    assert not [url for url in (*dict(pages), *exported) if "lang=" in url]
+    assert counted > len(seeds)
+    answer = scrawler("why", left_out).stdout
+    assert answer.startswith(f"{left_out}: refused\n")
+    assert "as url-filter: no-translations: a translation; linked from http" in answer
+
+
+def test_it_is_asked_what_it_would_say_of_a_url_that_nobody_found(
+    scrawler: Scrawler, path: str, seed_file: Path
+) -> None:
+    scrawler("import", str(seed_file))
+    scrawler(*CRAWL, "--no-export", "--max-pages", "1", *CHOSEN, PYTHONPATH=path)
+    url = seed_file.read_text().split()[0] + "nowhere?lang=en"
+    asked = json.loads(scrawler("why", url, "--json", PYTHONPATH=path).stdout)
+    assert asked["outcome"] == "refused"
+    assert asked["facts"][0]["text"] == [
+        "a link to it is refused, as url-filter: no-translations: a translation",
+    ]
+    without = scrawler("why", url).stdout
+    assert "not-seen\n" in without
+    assert "what the crawl's URL filters say of it is not known here: url_filters 'no-translations' is not" in without
+
+
+def test_without_the_package_the_setting_is_wrong(scrawler: Scrawler) -> None:
+    done = scrawler(*CRAWL, *CHOSEN, code=2)
+    assert done.stderr.count("\n") == 1
+    assert "--url-filters no-translations is not allowed ('no-translations'), only what another" in done.stderr
+    assert "; --archive nowhere is not allowed, only warc (scrawler), or what another package brings" in done.stderr
+
+
+@pytest.mark.parametrize("machines", ["1", "2"])
+def test_a_plug_in_that_fails_is_told_in_a_line(
+    scrawler: Scrawler, seed_file: Path, tmp_path: Path, machines: str
+) -> None:
+    code = "def make(settings): return lambda url, page, depth: 1 / 0"
+    install(tmp_path, "moody", code, {"scrawler.url_filters:moody": "make"})
+    scrawler("import", str(seed_file))
+    done = scrawler(*CRAWL, "--url-filters", "moody", "--machines", machines, code=2, PYTHONPATH=python_path(tmp_path))
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert len(errors) == 1
+    assert "URL filter moody failed on http" in errors[0]
+    assert errors[0].endswith("ZeroDivisionError: division by zero")
+    assert "Traceback" not in done.stderr

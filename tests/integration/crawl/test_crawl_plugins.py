@@ -1,0 +1,127 @@
+"""Parts of another package: what URL filters are asked and keep out, and what becomes of a crawl when a part fails."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from scrawler.errors import PluginError
+from scrawler.model import EndReason
+from scrawler.plugins import PART_KINDS, PartKind
+from scrawler.settings import Settings, is_list
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import asked, by_path, page, redirect, run_whole
+from tests.integration.crawl.rig import truth
+from tests.integration.fetch.servers import RawServer, answer
+from tests.plugged import importable, install
+
+Serve = Callable[..., RawServer]
+
+_CODE = """
+judge = None
+made = []
+
+def make(settings):
+    made.append(settings)
+    return lambda *found: judge(*found)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Iterator[ModuleType]:
+    """A package with the filter `theirs`, which does what the test says."""
+    install(tmp_path, "their-filter", _CODE, {"scrawler.url_filters:theirs": "make"})
+    with importable(tmp_path):
+        yield import_module("their_filter")
+
+
+def test_a_filter_is_asked_for_all_that_could_be_listed_or_handed_back(
+    crawl: Crawl, serve: Serve, package: ModuleType
+) -> None:
+    replies: dict[str, bytes] = {}
+    server = serve(by_path(replies))
+    home = server.url("")
+    sitemap = f"<urlset><url><loc>{home}/mapped</loc></url><url><loc>http://mapped.example/</loc></url></urlset>"
+    replies |= {
+        "/": page("<img src=/i.png>", links=("/a", "/b", "/a", "http://other.example/", "/moved")),
+        "/a": page(links=("/", "/b", "/c", "#top")),
+        "/b": page(links=("/c",)),
+        "/moved": redirect("/new"),
+        "/sitemap.xml": answer(sitemap.encode(), "200 OK", "Content-Type: application/xml"),
+        **dict.fromkeys(("/c", "/new", "/mapped", "/i.png"), page()),
+    }
+    found: list[tuple[str, str, int]] = []
+
+    def judge(url: str, on: str, depth: int) -> str:
+        found.append((url.removeprefix(home), on.removeprefix(home), depth))
+        return "no c" if url.endswith(("/c", "//mapped.example/")) else ""
+
+    package.judge = judge
+    crawl.add([home + "/"])
+    run_whole(crawl, url_filters=("theirs",), sitemaps="also", assets=True, threads=1)
+    assert sorted(found) == [
+        *[("/a", "/", 1), ("/b", "/", 1), ("/c", "/a", 2), ("/c", "/b", 2), ("/i.png", "/", 1)],
+        *[("/mapped", "/sitemap.xml", 1), ("/moved", "/", 1), ("/new", "/moved", 2)],
+        *[("http://mapped.example/", "/sitemap.xml", 1), ("http://other.example/", "/", 1)],
+    ]
+    assert set(asked(server)) == {"/robots.txt", *replies} - {"/c"}
+    assert crawl.candidates() == {"http://other.example/"}
+    assert crawl.seed(home + "/").verdicts["url-filter"] == 3
+    (made,) = package.made
+    assert isinstance(made, Settings)
+
+
+def test_seeds_and_where_they_redirect_are_not_judged(crawl: Crawl, serve: Serve, package: ModuleType) -> None:
+    package.judge = lambda *found: "nothing at all"
+    server = serve(by_path({"/": redirect("/home"), "/home": page(links=("/a",))}))
+    crawl.add([server.url()])
+    run_whole(crawl, url_filters=("theirs",))
+    assert set(asked(server)) == {"/robots.txt", "/", "/home"}
+    assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
+
+
+@pytest.mark.parametrize("bad", ["raises", "says-no-text"])
+def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, package: ModuleType, bad: str) -> None:
+    left = 150
+
+    def judge(*found: object) -> str | bool:
+        nonlocal left
+        left -= 1
+        if left >= 0:
+            return ""
+        if bad == "raises":
+            raise ValueError("two\nlines")
+        return True
+
+    package.judge = judge
+    said = "ValueError: two lines" if bad == "raises" else "it returned True, not a text"
+    with SynthServer(WebSpec(seed=5, sites=6, mean_pages=25, page_bytes=1000)) as server:
+        crawl.add(server.web.seeds())
+        with pytest.raises(PluginError, match=rf"^URL filter theirs failed on http\S+: {said}$"):
+            crawl.run(url_filters=("theirs",), threads=3)
+        crawl.check()
+        package.judge = lambda *found: ""
+        run_whole(crawl, url_filters=("theirs",))
+        assert crawl.html() == truth(server)
+
+
+@pytest.mark.parametrize("kind", PART_KINDS.values(), ids=lambda kind: kind.setting)
+def test_a_part_that_cannot_be_made_ends_the_run_and_all_its_threads(
+    crawl: Crawl, tmp_path: Path, kind: PartKind
+) -> None:
+    install(tmp_path, "bad-one", "def make(*_, **__): raise OSError('no')", {f"{kind.group}:bad": "make"})
+    crawl.add(["http://127.0.0.1:9/"])
+    before = threading.active_count()
+    with (
+        importable(tmp_path),
+        pytest.raises(PluginError, match=rf"^{kind.setting} bad of bad-one 1.0 .*: OSError: no$"),
+    ):
+        crawl.run(**{kind.setting: ("bad",) if is_list(kind.setting) else "bad"})
+    assert threading.active_count() == before
