@@ -19,7 +19,7 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request, Response
-from scrawler.fetch.politeness import next_due, slow_pause
+from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 
@@ -81,7 +81,7 @@ class Visits:
 
     def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a pause of a host begin now; what it has been told before still counts."""
-        site.pause = next_due(0, delay, self._origins.crawl_delay(origin)) / 1000
+        site.pause = pause(delay, self._origins.crawl_delay(origin))
         # Not rounded: where there is no pause, the next request goes out before the page is read.
         due = site.due[origin.host] = max(now + site.pause, site.due_at(origin.host))
         return due
