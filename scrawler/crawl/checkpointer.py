@@ -79,6 +79,8 @@ class Checkpointer(threading.Thread):
 
     def has_room(self) -> bool:
         """Whether collectors may go on to make rows; once it says no, `on_committed` tells that there was no room."""
+        if self._rows < self._room and not self._full:  # as nearly always; asked before each request, without the lock
+            return True
         with self._changed:
             self._full = self._full or self._rows >= self._room
             return not self._full

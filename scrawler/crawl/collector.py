@@ -316,6 +316,6 @@ class UrlCollector(threading.Thread):
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
         for request in self._downloader.cancel():
-            self._visits.over(request, now)
+            self._visits.given_up(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)
