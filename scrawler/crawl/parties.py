@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import end_detail, end_reason, limit_reached
@@ -20,8 +20,7 @@ ChunkLoader = Callable[[Lane, int, Callable[[ChunkRow | None], None]], None]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What a site fetches next."""
 
     party: SeedContext

@@ -114,7 +114,8 @@ class Visits:
                 choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif site.health.failures and site.health.is_dead(origin.host, self._rules):  # not its party's own, or that would have ended
+            elif site.health.failures and site.health.is_dead(origin.host, self._rules):
+                # Not its party's own, or that would have ended.
                 gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
                 self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
             elif at := self._held(site, origin.host, origin.address, now):
