@@ -166,7 +166,9 @@ class Visits:
     def _trap(choice: Choice) -> str:
         """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
         traps = choice.party.traps
-        return traps.refusal(choice.entry.url) if traps is not None and choice.entry.depth > 0 else ""
+        if traps is None or not traps.capping or choice.entry.depth <= 0:
+            return ""
+        return traps.refusal(choice.entry.url)
 
     def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
         if robots.unavailable:
