@@ -51,11 +51,11 @@ class AnswerHandler:
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
-        source = None
-        if party.traps is not None and response.result is Result.FETCHED and not flight.entry.is_asset:
+        source, fetched = None, response.result is Result.FETCHED
+        if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
         self.finish(flight, row)
-        if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
+        if fetched and flight.is_seed:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
@@ -63,10 +63,9 @@ class AnswerHandler:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
             self._take_page(flight, links, reading.flags, source)
-        names = "link" in response.headers or (links is not None and links.canonicals)
-        if names and response.result is Result.FETCHED:
-            if target := canonical_url(party.analyzer, response, links):
-                party.add_relation(row.url_hash, "canonical", target)
+        names_one = "link" in response.headers or (links is not None and links.canonicals)
+        if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
+            party.add_relation(row.url_hash, "canonical", target)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
