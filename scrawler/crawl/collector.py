@@ -147,16 +147,12 @@ class UrlCollector(threading.Thread):
         return max(0.0, at - time.monotonic())
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
-        """Go on with all that comes in while the turn may be kept.
-
-        Returns whether to go on at all, and responses with large bodies, which are to be read outside the turn.
-        """
+        """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
         ends_at = time.monotonic() + _TURN
         while True:
             landed = self._land(time.monotonic())
-            for response in landed:
-                if len(response.body) > _LARGE_BODY:
-                    return True, landed
+            if any(len(response.body) > _LARGE_BODY for response in landed):
+                return True, landed
             going = self._go_on(landed, list(map(self._landing.read, landed)))
             if not going or time.monotonic() >= ends_at or not self._downloader.ready():
                 return going, []
