@@ -67,6 +67,7 @@ SEEN_FILTERS = {
 }
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
+_RECORDS_HELD = 65_536  # bytes of WARC records that wait in memory for the next checkpoint, or for company
 _ROWS_WAITING = 20_000  # rows that may wait for the checkpointer before collectors pause
 
 
@@ -300,7 +301,14 @@ def make_archive(settings: Settings, prefix: str) -> WarcWriter:
     }
     if settings.insecure:
         info["certificates"] = "not checked"
-    return WarcWriter(settings.pages_dir, prefix, info=info, max_file_bytes=settings.warc_size, fsync=settings.fsync)
+    return WarcWriter(
+        settings.pages_dir,
+        prefix,
+        info=info,
+        max_file_bytes=settings.warc_size,
+        fsync=settings.fsync,
+        held_bytes=_RECORDS_HELD,
+    )
 
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:

@@ -62,7 +62,7 @@ class _Commands(click.Group):
 
 
 def _loaded(place: str) -> click.Command:
-    """Import a command. What it loads stays: to look through it for garbage again and again takes a tenth of the time."""
+    """Import a command. What it loads stays: to look it through for garbage takes a tenth of the time."""
     gc.disable()
     try:
         return cast(click.Command, load_part(place))
