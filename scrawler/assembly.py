@@ -132,6 +132,7 @@ def build_machine(
         machine.failed,
         _ROWS_WAITING,
         settings.database_patience,
+        machine.let_go,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     machine.make_collector = _collector_maker(settings, stores, archive, origins, machine)
