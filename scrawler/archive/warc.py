@@ -102,11 +102,6 @@ class WarcWriter:
         finally:
             os.close(handle)
 
-    def roll(self) -> None:
-        """Close the current file, if any; the next record begins a new one."""
-        with self._lock:
-            self._close_file()
-
     def close(self) -> None:
         """Close the current file for good; calling it again does nothing."""
         with self._lock, contextlib.ExitStack() as last:

@@ -19,6 +19,7 @@ from scrawler.archive.gzipping import Compress, isal_member, zlib_member
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.warc import ClosedFile, WarcWriter
 from scrawler.errors import ArchiveError
+from tests.rolling import roll
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
 Anything = Callable[..., Any]
@@ -78,7 +79,7 @@ def test_a_record_is_a_gzip_member_of_its_own(tmp_path: Path, new_writer: Anythi
 def test_nothing_is_created_before_the_first_record(tmp_path: Path, new_writer: Anything) -> None:
     writer = new_writer()
     writer.flush()
-    writer.roll()
+    roll(writer)
     writer.close()
     assert list(tmp_path.iterdir()) == []
     assert writer.closed_files() == []
@@ -115,7 +116,7 @@ def test_files_roll_below_their_limit(
 def test_after_roll_a_new_file_begins(new_writer: Anything, exchange: Anything) -> None:
     writer = new_writer()
     first = writer.write(exchange("/1", PAGE))
-    writer.roll()
+    roll(writer)
     assert writer.closed_files() == [(first.file, 1, first.offset + first.length)]
     second = writer.write(exchange("/2", PAGE))
     assert second.file > first.file
@@ -257,7 +258,7 @@ def test_held_records_that_cannot_be_written_stay_held(
     path = tmp_path / "pages" / refs[0].file
     size_limit(10_000)
     refs += [writer.write(exchange("/2", noise))]
-    for refused in (writer.flush, lambda: writer.write(exchange("/refused", noise)), writer.roll):
+    for refused in (writer.flush, lambda: writer.write(exchange("/refused", noise)), lambda: roll(writer)):
         with pytest.raises(ArchiveError, match=r"^cannot write .*: File too large$"):
             refused()
         assert path.stat().st_size == 0
