@@ -121,6 +121,7 @@ def build_machine(
         machine.failed,
         _ROWS_WAITING,
         settings.database_patience,
+        machine.let_go,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     with ExitStack() as failing:
