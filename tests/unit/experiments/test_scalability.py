@@ -1,0 +1,58 @@
+"""What is said of machines and threads, and what many machines would ask of a database."""
+
+from __future__ import annotations
+
+import pytest
+
+from experiments.lab.extrapolation import Goal, Measured, extrapolated, mix_of
+from experiments.lab.load import Carried
+from experiments.lab.meter import OTHERS, Meter
+from experiments.lab.report import Row
+from experiments.scalability import claims, findings
+
+
+def row(sweep: str, machines: int, of_a_thread: float, cores: float = 20.0) -> Row:
+    numbers = {"machines": machines, "threads": 20, "pages/s": of_a_thread * machines * 20}
+    shares = {"pages/s of a thread": of_a_thread, "these three %": cores, OTHERS: 1.0}
+    return {"sweep": sweep, "database": "mariadb", **numbers, **shares}
+
+
+def test_scaling_is_compared_with_the_papers() -> None:
+    rates = {1: 4.0, 2: 4.0, 3: 3.2, 4: 3.6, 5: 3.0}
+    level, speedup = claims([row("waiting", machines, rate) for machines, rate in rates.items()])
+    assert level.ours == "20 threads: 4.00, 4.00, 3.20, 3.60, 3.00 (-25.0%)"
+    assert speedup.ours == "20 threads: 1.20 (3), 1.80 (4)"
+
+
+def test_the_cores_as_the_limit_are_found() -> None:
+    waiting, others, busy = findings([row("waiting", 5, 4.0, 71), row("busy", 1, 16.0), row("busy", 2, 12.0, 97)])
+    assert "at most 71 % of the cores, above the 60 % that this sweep allows for" in waiting
+    assert others == "other programs used up to 1 % of the cores"
+    assert busy.startswith("busy: from 2 machines on a thread does less than 90 % of what it does with one, ")
+    assert busy.endswith("at 480 pages/s and 97 % of the cores")
+    assert findings([row("waiting", 1, 4.0), row("busy", 1, 16.0)])[-1].endswith("no limit with any number of machines")
+
+
+def test_what_many_machines_ask_for() -> None:
+    goal = Goal(machines=50, threads=20, seeds_per_thread=10, sites=250_000, delay=1.0, latency=0.25)
+    assert goal.pages == 160
+    mix = mix_of(Measured(1_000, {"candidate": 1.5}, 1.2), goal, pages_per_site=40)
+    assert (mix.pages, mix.interval) == (500, pytest.approx(3.125))  # full before its 5 s are over
+    patient = mix_of(Measured(1_000, {}, 1.2), Goal(delay=4.8), 40)
+    assert (patient.pages, patient.interval) == (200, 5.0)
+    load = Carried(4_000, 8, 5, 100, 12.5, 25, server_cpu=0.25, client_cpu=0.5, statements={"checkpoint": 12})
+    pages, checkpoints, sites, beats, machines = extrapolated(goal, mix, {"mariadb": load})
+    assert (pages.theirs, checkpoints.theirs, sites.theirs) == ("8,000.0", "16.0", "200.0")
+    assert (beats.theirs, machines.theirs) == ("25.0", "50.0")
+    assert pages.ours == "mariadb: 4,000 (16,000 for each core of the database's CPU)"
+    assert machines.ours == "mariadb: 25 (100 for each core of the database's CPU)"
+
+
+def test_rates_are_those_between_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = iter([0.0, 10.0, 30.0, 90.0])
+    meter = Meter(lambda pid: {"pages": next(values)})
+    for at in (100.0, 101.0, 102.0, 103.0):
+        monkeypatch.setattr("experiments.lab.meter.time.time", lambda at=at: at)
+        meter._sample(1)
+    assert meter.rate("pages", 100.5, 102.5) == 20
+    assert meter.rate("pages", 102.5, 110) == 0
