@@ -57,7 +57,7 @@ class Length:
 
 
 @experiment
-@click.option("--window", default=30.0, show_default=True, help="Seconds of each crawl that count.")
+@click.option("--window", default=35.2, show_default=True, help="Seconds of each crawl that count.")
 @click.option("--seeds", default=250_000, show_default=True, help="Seeds in the database that is loaded.")
 def main(quick: bool, results: Path, window: float, seeds: int) -> None:
     """Does each thread do as much when there are more machines, and what would 50 of them ask of the database?"""
