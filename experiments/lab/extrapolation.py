@@ -70,6 +70,7 @@ def extrapolated(goal: Goal, mix: Mix, loads: Mapping[str, Carried]) -> list[Cla
         "checkpoints/s": goal.machines / mix.interval,
         "sites claimed/s": pages / mix.pages_per_site,
         "heartbeats/s": goal.machines * 1000 / BEAT_EVERY,
+        "questions for the places at addresses/s": pages / mix.pages_per_site + goal.machines * 1000 / BEAT_EVERY,
         "machines": goal.machines,
     }
     carried = {name: _rates(load, mix) for name, load in loads.items()}
@@ -87,5 +88,6 @@ def _rates(load: Carried, mix: Mix) -> list[str]:
         f"{load.checkpoints:.1f} of {mix.pages} page rows, {asked.get('checkpoint', 0):.0f} statements each",
         f"{load.sites:.1f}, {asked.get('claim', 0):.0f} statements for {load.sites / max(load.claims, 0.001):.0f}",
         f"{load.beats:.1f}, {asked.get('heartbeat', 0):.0f} statements each",
+        f"{load.shares:.1f}, {asked.get('share', 0):.0f} statements each",
         f"{load.machines:.0f} ({load.machines * a_core:,.0f} for each core of the database's CPU)",
     ]

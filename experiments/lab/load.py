@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
+from ipaddress import IPv4Address
 from statistics import median
 from typing import Any
 
@@ -37,11 +38,14 @@ from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.store.servers import Servers
 from tests.together import together
 
 _IMPORTED = 20_000  # seeds of one call
 _CLAIMED = 20  # sites of one claim: half the Seed ID Queue
 _THREADS = 20
+_PER_IP = 8
+_FIRST_ADDRESS = int(IPv4Address("10.0.0.0"))
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,11 @@ class Carried:
     claims: float
     sites: float  # claimed
     beats: float
+    shares: float  # questions for the places at addresses
     machines: float  # how many machines live that fast together
     server_cpu: float
     client_cpu: float
-    statements: Mapping[str, float]  # of one checkpoint, claim, heartbeat
+    statements: Mapping[str, float]  # of one checkpoint, claim, heartbeat, share
 
 
 def carried(url: str, mix: Mix, seeds: int, processes: int, seconds: float, server: int | None) -> Carried:
@@ -94,6 +99,7 @@ def carried(url: str, mix: Mix, seeds: int, processes: int, seconds: float, serv
         claims=total["claim"],
         sites=total["claim"] * _CLAIMED,
         beats=total["heartbeat"],
+        shares=total["share"],
         machines=total["checkpoint"] * mix.interval,
         server_cpu=max(one["server_cpu"] for one in results) / span,
         client_cpu=sum(one["cpu"] for one in results) / span,
@@ -153,7 +159,9 @@ class _Machine:
         self._machines = Machines(database)
         self._id = self._machines.register(f"load-{number}", os.getpid(), database.now()).id
         self._claims, self._checkpoints = Claims(database, self._id), Checkpoints(database, self._id)
+        self._servers = Servers(database, self._id)
         self._held: dict[int, _Held] = {}
+        self._left: list[str] = []  # addresses of sites that have ended
         self._beats_due = 0.0
         self.counted = _Counted()
         self._claim()
@@ -167,6 +175,7 @@ class _Machine:
         deltas = [site.delta(share + (place < more)) for place, site in enumerate(self._held.values())]
         with self.counted.call("checkpoint"):
             self._checkpoints.commit(deltas)
+        self._left += [site.address for site in self._held.values() if site.left == 0]
         self._held = {number: site for number, site in self._held.items() if site.left > 0}
         self._claim()
         self._beats_due += self._mix.interval * 1000 / BEAT_EVERY
@@ -177,14 +186,23 @@ class _Machine:
         while len(self._held) + _CLAIMED <= self._mix.held:
             with self.counted.call("claim"):
                 claimed = self._claims.claim(_CLAIMED, 10, machines=self._mix.machines)
-            self._held |= {site.id: _Held(site, self._mix, self._dice) for site in claimed}
             if len(claimed) < _CLAIMED:
                 raise RuntimeError("the load has used up all seeds: give more of them")
+            for site in claimed:
+                held = self._held[site.id] = _Held(site, self._mix, self._dice)
+                self._share({held.address: 1})
 
     def _beat(self) -> None:
         self._beats_due -= 1
         with self.counted.call("heartbeat"):
             self._machines.beat(self._id, MachineSample(0, 0, 0, 0, 0), [10] * _THREADS)
+        self._share({site.address: 1 for site in self._held.values()})
+
+    def _share(self, places: Mapping[str, int]) -> None:
+        """Ask for places at addresses, as a machine does for each site that a thread takes up, and after each beat."""
+        left, self._left = self._left, []
+        with self.counted.call("share"):
+            self._servers.share(places, left, _PER_IP, alone=False)
 
 
 class _Held:
@@ -194,6 +212,7 @@ class _Held:
         self._claimed, self._mix, self._dice = claimed, mix, dice
         self._seed = claimed.seeds[0]
         self._done = self._listed = 0
+        self.address = str(IPv4Address(_FIRST_ADDRESS + claimed.id))
         self.left = mix.pages_per_site
 
     def delta(self, pages: int) -> SiteDelta:
@@ -223,7 +242,7 @@ class _Held:
                 for _ in range(self._some("rejection", count))
             ),
         )
-        return SiteDelta(self._claimed.id, self._claimed.token, (delta,), 0, "127.0.0.1", released=ended)
+        return SiteDelta(self._claimed.id, self._claimed.token, (delta,), 0, self.address, released=ended)
 
     def _chunks(self, pages: int) -> tuple[ChunkRow, ...]:
         """Return the tail of the list, written again with what was appended."""

@@ -40,10 +40,10 @@ def test_what_many_machines_ask_for() -> None:
     assert (mix.pages, mix.interval) == (500, pytest.approx(3.125))  # full before its 5 s are over
     patient = mix_of(Measured(1_000, {}, 1.2), Goal(delay=4.8), 40)
     assert (patient.pages, patient.interval) == (200, 5.0)
-    load = Carried(4_000, 8, 5, 100, 12.5, 25, server_cpu=0.25, client_cpu=0.5, statements={"checkpoint": 12})
-    pages, checkpoints, sites, beats, machines = extrapolated(goal, mix, {"mariadb": load})
+    load = Carried(4_000, 8, 5, 100, 12.5, 80, 25, server_cpu=0.25, client_cpu=0.5, statements={"checkpoint": 12})
+    pages, checkpoints, sites, beats, shares, machines = extrapolated(goal, mix, {"mariadb": load})
     assert (pages.theirs, checkpoints.theirs, sites.theirs) == ("8,000.0", "16.0", "200.0")
-    assert (beats.theirs, machines.theirs) == ("25.0", "50.0")
+    assert (beats.theirs, shares.theirs, machines.theirs) == ("25.0", "225.0", "50.0")
     assert pages.ours == "mariadb: 4,000 (16,000 for each core of the database's CPU)"
     assert machines.ours == "mariadb: 25 (100 for each core of the database's CPU)"
 
