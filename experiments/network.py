@@ -31,6 +31,7 @@ LATENCIES = (0, 25, 50, 100, 200, 400, 800)  # milliseconds
 _START = 3.0  # seconds until a crawl has begun
 _TAIL = 1.0  # seconds at the end of a crawl, of which not all is in the database
 _LONGEST_RAMP = 20.0
+_ANSWERED = "SELECT (fetched_at + elapsed_ms) / 1000.0, length, result FROM page WHERE status > 0"  # when it had come
 
 # What is set beside the defaults on narrow lines; name -> settings.
 MANNERS: Mapping[str, Mapping[str, Any]] = {
@@ -113,7 +114,7 @@ def _measure(trial: Trial) -> Row:
             checkpoint_interval=0.5,
             **trial.settings,
         ) as crawl:
-            answers, put_off = _from_database(crawl.folder / DATABASE)
+            answers, put_off = answered(crawl.folder / DATABASE)
     until = max((answer.at for answer in answers), default=0.0) - _TAIL
     since = until - trial.seconds
     counted = [answer for answer in answers if since <= answer.at < until]
@@ -137,10 +138,10 @@ def _measure(trial: Trial) -> Row:
     return row
 
 
-def _from_database(file: Path) -> tuple[list[Answered], int]:
+def answered(file: Path) -> tuple[list[Answered], int]:
     """Return what came of the URLs of a crawl, and how many times one was put off to the slow lane."""
     with closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as connection:
-        answered = connection.execute("SELECT fetched_at / 1000.0, length, result FROM page WHERE status > 0")
+        answered = connection.execute(_ANSWERED)
         slowed = connection.execute("SELECT SUM(slowed) FROM seed").fetchone()[0]
         return [Answered(*row) for row in answered], slowed or 0
 

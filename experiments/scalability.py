@@ -83,7 +83,7 @@ def main(quick: bool, results: Path, window: float, seeds: int) -> None:
 
 def _sweeps(quick: bool) -> list[Sweep]:
     if quick:
-        return [Sweep("waiting", "mariadb", 0.2, (1, 2), (4,))]
+        return [Sweep("waiting", "mariadb", 0.2, (2,), (4,)), Sweep("waiting", "sqlite", 0.2, (1,), (4,))]
     machines = range(1, 6)
     return [
         Sweep("waiting", "mariadb", 2.0, machines, (10, 15, 20)),
@@ -132,7 +132,7 @@ def _measure(
     middle = (since + until) / 2
     halves = [_pages(crawl, since, middle), _pages(crawl, middle, until)]
     row = _speed(sweep, machines, threads, halves, length.window)
-    row |= _shares(meter, since, until, float(row["pages/s"]))
+    row |= shares(meter, since, until, float(row["pages/s"]), _STATUS if pids else ())
     click.echo(row_text(row))
     return row, of_database
 
@@ -171,16 +171,19 @@ def _speed(sweep: Sweep, machines: int, threads: int, halves: Sequence[int], win
     }
 
 
-def _shares(meter: Meter, since: float, until: float, rate: float) -> dict[str, Value]:
-    """Return what crawler, server and database used of the cores, and what the database was asked a page."""
+def shares(meter: Meter, since: float, until: float, rate: float, status: Sequence[str]) -> dict[str, Value]:
+    """Return what crawler, server and database used of the cores, and what the database was asked a page.
+
+    `status` names what the database's server counts; an SQLite file counts nothing.
+    """
     used = meter.shares(since, until)
-    asked = {name: meter.rate(name, since, until) / max(rate, 1) for name in _STATUS}
+    asked = {name: meter.rate(name, since, until) / max(rate, 1) for name in status}
     return {
         **{f"{name} CPU %": used.get(f"{name} CPU %", 0.0) for name in _OURS},
         _TOGETHER: sum(share for name, share in used.items() if name != OTHERS),
         OTHERS: used[OTHERS],
-        "statements a page": asked.pop("Questions"),
-        "rows a page": sum(asked.values()),
+        "statements a page": asked.pop("Questions", ""),
+        "rows a page": sum(asked.values()) if asked else "",
     }
 
 

@@ -8,7 +8,7 @@ from experiments.lab.extrapolation import Goal, Measured, extrapolated, mix_of
 from experiments.lab.load import Carried
 from experiments.lab.meter import OTHERS, Meter
 from experiments.lab.report import Row
-from experiments.scalability import claims, findings
+from experiments.scalability import claims, findings, shares
 
 
 def row(sweep: str, machines: int, of_a_thread: float, cores: float = 20.0) -> Row:
@@ -56,3 +56,12 @@ def test_rates_are_those_between_the_samples(monkeypatch: pytest.MonkeyPatch) ->
         meter._sample(1)
     assert meter.rate("pages", 100.5, 102.5) == 20
     assert meter.rate("pages", 102.5, 110) == 0
+
+
+def test_a_database_without_counters_of_its_own_has_none_in_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    meter = Meter(lambda pid: {"crawler CPU": 0.0, "all CPU": 0.0})  # as for SQLite
+    for at in (100.0, 101.0):
+        monkeypatch.setattr("experiments.lab.meter.time.time", lambda at=at: at)
+        meter._sample(1)
+    found = shares(meter, 99.0, 102.0, rate=10.0, status=())
+    assert (found["database CPU %"], found["statements a page"], found["rows a page"]) == (0.0, "", "")
