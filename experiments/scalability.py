@@ -14,10 +14,11 @@ from experiments.lab.crawls import Crawl, crawled
 from experiments.lab.database import DatabaseServer, mariadb
 from experiments.lab.extrapolation import Goal, Measured, extrapolated, measured_in, mix_of
 from experiments.lab.load import Carried, Mix, carried
-from experiments.lab.meter import OTHERS, Counters, Meter, cpu_counters, others_at_work
+from experiments.lab.meter import OTHERS, Counters, Meter, cpu_counters
 from experiments.lab.plots import Line, Panel
 from experiments.lab.process import fresh_folder
-from experiments.lab.report import Claim, Plot, Report, Row, Value, number, row_text, write_report
+from experiments.lab.report import Plot, Report, Row, Value, number, row_text, write_report
+from experiments.lab.scaling import STEADY, TOGETHER, claims, findings, lines_of
 from experiments.lab.scrawler_command import DATABASE
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
@@ -29,10 +30,8 @@ WEB = WebSpec(
 )
 _TAIL = 0.5  # seconds at the end of a crawl that do not count
 _OURS = ("crawler", "server", "database")
-_TOGETHER = "these three %"
 _STATUS = ("Questions", "Handler_write", "Handler_update", "Handler_delete")
 _PROCESSES = 4  # that load a database
-_ENOUGH = 60  # per cent of the cores above which threads would wait for them, and not for the web alone
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ def _speed(sweep: Sweep, machines: int, threads: int, halves: Sequence[int], win
         "threads": threads,
         "pages/s": rate,
         "pages/s of a thread": rate / machines / threads,
-        "second half / first": halves[1] / max(halves[0], 1),
+        STEADY: halves[1] / max(halves[0], 1),
     }
 
 
@@ -180,7 +179,7 @@ def shares(meter: Meter, since: float, until: float, rate: float, status: Sequen
     asked = {name: meter.rate(name, since, until) / max(rate, 1) for name in status}
     return {
         **{f"{name} CPU %": used.get(f"{name} CPU %", 0.0) for name in _OURS},
-        _TOGETHER: sum(share for name, share in used.items() if name != OTHERS),
+        TOGETHER: sum(share for name, share in used.items() if name != OTHERS),
         OTHERS: used[OTHERS],
         "statements a page": asked.pop("Questions", ""),
         "rows a page": sum(asked.values()) if asked else "",
@@ -197,74 +196,6 @@ def _loads(server: DatabaseServer, mix: Mix, seeds: int, seconds: float, process
 def _load_row(name: str, load: Carried) -> Row:
     numbers = {key: value for key, value in asdict(load).items() if key != "statements"}
     return {"database": name, **numbers, **{f"statements a {kind}": n for kind, n in load.statements.items()}}
-
-
-def findings(rows: Sequence[Row]) -> list[str]:
-    """Say in words whether the threads were held up by the web alone, and where the cores became the limit."""
-    waiting = [row for row in rows if row["sweep"] == "waiting"]
-    busiest = max(number(row, _TOGETHER) for row in waiting)
-    notes = [
-        f"waiting: crawler, server and database used at most {busiest:.0f} % of the cores, "
-        + (
-            "so that the web is the limit"
-            if busiest <= _ENOUGH
-            else f"above the {_ENOUGH} % that this sweep allows for"
-        ),
-        others_at_work(rows),
-    ]
-    if busy := [row for row in rows if row["sweep"] == "busy"]:
-        first = number(busy[0], "pages/s of a thread")
-        less = [row for row in busy if number(row, "pages/s of a thread") < 0.9 * first]
-        notes.append(
-            f"busy: from {less[0]['machines']} machines on a thread does less than 90 % of what it does with one, "
-            f"at {number(less[0], 'pages/s'):.0f} pages/s and {number(less[0], _TOGETHER):.0f} % of the cores"
-            if less
-            else "busy: the cores were no limit with any number of machines"
-        )
-    return notes
-
-
-def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Put the papers' scaling beside ours."""
-    lines = _lines([row for row in rows if (row["sweep"], row["database"]) == ("waiting", "mariadb")])
-    level = [
-        f"{threads} threads: {', '.join(f'{y:.2f}' for y in ys)} ({ys[-1] / ys[0] - 1:+.1%})"
-        for threads, _, ys in lines
-        if ys[0]
-    ]
-    speedup = [
-        f"{threads} threads: " + ", ".join(f"{_speedup(xs, ys, m):.2f} ({m})" for m in (3, 4))
-        for threads, xs, ys in lines
-        if {2, 3, 4} <= set(xs)
-    ]
-    return [
-        Claim(
-            "pages/s of a thread with 1, 2, ... machines",
-            "paper 004, Figure 9",
-            "nearly level for 10, 15 and 20 threads, 1 to 5 machines; its values are in the picture alone",
-            "; ".join(level),
-        ),
-        Claim(
-            "pages/s of 3 and of 4 machines, as a multiple of those of 2",
-            "paper 002, Table I",
-            "1.13 (3), 1.38 (4); in proportion: 1.50, 2.00",
-            "; ".join(speedup) or "not measured",
-        ),
-    ]
-
-
-def _speedup(machines: Sequence[int], of_a_thread: Sequence[float], count: int) -> float:
-    each = dict(zip(machines, of_a_thread, strict=True))
-    return count * each[count] / (2 * each[2])
-
-
-def _lines(rows: Sequence[Row]) -> list[tuple[int, list[int], list[float]]]:
-    """Return for each number of threads the numbers of machines, and the pages/s of a thread."""
-    found = []
-    for threads in sorted({int(row["threads"]) for row in rows}):
-        mine = [row for row in rows if row["threads"] == threads]
-        found.append((threads, [int(r["machines"]) for r in mine], [number(r, "pages/s of a thread") for r in mine]))
-    return found
 
 
 def _conditions(web: WebSpec, length: Length) -> list[str]:
@@ -290,14 +221,14 @@ def _plots(rows: Sequence[Row]) -> list[Plot]:
             Line(f"{threads} threads, {database}", xs, ys, points=True, dashed=database == "sqlite")
             for (name, database), mine in of.items()
             if name == sweep
-            for threads, xs, ys in _lines(mine)
+            for threads, xs, ys in lines_of(mine)
         ]
         panels.append(Panel(sweep, "machines", "pages/s of a thread", lines))
     shares = [
         Line(f"{name}, {database}, {threads} threads", xs, ys, points=True)
         for (name, database), mine in of.items()
         for threads in sorted({int(row["threads"]) for row in mine})[-1:]
-        for xs, ys in [_series([row for row in mine if row["threads"] == threads], _TOGETHER)]
+        for xs, ys in [_series([row for row in mine if row["threads"] == threads], TOGETHER)]
     ]
     panels.append(Panel("crawler, server and database", "machines", "% of the cores", shares))
     return [Plot("Pages of a thread, by machines", panels)]

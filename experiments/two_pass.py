@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ import click
 
 from experiments.lab.command import experiment
 from experiments.lab.crawls import crawled
+from experiments.lab.meter import ENOUGH, OTHERS, Meter, cpu_counters
 from experiments.lab.parallel import side_by_side
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
@@ -81,6 +83,7 @@ class Course(NamedTuple):
     waits: list[Wait]
     truth: frozenset[str]  # pages that a crawler must have that waits until the timeout
     slow: frozenset[str]  # those of them, and later ones, that take longer than the patience
+    used: Mapping[str, float]  # of the cores, in per cent, while it ran
 
     @property
     def fetched(self) -> list[float]:
@@ -131,7 +134,7 @@ def main(quick: bool, results: Path, sites: int, scale: float) -> None:
     rows = [_row(course, moments) for course in courses]
     for row in rows:
         click.echo(row_text(row))
-    notes = [*_conditions(web, scale, len(courses[0].truth)), *findings(rows)]
+    notes = [*_conditions(web, scale, len(courses[0].truth)), cores(courses), *findings(rows)]
     report = Report(
         "two_pass", "Slow pages in one pass and in two", "crawl", rows, notes, claims(rows), _plots(courses)
     )
@@ -143,11 +146,13 @@ def _crawl(trial: Trial) -> Course:
     patience, timeout, delay, slow_delay = (round(seconds * trial.scale, 3) for seconds in times)
     with SynthServer(trial.web) as web:
         seeds = web.web.seeds()
+        meter = Meter(cpu_counters({"server": [web.pid]}))
         with crawled(
             web,
             seeds,
             timeout=_KILL_AFTER,
             environment={"SCRAWLER_TIMEOUT": f"{timeout}"},
+            sampler=meter.sampler,
             profile=trial.profile,
             threads=THREADS[trial.profile],
             seeds_per_thread=SEEDS_PER_THREAD,
@@ -162,7 +167,20 @@ def _crawl(trial: Trial) -> Course:
             waits = waited(crawl.requests, patience or timeout, timeout)
         truth = frozenset().union(*(party(web.web, seed, timeout=timeout).pages for seed in seeds))
         urls = {wait.url for wait in waits}
-        return Course(trial, waits, truth, _slow_of(web.web, urls, PATIENCE * trial.scale))
+        return Course(trial, waits, truth, _slow_of(web.web, urls, PATIENCE * trial.scale), meter.shares(0, inf))
+
+
+def cores(courses: Sequence[Course]) -> str:
+    """Say whether the crawls, which ran side by side, had the cores that they wanted."""
+    ours = sum(used for course in courses for name, used in course.used.items() if name != OTHERS)
+    everybody = max(sum(course.used.values()) for course in courses)
+    said = (
+        f"all crawls ran at the same time, with their servers on {ours:.0f} % of the cores; "
+        f"all programs had {everybody:.0f} %"
+    )
+    return (
+        said if everybody <= ENOUGH else f"{said}: the crawls may have waited for the cores as well as for slow pages"
+    )
 
 
 def _slow_of(web: SyntheticWeb, urls: set[str], patience: float) -> frozenset[str]:
@@ -265,7 +283,6 @@ def _conditions(web: WebSpec, scale: float, pages: int) -> list[str]:
         "patience {:g} s, timeouts {:g} s, a pause of {:g} s between requests to a site, of {:g} s in the slow "
         "lane; no retries, no longer pauses after slow answers".format(*times),
         *(f"{profile}: {threads} threads of {SEEDS_PER_THREAD} seeds" for profile, threads in THREADS.items()),
-        "all crawls ran at the same time: they wait nearly always",
         "blocked: requests for slow pages under way, until 80 % of the pages were there, as a share of the threads "
         "(classic: each blocks one) or of the places for seeds (default: it blocks its site alone); given up: answers "
         "that the crawler did not wait for",

@@ -2,6 +2,6 @@
 
 `command.py` gives each experiment its options, `crawls.py` serves a synthetic web and crawls it, `process.py` measures
 a program, `meter.py` counters of it while it runs, `waits.py` reads the server's log, `parallel.py` crawls side by
-side, `load.py` finds what a database carries and `extrapolation.py` what is asked of one, `report.py` writes what was
-measured as CSV, Markdown and PNG, `plots.py` draws.
+side, `load.py` finds what a database carries and `extrapolation.py` what is asked of one, `scaling.py` puts machines
+into words, `report.py` writes what was measured as CSV, Markdown and PNG, `plots.py` draws.
 """

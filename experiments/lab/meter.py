@@ -14,8 +14,9 @@ from tests.torture.crawl import children
 
 CPU = " CPU"
 OTHERS = "others CPU %"
+ENOUGH = 60  # per cent of the cores, of all programs, above which a crawl may wait for them and not for the web alone
 _ALL = "all CPU"
-_QUIET = 10  # per cent
+QUIET = 10  # per cent of the cores that other programs may use
 
 Counters = Callable[[int], Mapping[str, float]]  # process id of the program -> name -> value so far
 
@@ -56,7 +57,7 @@ def others_at_work(rows: Sequence[Row]) -> str:
     """Say whether other programs used so much of the cores that the figures are not those of a quiet machine."""
     most = max(float(row[OTHERS]) for row in rows)
     said = f"other programs used up to {most:.0f} % of the cores"
-    return said if most <= _QUIET else f"{said}: the figures are not those of a quiet machine"
+    return said if most <= QUIET else f"{said}: the figures are not those of a quiet machine"
 
 
 def cpu_counters(others: Mapping[str, Sequence[int]]) -> Counters:

@@ -8,13 +8,16 @@ from experiments.lab.extrapolation import Goal, Measured, extrapolated, mix_of
 from experiments.lab.load import Carried
 from experiments.lab.meter import OTHERS, Meter
 from experiments.lab.report import Row
-from experiments.scalability import claims, findings, shares
+from experiments.lab.scaling import claims, findings
+from experiments.scalability import shares
 
 
-def row(sweep: str, machines: int, of_a_thread: float, cores: float = 20.0) -> Row:
+def row(
+    sweep: str, machines: int, of_a_thread: float, cores: float = 20.0, others: float = 1.0, steady: float = 1.0
+) -> Row:
     numbers = {"machines": machines, "threads": 20, "pages/s": of_a_thread * machines * 20}
-    shares = {"pages/s of a thread": of_a_thread, "these three %": cores, OTHERS: 1.0}
-    return {"sweep": sweep, "database": "mariadb", **numbers, **shares}
+    used = {"pages/s of a thread": of_a_thread, "these three %": cores, OTHERS: others, "second half / first": steady}
+    return {"sweep": sweep, "database": "mariadb", **numbers, **used}
 
 
 def test_scaling_is_compared_with_the_papers() -> None:
@@ -25,12 +28,29 @@ def test_scaling_is_compared_with_the_papers() -> None:
 
 
 def test_the_cores_as_the_limit_are_found() -> None:
-    waiting, others, busy = findings([row("waiting", 5, 4.0, 71), row("busy", 1, 16.0), row("busy", 2, 12.0, 97)])
-    assert "at most 71 % of the cores, above the 60 % that this sweep allows for" in waiting
+    rows = [row("waiting", 5, 4.0, 71), row("busy", 1, 16.0), row("busy", 2, 12.0, 97)]
+    waiting, steady, others, busy = findings(rows)
+    assert "at most 71 % of the cores, all programs 72 %: above the 60 % that this sweep allows for" in waiting
+    assert steady == "the second half of each window went as fast as the first to within 0 %"
     assert others == "other programs used up to 1 % of the cores"
     assert busy.startswith("busy: from 2 machines on a thread does less than 90 % of what it does with one, ")
     assert busy.endswith("at 480 pages/s and 97 % of the cores")
     assert findings([row("waiting", 1, 4.0), row("busy", 1, 16.0)])[-1].endswith("no limit with any number of machines")
+
+
+def test_on_a_loaded_machine_nothing_is_concluded() -> None:
+    crawls = [
+        row("waiting", 5, 4.0, 28, others=70, steady=1.48),
+        row("busy", 1, 16.0),
+        row("busy", 2, 9.0, 30, others=68),
+    ]
+    waiting, steady, _, busy = findings(crawls)
+    assert "at most 28 % of the cores, all programs 98 %: above the 60 %" in waiting
+    assert "so that the web is the limit" not in waiting
+    assert steady.endswith("to within 48 %: too unsteady to compare machines by less than that")
+    assert busy.endswith("; other programs had 68 %, so that this says nothing of the crawler")
+    quiet, *_ = findings([row("waiting", 5, 4.0, 28)])
+    assert quiet.endswith("at most 28 % of the cores, all programs 29 %, so that the web is the limit")
 
 
 def test_what_many_machines_ask_for() -> None:

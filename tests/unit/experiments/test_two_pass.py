@@ -6,7 +6,7 @@ import pytest
 
 from experiments.lab.report import Row
 from experiments.lab.waits import waited
-from experiments.two_pass import ONE_PASS, WAYS, WEB, Course, Trial, claims, findings
+from experiments.two_pass import ONE_PASS, WAYS, WEB, Course, Trial, claims, cores, findings
 from scrawler.synthweb.process import LoggedRequest
 
 FAST, SLOW, LATE = "http://a/fast", "http://a/slow", "http://a/late"
@@ -29,7 +29,7 @@ def test_waits_end_when_the_answer_comes_or_the_crawler_gives_up() -> None:
 
 def test_a_course_counts_pages_that_came_and_requests_for_slow_ones() -> None:
     trial = Trial("classic", WAYS[2], WEB)
-    course = Course(trial, waited(LOG, 3, 20), frozenset({FAST, SLOW}), frozenset({SLOW, LATE}))
+    course = Course(trial, waited(LOG, 3, 20), frozenset({FAST, SLOW}), frozenset({SLOW, LATE}), {})
     assert course.fetched == pytest.approx([0.1, 15])
     assert [course.by(at) for at in (0, 1, 14.9, 15.1)] == [0, 1, 1, 2]
     assert [course.blocked(at) for at in (0.05, 1, 3.9, 4.1, 12, 21)] == [0, 1, 1, 0, 1, 1]
@@ -51,3 +51,14 @@ def test_gains_and_losses_are_both_said() -> None:
     whole, first = claims(rows)
     assert whole.ours == "classic: crawl 2.00 to 1.00 (-50%)"
     assert first.ours == "classic: crawl 2.00 to 3.00 (+50%)"
+
+
+def test_whether_the_crawls_had_to_wait_for_the_cores_is_measured() -> None:
+    def course(others: float) -> Course:
+        used = {"crawler CPU %": 4.0, "server CPU %": 1.0, "others CPU %": others}
+        return Course(Trial("classic", ONE_PASS, WEB), [], frozenset(), frozenset(), used)
+
+    quiet = cores([course(10), course(12)])  # each sees the other among the others
+    assert quiet == "all crawls ran at the same time, with their servers on 10 % of the cores; all programs had 17 %"
+    loaded = cores([course(90), course(93)])
+    assert loaded.endswith("all programs had 98 %: the crawls may have waited for the cores as well as for slow pages")
