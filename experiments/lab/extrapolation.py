@@ -11,6 +11,7 @@ from scrawler.model import BEAT_EVERY
 from tests.torture.sql import PlainSql
 
 _CHECKPOINT_EVERY, _CHECKPOINT_PAGES = 5.0, 500  # seconds, pages: defaults of the settings of these names
+_ENOUGH_PAGES = 1_000  # page rows over which a mix can be counted
 _TABLES = ("candidate", "pattern", "rejection")
 
 
@@ -51,6 +52,17 @@ def measured_in(sql: PlainSql) -> Measured:
     per_page = {table: int(sql.one(f"SELECT COUNT(*) FROM {table}")) / pages for table in _TABLES}
     listed = int(sql.one("SELECT SUM(length) FROM lane WHERE kind = 0") or 0)
     return Measured(pages, per_page, listed / pages)
+
+
+def said_of_mix(measured: Measured) -> str:
+    """Say over how many page rows the mix was counted, and whether these are enough."""
+    rows = "".join(f"{table} {number:.2f}, " for table, number in measured.per_page.items())
+    said = (
+        f"the mix of the load was counted over {measured.pages:,} page rows: {rows}"
+        f"listed URLs {measured.links:.2f} a page row"
+    )
+    few = ": too few, the load is not that of a crawl and its figures are no answer to the goal"
+    return said if measured.pages >= _ENOUGH_PAGES else said + few
 
 
 def mix_of(measured: Measured, goal: Goal, pages_per_site: int) -> Mix:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.lab.extrapolation import Goal, Measured, extrapolated, mix_of
+from experiments.lab.extrapolation import Goal, Measured, extrapolated, mix_of, said_of_mix
 from experiments.lab.load import Carried
 from experiments.lab.meter import OTHERS, Meter
 from experiments.lab.report import Row
@@ -85,3 +85,12 @@ def test_a_database_without_counters_of_its_own_has_none_in_the_table(monkeypatc
         meter._sample(1)
     found = shares(meter, 99.0, 102.0, rate=10.0, status=())
     assert (found["database CPU %"], found["statements a page"], found["rows a page"]) == (0.0, "", "")
+
+
+def test_a_mix_counted_over_few_pages_is_not_passed_off_as_one() -> None:
+    assert said_of_mix(Measured(20_000, {"candidate": 1.5}, 1.2)) == (
+        "the mix of the load was counted over 20,000 page rows: candidate 1.50, listed URLs 1.20 a page row"
+    )
+    assert said_of_mix(Measured(1, {"candidate": 0.0}, 0.0)).endswith(
+        ": too few, the load is not that of a crawl and its figures are no answer to the goal"
+    )
