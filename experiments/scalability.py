@@ -61,7 +61,7 @@ class Length:
 def main(quick: bool, results: Path, window: float, seeds: int) -> None:
     """Does each thread do as much when there are more machines, and what would 50 of them ask of the database?"""
     web = replace(WEB, sites=200) if quick else WEB
-    length = Length(3.0, 1.5, 1.0, checkpoint=0.5) if quick else Length(18.0, window, window / 2)
+    length = Length(2.5, 1.2, 0.6, checkpoint=0.5) if quick else Length(18.0, window, window / 2)
     with ExitStack() as stack:
         server = stack.enter_context(mariadb())
         rows, measured = _crawls(_sweeps(quick), server, web, length)
