@@ -15,7 +15,7 @@ from scrawler.archive.archive import Archive
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.clock import DatabaseClock
-from scrawler.crawl.collector import CollectorPorts, UrlCollector
+from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, SeedIdQueue, queue_capacity
 from scrawler.crawl.landing import Landing
@@ -25,6 +25,7 @@ from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
 from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.ports import CollectorPorts
 from scrawler.crawl.reading import AnswerReader
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import MemoryBudget, SeenFilter
@@ -120,6 +121,7 @@ def build_machine(
         machine.failed,
         _ROWS_WAITING,
         settings.database_patience,
+        machine.let_go,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
     with ExitStack() as failing:
@@ -145,7 +147,7 @@ def _collector_maker(
     filters: UrlFilters | None,
 ) -> Callable[[int], UrlCollector]:
     """Return what makes a collector of a number; what it shares with others is made here."""
-    rules, ports, token = machine.rules, _collector_ports(machine), product_token(settings)
+    rules, token = machine.rules, product_token(settings)
     parties = Parties(
         rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
@@ -161,22 +163,22 @@ def _collector_maker(
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
         visits = Visits(downloader, origins, parties, answers, machine.budget, rules)
-        lister = SitemapLister(reader, answers, rules)
+        lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
         return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
 
     return make_collector
 
 
 def _collector_ports(machine: Machine) -> CollectorPorts:
-    """Connect collectors to threads of which some are yet to be made."""
+    """Connect a collector to the other threads, which have been made by then."""
     return CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
-        help_yourself=lambda collector: machine.distribution.help_yourself(collector),
-        seeds_changed=lambda: machine.distribution.seeds_changed(),
-        site_inactive=lambda collector: machine.distribution.site_inactive(collector),
-        wants_site=lambda collector: machine.distribution.wants_site(collector),
-        more_seeds=lambda site: machine.selector.ask_more(site),
+        help_yourself=machine.distribution.help_yourself,
+        seeds_changed=machine.distribution.seeds_changed,
+        site_inactive=machine.distribution.site_inactive,
+        wants_site=machine.distribution.wants_site,
+        more_seeds=machine.selector.ask_more,
         failed=machine.failed,
     )
 

@@ -345,6 +345,11 @@ class SiteDelta:
     resting: bool = False  # released, and taken up by nobody before next_due_at
     robots: tuple[RobotsRow, ...] = ()
 
+    @property
+    def lets_go(self) -> bool:
+        """Whether with its commit something may be there to claim, or the crawl be over."""
+        return self.released or any(seed.state is not SeedState.ACTIVE for seed in self.seeds)
+
 
 @dataclass(frozen=True, slots=True)
 class ClaimedSite:

@@ -55,7 +55,7 @@ def _measure(number: int, name: str, url: str, urls: int) -> Row:
     machines = Machines(database)
     first = machines.register(socket.gethostname(), os.getpid(), 0).id
     _list(database, first, urls)
-    machines.declare_dead(first)
+    machines.stop(first)
     second = machines.register(socket.gethostname(), os.getpid(), 0).id
     gc.collect()
     before, began = resident_bytes(), time.perf_counter()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # draws without a screen
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 _WIDTH, _HEIGHT, _DPI = 7.0, 4.2, 110  # inches of one panel
 
@@ -59,6 +60,8 @@ def draw(file: Path, panels: Sequence[Panel], share_y: bool = False) -> None:
             )
         if panel.log_x:
             axes.set_xscale("log")
+        elif all(isinstance(x, int) for line in panel.lines for x in line.xs):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if panel.log_y:
             axes.set_yscale("log")
         elif panel.from_zero:

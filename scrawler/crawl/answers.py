@@ -51,11 +51,11 @@ class AnswerHandler:
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
-        source = None
-        if party.traps is not None and response.result is Result.FETCHED and not flight.entry.is_asset:
+        source, fetched = None, response.result is Result.FETCHED
+        if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
         self.finish(flight, row)
-        if response.result is Result.FETCHED and flight.is_seed:  # before its links, which may lead to sitemaps
+        if fetched and flight.is_seed:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
@@ -63,7 +63,8 @@ class AnswerHandler:
             if flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
             self._take_page(flight, links, reading.flags, source)
-        if response.result is Result.FETCHED and (target := canonical_url(party.analyzer, response, links)):
+        names_one = "link" in response.headers or (links is not None and links.canonicals)
+        if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> None:
@@ -107,7 +108,8 @@ class AnswerHandler:
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links.base)
-        self._take_links(flight, links.hrefs, links.base, flight.entry.depth + 1, source)
+        analysis = flight.party.analyzer.analyze(flight.entry.url, links.hrefs, links.base)
+        self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
 
@@ -131,15 +133,11 @@ class AnswerHandler:
         party.verdicts.update(counts)
         self._list(flight.site, party, analysis.internal, -depth)
 
-    def _take_links(
-        self, flight: PageFlight, hrefs: list[str], base: str, depth: int, source: LinkClass | None = None
-    ) -> None:
-        """Pass links through analyzer and seen filter; new internal ones are listed at `depth`."""
-        self._take(flight, flight.party.analyzer.analyze(flight.entry.url, hrefs, base), depth, source)
-
     def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
+        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
         party, site = flight.party, flight.site
-        party.verdicts.update(analysis.counts)
+        for verdict, times in analysis.counts.items():
+            party.verdicts[verdict] += times
         if analysis.external:
             external = self.filtered(party, analysis.external, depth)
             party.add_candidates(external, flight.entry.depth)
@@ -186,12 +184,15 @@ class AnswerHandler:
             return
         if self._filters is not None:
             urls = self.filtered(party, urls, depth, site.seen)
-        if party.traps is not None and depth > 0:
+        if party.traps is not None and party.traps.capping and depth > 0:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:
             new = site.seen.add_new(urls)
         except SeenFullError:
             party.leaving = EndReason.SEEN_MEMORY
+            return
+        party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        if not new:
             return
         lane = party.lane(NORMAL)
         for url in new:
@@ -199,7 +200,6 @@ class AnswerHandler:
         party.counts.listed += len(new)
         if depth < 0:
             party.counts.assets += len(new)
-        party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
         if source is not None and party.traps is not None:
             party.traps.listed(new, source)
 

@@ -38,7 +38,8 @@ class Checkpointer(threading.Thread):
     """The one thread that writes for the collectors.
 
     `room` is the number of rows that may wait. `on_committed(lost site ids, was_full)` and `failed` are called
-    without any lock. `give_up_after` is the time in seconds a busy database is tried again.
+    without any lock, and so is `on_let_go` after the commit of a delta that lets go of something. `give_up_after` is
+    the time in seconds a busy database is tried again.
     """
 
     def __init__(
@@ -49,11 +50,12 @@ class Checkpointer(threading.Thread):
         failed: Callable[[BaseException], None],
         room: int,
         give_up_after: float,
+        on_let_go: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="checkpointer")
         self._checkpoints, self._flush = checkpoints, flush
         self._on_committed, self._failed, self._give_up_after = on_committed, failed, give_up_after
-        self._room = room
+        self._room, self._on_let_go = room, on_let_go
         self._changed = threading.Condition()
         self._deltas: list[SiteDelta] = []
         self._reads: deque[Callable[[], None]] = deque()
@@ -79,6 +81,8 @@ class Checkpointer(threading.Thread):
 
     def has_room(self) -> bool:
         """Whether collectors may go on to make rows; once it says no, `on_committed` tells that there was no room."""
+        if self._rows < self._room and not self._full:  # as nearly always; asked before each request, without the lock
+            return True
         with self._changed:
             self._full = self._full or self._rows >= self._room
             return not self._full
@@ -130,6 +134,8 @@ class Checkpointer(threading.Thread):
             was_full, self._full = self._full, False
             self._busy = False  # before others are told: all of this is durable
         self._on_committed(lost, was_full)
+        if any(delta.lets_go for delta in deltas):
+            self._on_let_go()
         if not self._broken:
             for job in reads:
                 self._patiently(job)

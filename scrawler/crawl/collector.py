@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 
 from scrawler.crawl.context import SeedContext
@@ -17,6 +15,7 @@ from scrawler.crawl.flights import PageFlight, flight_of
 from scrawler.crawl.handover import Handover
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
+from scrawler.crawl.ports import CollectorPorts
 from scrawler.crawl.progress import Totals
 from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
@@ -24,7 +23,7 @@ from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
-from scrawler.model import EndReason, SiteDelta
+from scrawler.model import EndReason
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -32,20 +31,6 @@ _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usua
 
 _TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
-
-
-@dataclass(frozen=True, slots=True)
-class CollectorPorts:
-    """Where things go from here; all are called under the turn and never block."""
-
-    submit: Callable[[SiteDelta], None]
-    may_start: Callable[[], bool]  # whether requests may be started now
-    help_yourself: Callable[[UrlCollector], None]  # take seeds from the queue (free competition)
-    seeds_changed: Callable[[], None]  # to the distributor: seeds ended or came
-    site_inactive: Callable[[UrlCollector], None]  # to the distributor: a site could move
-    wants_site: Callable[[UrlCollector], bool]  # whether the distributor waits for that
-    more_seeds: Callable[[SiteContext], None]  # to the selector
-    failed: Callable[[BaseException], None]
 
 
 class UrlCollector(threading.Thread):
@@ -162,10 +147,7 @@ class UrlCollector(threading.Thread):
         return max(0.0, at - time.monotonic())
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
-        """Go on with all that comes in while the turn may be kept.
-
-        Returns whether to go on at all, and responses with large bodies, which are to be read outside the turn.
-        """
+        """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
         ends_at = time.monotonic() + _TURN
         while True:
             landed = self._land(time.monotonic())
@@ -176,36 +158,38 @@ class UrlCollector(threading.Thread):
                 return going, []
 
     def _land(self, now: float) -> list[Response]:
-        """Take what has completed; the next requests start before the pages are read."""
-        responses = self._downloader.completed()
-        for response in responses:
-            self._landed(response, now)
-        return [response for response in responses if not self._lister.takes(response)]
+        """Take what has completed; where there is no delay, the next request starts before the page is read."""
+        landed = []
+        for response in self._downloader.completed():
+            site, due = self._visits.landed(response, now)
+            if due <= now and not self._ending and not self._ports.wants_site(self):
+                site.wake_at = -1.0
+                self._visit(site, now)
+            if not self._lister.takes(response):
+                landed.append(response)
+        return landed
 
     def _go_on(self, landed: list[Response], readings: list[Reading | None]) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
         for response, reading in zip(landed, readings, strict=True):
             self._apply(response, reading)
-        self._list_on()
+        if self._lister.busy:
+            self._list_on()
         now = time.monotonic()
-        if not self._ending:
+        ending = self._ending
+        if not ending:
             self._ports.help_yourself(self)
-            self._visit_due(now)
-        self._handover.checkpoint(self.sites.values(), now)
-        if self._ending:
+            while (site := self._schedule.take_due(now)) is not None:
+                self._visit(site, now)
+        if now >= self._handover.checkpoint_at:
+            self._handover.checkpoint(self.sites.values(), now)
+        if ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
             return at_work and now < self._grace_ends
         self._may_begin = self._ports.may_start()
         self._blocked = self._blocked or not self._may_begin
         return True
-
-    def _landed(self, response: Response, now: float) -> None:
-        """Take note of an answer; its site is asked for more at once where there is no delay."""
-        site, due = self._visits.landed(response, now)
-        if due <= now and not self._ending and not self._ports.wants_site(self):
-            site.wake_at = -1.0
-            self._visit(site, now)
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
         try:
@@ -223,8 +207,6 @@ class UrlCollector(threading.Thread):
 
     def _list_on(self) -> None:
         """List some more of the sitemap in work."""
-        if not self._lister.busy:
-            return
         if not self._ports.may_start():  # rows of what is listed wait as well
             self._blocked = True
         elif part := self._lister.work_off():
@@ -236,10 +218,6 @@ class UrlCollector(threading.Thread):
             self.look_again(site)
 
     # -- visits --------------------------------------------------------------------------------------------
-
-    def _visit_due(self, now: float) -> None:
-        while (site := self._schedule.take_due(now)) is not None:
-            self._visit(site, now)
 
     def unblocked(self) -> None:
         """Go on: requests may be started again."""
@@ -257,16 +235,17 @@ class UrlCollector(threading.Thread):
             self._blocked = True
             site.held_since = 0.0  # by something else than politeness
             return
-        if site.going and site.inactive and not site.queued:
+        inactive = site.inactive
+        if site.going and inactive and not site.queued:
             self._release(site, now)
             self._ports.seeds_changed()
             return
-        if site.inactive:
+        if inactive:
             self._ports.site_inactive(self)
             if site.collector is not self:
                 return
         at = self._visits.start_requests(site, now)
-        if any(party.ended for party in site.parties) or (site.count == 0 and site.inactive):
+        if any(party.ended for party in site.parties) or (not site.parties and site.inactive):
             self._settle(site, now)
         elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)
@@ -316,6 +295,6 @@ class UrlCollector(threading.Thread):
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
         for request in self._downloader.cancel():
-            self._visits.over(request, now)
+            self._visits.given_up(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)

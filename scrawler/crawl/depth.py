@@ -155,7 +155,8 @@ class Lane:
 
     def peek(self) -> Entry | None:
         """Return the entry that `take` would hand out, if it is in memory."""
-        self._skip_finished()
+        if self._ahead:
+            self._skip_finished()
         index = self._next
         if index >= self._buffer_first:
             offset = index - self._buffer_first

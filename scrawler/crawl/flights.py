@@ -6,6 +6,7 @@ A flight goes with its request as the tag, and comes back with the response.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Entry, Lane, tries
@@ -15,14 +16,13 @@ from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PageFlight:
+class PageFlight(NamedTuple):
     """A page in flight: which entry of which lane, for which party."""
 
     site: SiteContext
     party: SeedContext
     lane: Lane
-    index: int  # in the lane
+    index: int  # type: ignore[assignment]  # in the lane; hides tuple.index, which nobody wants here
     entry: Entry
     origin: Origin
 

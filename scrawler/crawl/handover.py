@@ -30,11 +30,10 @@ class Handover:
             self.changes(site, time.monotonic())
 
     def checkpoint(self, sites: Iterable[SiteContext], now: float) -> None:
-        """Hand over the changes of all sites, if it is time."""
-        if now >= self.checkpoint_at:
-            for site in sites:
-                self.changes(site, now)
-            self.checkpoint_at = now + self._rules.checkpoint_interval
+        """Hand over the changes of all sites, as is to be done at `checkpoint_at`."""
+        for site in sites:
+            self.changes(site, now)
+        self.checkpoint_at = now + self._rules.checkpoint_interval
 
     def release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         """Give a site back to the database."""

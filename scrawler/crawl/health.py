@@ -46,7 +46,8 @@ class SiteHealth:
             self._pushed_back(response, host, now, rules)
             return True
         if response.status:
-            self.failures.pop(host, None)
+            if self.failures:
+                self.failures.pop(host, None)
             if kind is not None:
                 self.pushbacks = 0
         elif response.result in _FAILURES and not (kind is not None and _is_only_slow(response, kind)):
@@ -55,6 +56,11 @@ class SiteHealth:
             if self.failures[host] > _UNMINDED:
                 self._rest(host, now + rules.retry_pause_ms / 1000)
         return False
+
+    @property
+    def troubled(self) -> bool:
+        """Whether there is anything for which a host could be given up."""
+        return bool(self.pushbacks or self.failures)
 
     def given_up(self, home: str, rules: CrawlRules) -> EndReason | None:
         """Tell whether a party at the host `home` is not to go on, and why."""

@@ -117,13 +117,19 @@ class Machine:
         self.distribution.seeds_changed()
 
     def committed(self, lost: Collection[int], was_full: bool) -> None:
-        """Drop the sites whose lease was lost; let the selector look at what the commit changed."""
+        """Drop the sites whose lease was lost; let collectors that waited for room go on."""
         with self.turn:
             for collector in (*self.collectors, *self._retired):
                 for site in [site for site in collector.sites.values() if site.id in lost]:
                     collector.drop(site)
                 if was_full:
                     collector.unblocked()
+            if lost or was_full:
+                self.selector.look_again()
+
+    def let_go(self) -> None:
+        """Let the selector look: a commit has let go of something. After each commit that costs 10 us a page."""
+        with self.turn:
             self.selector.look_again()
 
     def holding(self) -> bool:

@@ -20,7 +20,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
         depth=abs(entry.depth),
         lane_seed=flight.lane.seed_id,
         position=entry.position,
-        result=response.result.value,
+        result=str(response.result),
         status=response.status,
         content_type=response.content_type[:100],
         length=len(response.body),

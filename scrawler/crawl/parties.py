@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import end_detail, end_reason, limit_reached
@@ -20,8 +20,7 @@ ChunkLoader = Callable[[Lane, int, Callable[[ChunkRow | None], None]], None]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(NamedTuple):
     """What a site fetches next."""
 
     party: SeedContext
@@ -75,7 +74,8 @@ class Parties:
                 party.put_off = True
                 party.touch()
                 return inf
-            if self._is_for(site, party, lane, entry):
+            alone = len(site.owners) < 2 and lane.seed_id == party.seed.id
+            if alone or self._is_for(site, party, lane, entry):
                 return Choice(party, lane, entry)
         if party.in_flight == 0:
             if reason is site.health.given_up(party.home_host, self._rules):
@@ -95,8 +95,11 @@ class Parties:
         leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
         if party.leaving is not None and not leaves_later:
             return party.leaving
-        reason = limit_reached(party.counts, party.elapsed_ms(now), self._rules.limits, party.in_flight)
-        reason = reason or site.health.given_up(party.home_host, self._rules)
+        limits = self._rules.limits
+        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
+        reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
+        if reason is None and site.health.troubled:
+            reason = site.health.given_up(party.home_host, self._rules)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
         return reason

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.crawl.site import Archived, SiteContext
+from scrawler.crawl.site import SiteContext
 from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
@@ -44,7 +44,8 @@ class PagePipeline:
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
         payload_digest = digest(response.body)
-        known = site.archived.get(payload_digest) if response.body and response.result.answered else None
+        whole = response.body and response.result.answered
+        known = site.archived.get(payload_digest) if whole else None
         record = self._archive.write(
             Exchange(
                 url=response.request.url,
@@ -55,11 +56,11 @@ class PagePipeline:
                 body=response.body,
                 payload_digest=payload_digest,
                 truncated=_TRUNCATED.get(response.result, ""),
-                revisit_of=RevisitOf(known.url, known.date) if known else None,
+                revisit_of=known,
             )
         )
-        if response.result.answered and response.body and not known:
-            site.remember(payload_digest, Archived(response.request.url, response.started_at))
+        if whole and known is None:
+            site.remember(payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
     def sitemap(self, response: Response) -> Sitemap | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.decisions import PUSH_BACK, listed_again, location_of
@@ -20,8 +20,7 @@ from scrawler.model import PageFlag, Result
 from scrawler.urls.normalise import normalise
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(NamedTuple):
     """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 
     again: int | None

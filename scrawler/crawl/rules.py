@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.model import Scope
@@ -46,11 +46,11 @@ class CrawlRules:
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
+    most_in_flight: int = field(init=False)  # requests that a site may have, in whatever lane
 
-    @property
-    def most_in_flight(self) -> int:
-        """Requests that a site may have in flight, in whatever lane."""
-        return max(self.per_site, self.slow_per_site)
+    def __post_init__(self) -> None:
+        """Compute what is asked for with each request."""
+        self.most_in_flight = max(self.per_site, self.slow_per_site)
 
     def timeout_of(self, slow: bool) -> float:
         """Return the seconds that a request, of the slow lane or not, may take; 0: the downloader's own limit."""
@@ -60,5 +60,5 @@ class CrawlRules:
 
     def change_to(self, other: CrawlRules) -> None:
         """Take over all that another one says."""
-        for field in fields(self):
-            setattr(self, field.name, getattr(other, field.name))
+        for one in fields(self):
+            setattr(self, one.name, getattr(other, one.name))

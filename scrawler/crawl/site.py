@@ -13,6 +13,7 @@ from itertools import chain
 from math import ceil, inf
 from typing import Protocol
 
+from scrawler.archive.record import RevisitOf
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane
@@ -20,7 +21,7 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import Millis, Result, RobotsRow, SiteDelta, Slot
+from scrawler.model import Result, RobotsRow, SiteDelta, Slot
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
@@ -54,14 +55,6 @@ class Server:
     line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
     places: int = 0  # that this machine may use, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
-
-
-@dataclass(frozen=True, slots=True)
-class Archived:
-    """An archived payload that later records may refer to."""
-
-    url: str
-    date: Millis
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +107,7 @@ class SiteContext:
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     waiting: int = 0  # answers expected from the store or the resolver
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
-    archived: OrderedDict[bytes, Archived] = field(default_factory=OrderedDict)
+    archived: OrderedDict[bytes, RevisitOf] = field(default_factory=OrderedDict)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
@@ -143,8 +136,8 @@ class SiteContext:
         here = (party for party in chain(self.parties, self.set_aside) if party.seed.id == seed_id)
         return next((party for party in here if not party.ended), None)
 
-    def remember(self, digest: bytes, archived: Archived) -> None:
-        """Keep the newest payload digests, for revisit records."""
+    def remember(self, digest: bytes, archived: RevisitOf) -> None:
+        """Keep the newest payload digests with their records, to which later ones may refer."""
         self.archived[digest] = archived
         if len(self.archived) > _DIGESTS_KEPT:
             self.archived.popitem(last=False)

@@ -83,14 +83,14 @@ class PartyTraps:
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
         self._last = _Page("", (), Patterns("", ""), None)
-        self._capped = False  # whether anything is
+        self.capping = False  # whether anything is capped
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
             if row.pattern.startswith(_LINKS_AS):
                 self._restored[restored.key] = restored
             else:
                 self._yields[row.pattern] = restored
-            self._capped = self._capped or bool(row.evidence)
+            self.capping = self.capping or bool(row.evidence)
 
     # -- pages ---------------------------------------------------------------------------------------------
 
@@ -194,8 +194,6 @@ class PartyTraps:
 
     def refusal(self, url: str) -> str:
         """Return why a listed URL is not to be asked for; empty: it may be."""
-        if not self._capped:
-            return ""
         parent = self._led_to.get(hash(url))
         capped = (parent.capped if parent is not None else None) or self._capping(url)
         if capped is None:
@@ -206,8 +204,6 @@ class PartyTraps:
 
     def to_list(self, urls: list[str], seen: SeenFilter, source: LinkClass | None) -> list[str]:
         """Return the links of a page without those that are capped; what is listed already is not judged."""
-        if not self._capped:
-            return urls
         links = source.capped if source is not None else None
         kept = []
         for url in urls:
@@ -233,7 +229,7 @@ class PartyTraps:
     def _cap_low(self, found: Yield, needed: int) -> None:
         if found.recent >= needed and found.share < self._rules.trap_yield and not found.evidence:
             found.cap()
-            self._capped = True
+            self.capping = True
 
     def _barren(self, found: Yield) -> bool:
         """Whether a pattern has lately brought next to nothing new."""

@@ -19,7 +19,7 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request, Response
-from scrawler.fetch.politeness import next_due, slow_pause
+from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 
@@ -59,29 +59,34 @@ class Visits:
 
     def landed(self, response: Response, now: float) -> tuple[SiteContext, float]:
         """Note that an answer is there, and how the site bears up; return that and when it may be asked again."""
-        site, due = self.over(response.request, now, response.elapsed_ms / 1000)
         flight = flight_of(response.request)
+        site, due = self._over(flight, response.request, now, response.elapsed_ms / 1000)
         page = flight if isinstance(flight, PageFlight) else None
         if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
             site.count_push_back(page.party if page else None)
         return site, due
 
-    def over(self, request: Request, now: float, elapsed: float = 0.0) -> tuple[SiteContext, float]:
-        """Note that a request is over, or given up: return its site and when that may be asked again."""
-        flight, rules = flight_of(request), self._rules
-        site = flight.site
+    def given_up(self, request: Request, now: float) -> None:
+        """Note that a request was given up."""
+        self._over(flight_of(request), request, now, 0.0)
+
+    def _over(self, flight: Flight, request: Request, now: float, elapsed: float) -> tuple[SiteContext, float]:
+        rules, site = self._rules, flight.site
         site.in_flight -= 1
         self._budget.over(request.address, now)
-        delay = max(self._delay(flight), slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
+        delay = self._delay(flight)
+        if delay > 0:
+            delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
         return site, self._pause(site, flight.asked, delay, now)
 
     def _delay(self, flight: Flight) -> float:
+        delay = self._rules.delay
         slow = isinstance(flight, PageFlight) and flight.lane.slow
-        return max(self._rules.delay, self._rules.slow_delay) if slow else self._rules.delay
+        return max(delay, self._rules.slow_delay) if slow else delay
 
     def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a pause of a host begin now; what it has been told before still counts."""
-        site.pause = next_due(0, delay, self._origins.crawl_delay(origin)) / 1000
+        site.pause = pause(delay, self._origins.crawl_delay(origin))
         # Not rounded: where there is no pause, the next request goes out before the page is read.
         due = site.due[origin.host] = max(now + site.pause, site.due_at(origin.host))
         return due
@@ -90,14 +95,14 @@ class Visits:
         if site.queued and site.in_flight < self._places(slow=False) and (at := self._start_queued(site, now)):
             return at
         refused = 0
-        most = max(self._places(slow=False), self._places(slow=True))
+        most = self._rules.most_in_flight if self._downloader.at_once else 1
         while site.in_flight < most and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
-            if site.in_flight >= self._places(choice.lane.slow):
+            if most > 1 and site.in_flight >= self._places(choice.lane.slow):
                 return inf
             origin = self._origins.of(site, choice.entry.url)
             trap = self._trap(choice)
@@ -109,7 +114,8 @@ class Visits:
                 choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:
                 self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif site.health.is_dead(origin.host, self._rules):  # not its party's own, or that would have ended
+            elif site.health.failures and site.health.is_dead(origin.host, self._rules):
+                # Not its party's own, or that would have ended.
                 gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
                 self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
             elif at := self._held(site, origin.host, origin.address, now):
@@ -160,7 +166,9 @@ class Visits:
     def _trap(choice: Choice) -> str:
         """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
         traps = choice.party.traps
-        return traps.refusal(choice.entry.url) if traps is not None and choice.entry.depth > 0 else ""
+        if traps is None or not traps.capping or choice.entry.depth <= 0:
+            return ""
+        return traps.refusal(choice.entry.url)
 
     def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
         if robots.unavailable:

@@ -91,8 +91,10 @@ class CurlDownloader:
         done, self._done = self._done, []
         if self._running < len(self._active):
             _left, good, bad = self._multi.info_read()
-            done.extend(self._finish(handle, 0, "") for handle in good)
-            done.extend(self._finish(handle, code, message) for handle, code, message in bad)
+            for handle in good:
+                done.append(self._finish(handle, 0, ""))
+            for handle, code, message in bad:
+                done.append(self._finish(handle, code, message))
         return done
 
     def cancel(self) -> list[Request]:

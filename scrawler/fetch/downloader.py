@@ -7,14 +7,15 @@ a `wait` while it is `ready`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
 
 from scrawler.model import Millis, Result
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(NamedTuple):
     """One HTTP GET of one hop; redirects are never followed by a downloader."""
 
     url: str
@@ -26,8 +27,7 @@ class Request:
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Response:
+class Response(NamedTuple):
     """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
 
     `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
@@ -40,7 +40,7 @@ class Response:
     result: Result
     status: int = 0
     head: bytes = b""
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     body: bytes = b""
     request_head: bytes = b""  # the request as it was sent, for the archive
     started_at: Millis = 0

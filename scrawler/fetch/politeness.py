@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 
-from scrawler.model import Millis
 
-
-def next_due(finished_at: Millis, delay: float, crawl_delay: float | None = None) -> Millis:
-    """Return when the next request is due: the longer of both delays after the last one finished.
+def pause(delay: float, crawl_delay: float | None = None) -> float:
+    """Return the pause after a request, in seconds, rounded up to milliseconds: the longer of both delays.
 
     `delay` is the user's, `crawl_delay` that of robots.txt (None: none given), both in seconds. A site that asks for
     more than the user lets it is not crawled at all: nothing is cut short here.
     """
-    return finished_at + math.ceil(max(delay, crawl_delay or 0.0, 0.0) * 1000)
+    longer = max(delay, crawl_delay or 0.0)
+    return math.ceil(longer * 1000) / 1000 if longer > 0 else 0.0
 
 
 def slow_pause(elapsed: float, delay: float, factor: float, cap: float) -> float:

@@ -165,7 +165,8 @@ class Resolver:
     def _choose(self, host: str, addresses: list[str], expires_at: float) -> Resolution:
         allowed = [address for address in addresses if not self._refuses(address)]
         if not allowed:
-            detail = f"{host} is at {addresses[0]}, where this crawler does not connect to"
+            named = f"{host} is at {addresses[0]}, where this crawler does not connect to"
+            detail = f"this crawler does not connect to {host}" if _literal(host) else named
             return Resolution(None, Result.PRIVATE_ADDRESS, detail, expires_at)
         address = next((address for address in allowed if ":" not in address), allowed[0])
         return Resolution(_plain(address), None, "", expires_at)

@@ -79,6 +79,7 @@ class Transfer:
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
+        self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
 
     def begin(self, request: Request, target: wire.RequestTarget, headers: str, limits: FetchLimits) -> None:
         """Forget the last request and take `request`; only what differs between requests is set."""
@@ -89,14 +90,11 @@ class Transfer:
         self.size = 0
         self.overflow = False
         self.refusal = None
-        self.lines = []
-        self.body = []
         origin = f"{target.scheme}://{target.authority}/"
         if origin != self.origin:
             self.origin = origin
             handle.setopt(pycurl.URL, origin)
         handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
-        handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
         if request.address != self.address:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
@@ -114,7 +112,7 @@ class Transfer:
     def end(self) -> None:
         """Let go of everything that belongs to the request."""
         self.request = None
-        self.lines = []
+        self.lines.clear()  # the very list that the handle has
         self.body = []
 
     def _take(self, data: bytes) -> int | None:

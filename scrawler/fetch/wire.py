@@ -71,6 +71,8 @@ def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
 
     `lines` are as they came, each with its line end.
     """
+    if lines and lines[-1] == BLANK[0] and lines.index(BLANK[0]) == len(lines) - 1 and BLANK[1] not in lines:
+        return [] if is_interim(lines[0]) else lines  # one head and nothing behind it: so are nearly all
     start = 0
     for index, line in enumerate(lines):
         if line in BLANK:

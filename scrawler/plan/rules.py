@@ -9,7 +9,7 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 from scrawler.errors import SettingsError
-from scrawler.fetch.politeness import next_due, slow_pause
+from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.settings import Settings
 
 # Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
@@ -70,7 +70,7 @@ class PlanRules:
 
     def pause(self, site: PlannedSite) -> float:
         """Return the mean pause after an answer, by the crawl's own rule."""
-        least = next_due(0, self.delay, site.crawl_delay) / 1000
+        least = pause(self.delay, site.crawl_delay)
         if not site.deviation:
             return max(least, slow_pause(site.response, self.delay, self.delay_factor, self.delay_cap))
         if not self.delay:
@@ -81,13 +81,13 @@ class PlanRules:
 
     def pace(self, site: PlannedSite) -> Pace:
         """Return the pace that politeness allows."""
-        busy, pause = max(site.response, _FASTEST), self.pause(site)
+        busy, rest = max(site.response, _FASTEST), self.pause(site)
         places = 1 if self.blocking else self.per_site
         if places == 1:
-            return Pace(busy, busy + pause)
-        if not pause:
+            return Pace(busy, busy + rest)
+        if not rest:
             return Pace(busy, busy / places)
-        return Pace(busy, _cycle(busy, next_due(0, self.delay, site.crawl_delay) / 1000, pause, places))
+        return Pace(busy, _cycle(busy, pause(self.delay, site.crawl_delay), rest, places))
 
     def seconds(self, site: PlannedSite) -> float:
         """Return how long a site takes if nothing but politeness holds it up."""
@@ -163,10 +163,10 @@ def longer(mean: float, deviation: float, factor: float, than: float) -> float:
     return mean * _NORMAL.cdf(high) - than * _NORMAL.cdf(high - sigma)
 
 
-def _cycle(response: float, between: float, pause: float, places: int) -> float:
+def _cycle(response: float, between: float, rest: float, places: int) -> float:
     """Return the mean time from one request to the next with several in flight.
 
-    The next one starts `between` after the last one started, `pause` after the last one ended, and when there is a
+    The next one starts `between` after the last one started, `rest` after the last one ended, and when there is a
     place; it is played through, for answers and starts interlock. Response times vary a little: if they did not, an
     answer would come at the very moment of a start each time, and which is first makes a difference.
     """
@@ -176,7 +176,7 @@ def _cycle(response: float, between: float, pause: float, places: int) -> float:
     half = 0.0
     for number in range(wanted):
         while ends and (ends[0] <= due or len(ends) == places):
-            due = max(due, heappop(ends) + pause)
+            due = max(due, heappop(ends) + rest)
         started = due
         if number == wanted // 2:
             half = started

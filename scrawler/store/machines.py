@@ -158,10 +158,6 @@ class Machines:
 
         return self._database.retrying(work)
 
-    def declare_dead(self, machine_id: int) -> None:
-        """Note that the machine's process was seen to die: its sites can be taken over at once."""
-        self._database.retrying(lambda connection: _mark_dead(connection, [machine_id]))
-
     def note_uncommitted(self, machine_id: int, records: int) -> None:
         """Add to what the files of a machine held that was never committed, when it was gone."""
         mine = update(machine).where(machine.c.id == machine_id)

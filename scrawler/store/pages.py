@@ -36,7 +36,7 @@ class Pages:
 
     def of_file(self, warc_file: str) -> Iterator[PageRow]:
         """Yield the pages whose records are in a WARC file, by offset."""
-        return (PageRow(*row[:-1]) for row in self._by_offset(warc_file, _COLUMNS))
+        return map(PageRow._make, self._by_offset(warc_file, _COLUMNS))
 
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
@@ -58,8 +58,7 @@ class Pages:
         return self._rows()
 
     def _by_offset(self, warc_file: str, columns: Sequence[Column[Any]]) -> Iterator[AnyRow]:
-        query = select(*columns, page.c.warc_offset.label("at")).where(page.c.warc_file == warc_file)
-        query = query.order_by(page.c.warc_offset).limit(_READ)
+        query = select(*columns).where(page.c.warc_file == warc_file).order_by(page.c.warc_offset).limit(_READ)
         after = -1
 
         def work(connection: Connection) -> list[AnyRow]:
@@ -67,7 +66,7 @@ class Pages:
 
         while rows := self._database.reading(work):
             yield from rows
-            after = rows[-1].at
+            after = rows[-1].warc_offset
 
     def _rows(self, *conditions: ColumnElement[bool]) -> Iterator[PageRow]:
         return (PageRow(*row[:-1]) for row in self._in_order(_COLUMNS, *conditions))

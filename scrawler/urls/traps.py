@@ -30,12 +30,12 @@ class ShapeJudge:
         """Return which of the limits a normalised URL exceeds; None: none."""
         if "?" in url:
             return over_limit(url, self.limits)
-        if url.count("/") <= self._few_slashes:
+        if url.count("/") <= self._few_slashes:  # of most URLs no more has to be asked
             return None
         folder = url[: url.rindex("/")]
         if folder in self._good:
             return None
-        verdict = over_limit(url, self.limits)
+        verdict = _over_path(url, self.limits)
         if verdict is None and self._is_good(folder):
             if len(self._good) >= _FOLDERS:
                 self._good.clear()
@@ -54,16 +54,21 @@ def over_limit(url: str, limits: UrlLimits) -> Verdict | None:
     As TooManyPathSegmentsDecideRule and PathologicalPathDecideRule of Heritrix; a file name counts as a segment, so
     that an endless path is refused whether or not it ends in a slash.
     """
-    slashes = url.count("/") - _BEFORE_PATH  # as many as there are segments, or more
-    if slashes > limits.repeats or slashes > limits.segments:  # of most URLs no more has to be asked
-        segments = _segments(url)
-        if len(segments) > limits.segments:
-            return Verdict.SEGMENTS
-        if len(set(segments)) < len(segments) and _repeats(segments, limits.repeats):
-            return Verdict.REPEATS
-    if url.count("&") >= limits.parameters and "?" in url and _parameters(url) > limits.parameters:
-        return Verdict.PARAMETERS
+    return _over_path(url, limits) or _over_query(url, limits)
+
+
+def _over_path(url: str, limits: UrlLimits) -> Verdict | None:
+    segments = _segments(url)
+    if len(segments) > limits.segments:
+        return Verdict.SEGMENTS
+    if len(set(segments)) < len(segments) and _repeats(segments, limits.repeats):
+        return Verdict.REPEATS
     return None
+
+
+def _over_query(url: str, limits: UrlLimits) -> Verdict | None:
+    too_many = url.count("&") >= limits.parameters and _parameters(url) > limits.parameters
+    return Verdict.PARAMETERS if too_many else None
 
 
 def _segments(url: str) -> list[str]:

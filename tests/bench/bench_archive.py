@@ -18,7 +18,7 @@ from scrawler.archive.cdxj import CdxRow, write_cdxj
 from scrawler.archive.gzipping import gzip_member, isal_member, zlib_member
 from scrawler.archive.record import Exchange, RecordRef, digest, request_and_response
 from scrawler.archive.repair import records_between
-from scrawler.archive.warc import WarcWriter
+from scrawler.archive.warc import HELD_BYTES, WarcWriter
 
 PAGE_BYTES = 32_768
 PAGES = 64
@@ -72,7 +72,7 @@ def best(label: str, pages: list[Exchange], work: Callable[[Exchange], object]) 
 def measure_threads(pages: list[Exchange], threads: int) -> None:
     """Write the pages 30 times with so many threads sharing a writer."""
     with tempfile.TemporaryDirectory() as folder:
-        writer = WarcWriter(Path(folder), "bench", info={"software": "bench"})
+        writer = WarcWriter(Path(folder), "bench", info={"software": "bench"}, held_bytes=HELD_BYTES)
         share = len(pages) * 30 // threads
         refs: list[RecordRef] = []
 
@@ -141,10 +141,11 @@ def main() -> None:
     print(f"{'  building alone':44}{records - blocks:9.1f} us")
     best("gzip of both, ISA-L level 2", pages, lambda page: [isal_member(record) for record in built[page.url]])
     best("gzip of both, zlib level 6", pages, lambda page: [zlib_member(record) for record in built[page.url]])
-    with tempfile.TemporaryDirectory() as folder:
-        writer = WarcWriter(Path(folder), "bench", info={"software": "bench"})
-        best("write, all in", pages, writer.write)
-        writer.close()
+    for held in (0, HELD_BYTES):
+        with tempfile.TemporaryDirectory() as folder:
+            writer = WarcWriter(Path(folder), "bench", info={"software": "bench"}, held_bytes=held)
+            best(f"write, all in, {held:,} bytes held", pages, writer.write)
+            writer.close()
     for threads in (1, 4):
         measure_threads(pages, threads)
     measure_index()

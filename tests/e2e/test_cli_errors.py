@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment
+from scrawler import __version__
+from scrawler.errors import StoreError
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
 
 
 def _said(done: subprocess.CompletedProcess[str]) -> str:
@@ -195,3 +197,12 @@ def test_a_server_that_is_not_there_is_waited_for_by_a_run_until_its_patience_is
     assert "cannot be reached" in done.stderr.splitlines()[-1]
     assert "given up after 6s" in done.stderr.splitlines()[-1]
     assert "secret" not in done.stderr
+
+
+def test_the_package_can_be_run(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "scrawler"]
+    done = subprocess.run([*command, "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
+    assert (done.returncode, done.stdout) == (0, f"scrawler {__version__}\n")
+    done = subprocess.run([*command, "status"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
+    assert done.returncode == StoreError.exit_code
+    assert done.stderr.startswith("scrawler: error: there is no database")

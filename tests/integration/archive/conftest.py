@@ -106,6 +106,6 @@ def warcio_check() -> Callable[[Iterable[Path]], None]:
 @pytest.fixture
 def new_writer(tmp_path: Path) -> Callable[..., WarcWriter]:
     def make(folder: Path | None = None, prefix: str = "m1", **options: object) -> WarcWriter:
-        return WarcWriter(folder or tmp_path / "pages", prefix, info=INFO, **options)  # type: ignore[arg-type]
+        return WarcWriter(folder or tmp_path / "pages", prefix, info=INFO, **{"held_bytes": 0, **options})  # type: ignore[arg-type]
 
     return make

@@ -16,6 +16,7 @@ import pytest
 
 from scrawler.archive.locks import take_lock
 from scrawler.errors import ArchiveError
+from tests.rolling import roll
 
 Anything = Callable[..., Any]
 
@@ -96,7 +97,7 @@ def test_a_writer_has_its_prefix_until_it_is_closed(tmp_path: Path, new_writer: 
     for _ in range(3):
         writer.write(exchange("/", b"x" * 500))
         assert take_lock(folder, "m1") is None
-    writer.roll()
+    roll(writer)
     assert take_lock(folder, "m1") is None
     second = new_writer()
     with pytest.raises(ArchiveError, match=r"^another program writes m1 files to .*pages: give this crawl another "):

@@ -20,6 +20,7 @@ from scrawler.archive.gzipping import Compress, isal_member, zlib_member
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.warc import WarcWriter
 from scrawler.errors import ArchiveError
+from tests.rolling import roll
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
 Anything = Callable[..., Any]
@@ -79,7 +80,7 @@ def test_a_record_is_a_gzip_member_of_its_own(tmp_path: Path, new_writer: Anythi
 def test_nothing_is_created_before_the_first_record(tmp_path: Path, new_writer: Anything) -> None:
     writer = new_writer()
     writer.flush()
-    writer.roll()
+    roll(writer)
     writer.close()
     assert list(tmp_path.iterdir()) == []
     assert writer.closed_files() == []
@@ -116,7 +117,7 @@ def test_files_roll_below_their_limit(
 def test_after_roll_a_new_file_begins(new_writer: Anything, exchange: Anything) -> None:
     writer = new_writer()
     first = writer.write(exchange("/1", PAGE))
-    writer.roll()
+    roll(writer)
     assert writer.closed_files() == [(first.file, 1, first.offset + first.length)]
     second = writer.write(exchange("/2", PAGE))
     assert second.file > first.file
@@ -215,6 +216,78 @@ def test_a_record_written_in_part_is_taken_back(
     warcio_check([path])
     answers = [record.url.rpartition("/")[2] for record in read(path) if record.kind == "response"]
     assert answers == ["1", "small", "3"]
+
+
+def test_held_records_come_into_the_file_together(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything
+) -> None:
+    noise = random.Random(5).randbytes(10_000)
+    writer = new_writer(held_bytes=25_000, max_file_bytes=100_000)
+    refs = [writer.write(exchange("/0", noise))]
+    path = tmp_path / "pages" / refs[0].file
+    assert path.stat().st_size == 0
+    writer.flush()
+    assert path.stat().st_size == refs[0].offset + refs[0].length
+    refs += [writer.write(exchange(f"/{n}", noise)) for n in (1, 2)]
+    assert path.stat().st_size == refs[0].offset + refs[0].length
+    refs += [writer.write(exchange("/3", noise))]
+    assert path.stat().st_size == refs[3].offset + refs[3].length
+    refs += [writer.write(exchange(f"/{n}", noise)) for n in range(4, 12)]
+    writer.close()
+    files = list(dict.fromkeys(ref.file for ref in refs))
+    assert len(files) == 2
+    assert [file.name for file in writer.closed_files()] == files
+    for file in writer.closed_files():
+        mine = [ref for ref in refs if ref.file == file.name]
+        assert (file.records, file.end) == (len(mine), mine[-1].offset + mine[-1].length)
+        answers = [record for record in read(tmp_path / "pages" / file.name) if record.kind == "response"]
+        assert [(record.offset, record.length) for record in answers] == [(ref.offset, ref.length) for ref in mine]
+    warcio_check([tmp_path / "pages" / name for name in files])
+
+
+def test_held_records_that_cannot_be_written_stay_held(
+    tmp_path: Path,
+    new_writer: Anything,
+    exchange: Anything,
+    read: Anything,
+    warcio_check: Anything,
+    size_limit: Callable[[int], None],
+) -> None:
+    noise = random.Random(6).randbytes(20_000)
+    writer = new_writer(held_bytes=50_000)
+    refs = [writer.write(exchange("/1", noise))]
+    path = tmp_path / "pages" / refs[0].file
+    size_limit(10_000)
+    refs += [writer.write(exchange("/2", noise))]
+    for refused in (writer.flush, lambda: writer.write(exchange("/refused", noise)), lambda: roll(writer)):
+        with pytest.raises(ArchiveError, match=r"^cannot write .*: File too large$"):
+            refused()
+        assert path.stat().st_size == 0
+    size_limit(0)
+    refs += [writer.write(exchange("/3", noise))]
+    writer.close()
+    warcio_check([path])
+    answers = [record for record in read(path) if record.kind == "response"]
+    assert [(record.offset, record.length) for record in answers] == [(ref.offset, ref.length) for ref in refs]
+
+
+def test_records_that_never_came_into_the_file_are_not_counted(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, size_limit: Callable[[int], None]
+) -> None:
+    noise = random.Random(7).randbytes(20_000)
+    writer = new_writer(held_bytes=50_000)
+    first = writer.write(exchange("/1", noise))
+    writer.flush()
+    writer.write(exchange("/2", noise))
+    size_limit(30_000)
+    with pytest.raises(ArchiveError):
+        writer.close()
+    with pytest.raises(ArchiveError):
+        writer.flush()
+    size_limit(0)
+    assert writer.closed_files() == [(first.file, 1, first.offset + first.length)]
+    assert (tmp_path / "pages" / first.file).stat().st_size == first.offset + first.length
+    assert not (tmp_path / "pages" / "m1.lock").exists()
 
 
 def test_a_first_record_that_fails_leaves_no_file(

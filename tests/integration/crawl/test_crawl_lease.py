@@ -17,6 +17,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def test_a_machine_taken_for_dead_begins_anew_and_nothing_is_lost_or_counted_twi
     def look(progress: Progress) -> None:
         if progress.pages > 10 and not declared:
             declared.append(machines.machines()[0].id)
-            machines.declare_dead(declared[0])
+            declare_dead(database, declared[0])
 
     with SynthServer(SPEC) as server:
         crawl.add(server.web.seeds())
@@ -92,7 +93,7 @@ def test_a_site_taken_over_from_a_dead_machine_rests_a_whole_pause(crawl: Crawl)
         machines = Machines(database)
         other = machines.register(socket.gethostname(), 1, 0).id
         assert len(Claims(database, other).claim(10, 10, machines=1)) == 1
-        machines.declare_dead(other)
+        declare_dead(database, other)
         began = time.time()
         crawl.run(delay=1.5)
         database.close()

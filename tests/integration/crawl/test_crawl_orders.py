@@ -18,6 +18,7 @@ from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from tests.dead import declare_dead
 from tests.integration.crawl.rig import truth, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
@@ -238,7 +239,7 @@ def test_a_machine_that_was_told_to_stop_does_not_begin_anew_when_it_loses_its_l
         machines = Machines(run.database)
         run.control.stop([machines.machines()[0].name])
         run.see_it_stop()
-        machines.declare_dead(machines.machines()[0].id)
+        declare_dead(run.database, machines.machines()[0].id)
         assert run.join().outcome == "stopped"
         assert len(machines.machines()) == 1
 

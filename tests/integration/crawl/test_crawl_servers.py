@@ -65,6 +65,23 @@ def test_an_address_has_all_the_requests_that_it_may_have_and_holds_nobody_else_
     nothing_is_left(machines[0])
 
 
+def test_requests_that_queue_in_the_downloader_do_not_go_out_without_a_pause(crawl: Crawl) -> None:
+    """A thread that downloads one after the other is held up by a slow site while the pause of another one goes by."""
+    quick, slow = names(1), names(1, THERE)
+    (crawl.folder / "slow").mkdir()
+    with (
+        WatchfulServer(crawl.folder, (HERE,), pages=6) as server,
+        WatchfulServer(crawl.folder / "slow", (THERE,), pages=6, latency=0.25) as behind,
+    ):
+        crawl.add([*server.urls(quick), *behind.urls(slow)])
+        classic = {"downloader": "requests", "threads": 1, "seeds_per_thread": 2}
+        watched = watch(crawl.settings(**classic, per_site=3, delay=0.1, delay_factor=0, resolve=table(quick | slow)))
+        seen = server.seen()
+    assert watched.ended
+    assert len(seen) == 7
+    assert smallest_gap(seen) >= 0.1 - CLOCK
+
+
 def test_robots_txt_counts_as_well_wherever_it_is(crawl: Crawl) -> None:
     """Those of sites at one address redirect to a third host, at another one."""
     hosts = names(12, THERE)

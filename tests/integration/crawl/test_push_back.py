@@ -36,6 +36,7 @@ from tests.integration.crawl.hostile import (
 )
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
+from tests.torture.crawl import wait_for
 
 Serve = Callable[..., RawServer]
 
@@ -219,9 +220,7 @@ def test_a_rest_is_told_to_who_asks(crawl: Crawl, serve: Serve) -> None:
     server = serve(Moody(lambda path, _: too_many("1000") if path != "/robots.txt" else None))
     crawl.add([server.url()])
     with running(crawl) as process:
-        until = time.monotonic() + LONGEST_RUN
-        while site_rows(crawl)[0].state != "resting" and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_for(lambda: site_rows(crawl)[0].state == "resting", LONGEST_RUN, "the site rests")
         process.send_signal(signal.SIGTERM)
         process.wait()
     database = open_database(crawl.url)
@@ -238,9 +237,7 @@ def test_the_rest_survives_a_kill(crawl: Crawl, serve: Serve) -> None:
     server = serve(moody)
     crawl.add([server.url()])
     with running(crawl, "--checkpoint-interval", "0.1") as process:
-        until = time.monotonic() + LONGEST_RUN
-        while not crawl.seed(server.url()).counts.pushed_back and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_for(lambda: crawl.seed(server.url()).counts.pushed_back > 0, LONGEST_RUN, "the push-back is durable")
         process.send_signal(signal.SIGKILL)
         process.wait()
     run_whole(crawl)

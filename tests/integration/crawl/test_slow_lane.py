@@ -36,13 +36,16 @@ class Log:
     def __init__(self) -> None:
         self.paths: list[str] = []
         self.times: list[tuple[float, float]] = []  # arrival, end of the answer
+        self._asked = threading.Condition()
 
     def site(self, name: str, slow: set[str] = SLOW, takes: float = TAKES) -> Script:
         def script(visit: Visit) -> None:
             while head := visit.request():
                 path = path_of(head)
                 arrived = time.monotonic()
-                self.paths.append(name + path)
+                with self._asked:
+                    self.paths.append(name + path)
+                    self._asked.notify_all()
                 if path in slow:
                     visit.hang(takes)
                 visit.send(page(f"{name} {path}", links=LINKS[path]) if path in LINKS else NOT_FOUND)
@@ -50,6 +53,11 @@ class Log:
                     self.times.append((arrived, time.monotonic()))
 
         return script
+
+    def wait_for_another(self, path: str, already: int) -> None:
+        """Wait until a path was asked for more often than `already`."""
+        with self._asked:
+            assert self._asked.wait_for(lambda: self.paths.count(path) > already, LONGEST_RUN)
 
     def last(self, path: str) -> int:
         """Where the last request for a path stands."""
@@ -131,9 +139,7 @@ def test_killed_at_any_point_the_slow_lane_is_still_there(crawl: Crawl, serve: S
     for marker in ("0/1", "1/behind"):
         already = log.paths.count(marker)
         with running(crawl, *flags, "--no-export") as process:
-            until = time.monotonic() + 30
-            while log.paths.count(marker) == already and process.poll() is None and time.monotonic() < until:
-                time.sleep(0.02)
+            log.wait_for_another(marker, already)
             process.send_signal(signal.SIGKILL)
             process.wait()
     settings = {"patience": PATIENCE, "slow_delay": 0.1, "slow_pass": "crawl"}

@@ -15,6 +15,7 @@ from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites
 from scrawler.store.tables import site
+from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker
 from tests.integration.store.racing import claim_all
 from tests.together import together
@@ -70,7 +71,7 @@ def test_the_statements_of_a_claim_do_not_grow_with_the_sites_held(
     monkeypatch.setattr(claims, "_WAKE_EVERY", 0.0)  # each claim looks for sites whose rest is over, not one in a while
     _add_sites(database, 4_000)
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
-    Machines(database).declare_dead(workers[2].id)
+    declare_dead(database, workers[2].id)
     counts = []
     for wanted in (10, 600, 600, 10):
         for worker in workers[:2]:
@@ -98,7 +99,7 @@ def test_what_a_machine_leaves_is_shared_and_known_as_such(database: Database) -
     workers = [Worker.of(database, f"m{number}") for number in range(3)]
     for worker in workers:
         assert [one.after_death for one in worker.claim(100, machines=3)] == [False] * 4
-    Machines(database).declare_dead(workers[0].id)
+    declare_dead(database, workers[0].id)
     for worker in workers[1:]:
         assert [(one.after_death, one.token) for one in worker.claim(100, machines=2)] == [(True, 2)] * 2
     Machines(database).stop(workers[1].id)  # without having given its sites back
@@ -116,9 +117,7 @@ def test_what_nobody_takes_is_taken_beyond_the_share(database: Database, monkeyp
     hangs = Worker.of(database, "hangs")
     assert len(hangs.claim(1)) == 1
     assert [len(one.claim(100, machines=3)) for one in (busy, other)] == [3, 3]
-    Machines(database).declare_dead(
-        hangs.id
-    )  # its one site is in nobody's share, where a third machine is believed to live
+    declare_dead(database, hangs.id)  # its one site is in nobody's share, where a third machine is believed to live
     assert busy.claim(100, machines=3) == other.claim(100, machines=3) == []
     monkeypatch.setattr(shares, "PATIENCE", 0.0)
     assert [one.after_death for one in other.claim(100, machines=3)] == [True]

@@ -10,6 +10,7 @@ from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
+from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, seed_delta, site_delta
 
 _DONE = {"state": SeedState.DONE, "end_reason": EndReason.COMPLETED}
@@ -101,7 +102,7 @@ def test_a_machine_that_was_declared_dead_claims_nothing_not_even_its_own(databa
     add(database, "http://a.org/", "http://b.org/")
     worker = Worker.of(database)
     held = worker.claim_one()
-    Machines(database).declare_dead(worker.id)
+    declare_dead(database, worker.id)
     assert worker.claim() == []
     assert {one.id: one.token for one in Worker.of(database, "two").claim()}[held.id] == 2
 

@@ -15,6 +15,7 @@ from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import machine
+from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 
 
@@ -174,7 +175,7 @@ def test_sites_with_seeds_that_wait_are_found_among_those_held(database: Databas
 def test_a_machine_that_was_declared_dead_is_still_told_what_it_was_told(database: Database, control: Control) -> None:
     one = _register(database, 0)
     control.stop()
-    Machines(database).declare_dead(one)
+    declare_dead(database, one)
     orders = Machines(database).beat(one)
     assert (orders.alive, orders.command) == (False, Command.STOP)
     assert [view.state for view in Machines(database).machines()] == [MachineState.DEAD]

@@ -18,6 +18,7 @@ from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import SAMPLE_EVERY, Machines, MachineSample
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import machine, machine_statistics, thread_statistics
+from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
 
 RUNNING, PAUSED, STOPPING = MachineState.RUNNING, MachineState.PAUSED, MachineState.STOPPING
@@ -111,7 +112,7 @@ def test_a_beat_prolongs_the_lease_and_says_how_the_machine_is(database: Databas
 
 def test_a_machine_that_was_declared_dead_is_told_and_stays_dead(database: Database) -> None:
     number, other = _register(database), _register(database)
-    Machines(database).declare_dead(number)
+    declare_dead(database, number)
     orders = Machines(database).beat(number, SAMPLE)
     assert not orders.alive
     assert Machines(database).beat(other).machines == 1
@@ -139,7 +140,7 @@ def test_a_stopped_machine_has_no_lease(database: Database) -> None:
 
 def test_a_machine_that_was_declared_dead_does_not_become_a_stopped_one(database: Database) -> None:
     one = _register(database)
-    Machines(database).declare_dead(one)
+    declare_dead(database, one)
     assert Machines(database).stop(one).state is DEAD
 
 

@@ -32,6 +32,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
 from scrawler.store.tables import metadata
+from tests.dead import declare_dead
 from tests.integration.store.crawling import add
 from tests.integration.store.protocol import Machine, Web
 
@@ -319,7 +320,7 @@ class Protocol(RuleBasedStateMachine):
             self.machines[slot] = None
 
     def declare_dead(self, machine_id: int) -> None:
-        Machines(self.database).declare_dead(machine_id)
+        declare_dead(self.database, machine_id)
         self.changed = True
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.errors import StoreBusyError, StoreError
-from scrawler.model import SiteDelta
+from scrawler.model import SeedCounts, SeedDelta, SeedState, SiteDelta
 
 _WAIT = 5.0  # seconds; nothing takes nearly as long
 
@@ -27,6 +28,7 @@ class Shop:
         self.told = threading.Semaphore(0)
         self.was_full: list[bool] = []
         self.lost: list[Collection[int]] = []
+        self.let_go = 0
         self.errors: list[BaseException] = []
 
     def commit(self, deltas: Sequence[SiteDelta]) -> Collection[int]:
@@ -46,6 +48,9 @@ class Shop:
         self.lost.append(lost)
         self.was_full.append(was_full)
         self.told.release()
+
+    def on_let_go(self) -> None:
+        self.let_go += 1
 
     def failed(self, error: BaseException) -> None:
         self.errors.append(error)
@@ -68,7 +73,7 @@ def opened(shop: Shop) -> Iterator[Opened]:
     made: list[Checkpointer] = []
 
     def open_one(room: int = 1000, give_up_after: float = 60.0) -> Checkpointer:
-        one = Checkpointer(shop, shop.flush, shop.committed, shop.failed, room, give_up_after)
+        one = Checkpointer(shop, shop.flush, shop.committed, shop.failed, room, give_up_after, shop.on_let_go)
         made.append(one)
         one.start()
         return one
@@ -114,6 +119,17 @@ def test_a_site_stands_once_in_a_transaction(shop: Shop, opened: Opened) -> None
         checkpointer.submit(delta(site))
     shop.wait()
     assert shop.batches == [[1, 2]]
+
+
+def test_only_a_commit_that_lets_go_of_something_is_told(shop: Shop, opened: Opened) -> None:
+    checkpointer = opened()
+    ended = SeedDelta(1, (), (), (), (), SeedCounts(), {}, 0, SeedState.DONE)
+    for one in (delta(1), replace(delta(1), released=True), delta(1), replace(delta(1), seeds=(ended,)), delta(1)):
+        checkpointer.submit(one)
+        shop.wait()
+    checkpointer.close(_WAIT)
+    checkpointer.join(_WAIT)
+    assert shop.let_go == 2
 
 
 def test_a_read_sees_what_was_submitted_before_it(shop: Shop, opened: Opened) -> None:

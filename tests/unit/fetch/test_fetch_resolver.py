@@ -94,7 +94,8 @@ def test_literals_and_static_names_ask_nobody(make):
     found = {host: resolver.lookup(host) for host in ("8.8.8.8", "[2606:4700::1]", "2606:4700::1", "site.test")}
     assert [entry.address for entry in found.values()] == ["8.8.8.8", "2606:4700::1", "2606:4700::1", "8.8.4.4"]
     assert ask(resolver, "in.test").result is Result.PRIVATE_ADDRESS
-    assert ask(resolver, "[::1]").result is Result.PRIVATE_ADDRESS
+    literal = ask(resolver, "[::1]")
+    assert (literal.result, literal.detail) == (Result.PRIVATE_ADDRESS, "this crawler does not connect to [::1]")
     assert names.asked == []
     assert resolver.lookups == 0
 

@@ -44,7 +44,7 @@ class Fetching:
         self.worker = Worker.of(self.database)
         self.sites = {site.key: site for site in self.worker.claim()}
         self.prefix = f"crawl-m{self.worker.id}"
-        self.writer = WarcWriter(self.folder, self.prefix, info={}, max_file_bytes=10_000)
+        self.writer = WarcWriter(self.folder, self.prefix, info={}, max_file_bytes=10_000, held_bytes=0)
         self.random = random.Random(self.worker.id)
         self.number = 0
 

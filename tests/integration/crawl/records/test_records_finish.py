@@ -9,6 +9,7 @@ from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.records import Mended
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.records.fetching import Fetching, fetch_in_turn, names, place, records_of
+from tests.rolling import roll
 
 
 def test_what_waited_for_its_commit_becomes_an_orphan_or_goes(
@@ -52,7 +53,7 @@ def test_a_machine_that_ends_in_order_reads_its_files_only_if_something_was_refu
     first = fetching.fetch("a.org")
     fetching.fetch("b.org")
     fetching.commit("a.org", "b.org")
-    fetching.writer.roll()
+    roll(fetching.writer)
     path = folder / first.warc_file
     data = path.read_bytes()
     path.write_bytes(b"\0" * first.warc_offset + data[first.warc_offset :])
@@ -69,7 +70,7 @@ def test_a_full_file_is_indexed_once_all_of_it_is_committed(
     fetching: Fetching, folder: Path, database_url: str
 ) -> None:
     fetching.fetch("a.org", "b.org")
-    fetching.writer.roll()
+    roll(fetching.writer)
     fetching.fetch("b.org")
     (full,) = fetching.writer.closed_files()
     records = records_of(fetching.database, folder)
