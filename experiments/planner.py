@@ -18,6 +18,7 @@ from experiments.lab.crawls import Crawl, crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
+from scrawler.model import url_hash
 from scrawler.plan.inputs import Gatherer, Limits
 from scrawler.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
 from scrawler.plan.simulation import Run, simulate
@@ -160,16 +161,19 @@ def _rules(web: Web, cost: float) -> PlanRules:
 
 
 def _true_sites(web: SyntheticWeb) -> list[PlannedSite]:
-    """Return the sites as the web knows itself; an alias takes one request, and leads to another seed's site."""
+    """Return the sites as the web knows itself, in the order in which they are claimed: that of their keys' hashes."""
     sites = []
-    for index in range(web.spec.sites):
+    for index in sorted(range(web.spec.sites), key=lambda index: url_hash(web.site(index).authority)):
         site = web.site(index)
         sites.append(PlannedSite((_asked(web, index),), site.latency_s + _OVERHEAD))
     return sites
 
 
 def _asked(web: SyntheticWeb, index: int) -> int:
-    """Count the URLs of a site that a crawler asks for which refuses those that end as images do."""
+    """Count the URLs of a site that a crawler asks for which refuses those that end as images do.
+
+    An alias takes one request, and leads to another seed's site.
+    """
     if web.site(index).alias_of is not None:
         return 1
     found = party(web, web.seeds_of(index)[0])

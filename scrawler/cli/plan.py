@@ -134,7 +134,7 @@ def _known(settings: Settings, url: str) -> tuple[Scope, list[SizedSite]]:
 
 
 def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
-    """Count the seeds of a file by site."""
+    """Count the seeds of a file by site, in the order in which machines claim sites: by batches, then by hash."""
     found: Counter[str] = Counter()
     urls: set[bytes] = set()
     invalid: list[int] = []  # lines
@@ -147,6 +147,7 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
             lambda entry: invalid.append(entry.line),
         )
         for batch, _ in judged:
+            found.update(dict.fromkeys(sorted({one.site_key for one in batch}, key=url_hash), 0))
             for one in batch:
                 before = len(urls)
                 urls.add(url_hash(one.url))
