@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.scanner import scan_links, scan_text
+from scrawler.extract.links import LinkPolicy
+from scrawler.extract.scan_text import scan_text
+from scrawler.extract.scanned import scan_links
+from scrawler.extract.scanner import ScannerExtractor
 
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"
 LEXBOR, REFERENCE = LexborExtractor(), Html5libExtractor()
