@@ -192,7 +192,7 @@ typedef struct {
     uint32_t counts[TAG_COUNT]; /* of open HTML elements */
     uint32_t last_id, form;
     int mode, templates;
-    uint8_t frameset_ok, head_seen, quirks, reopen, into_head, flat, deep, plaintext, failed;
+    uint8_t frameset_ok, head_seen, has_copies, quirks, reopen, into_head, flat, deep, plaintext, failed;
     uint8_t raw; /* the tag whose text comes next */
     uint64_t steps, most_steps;
 
@@ -463,8 +463,10 @@ static void insert_formatting(Scan *s, int tag)
 /* A copy of a formatting element comes into the tree; if it is a link, the page has one more. */
 static void emit_copy(Scan *s, const Formatting *f)
 {
-    if (f->attributes && room_for_found(s))
+    if (f->attributes && room_for_found(s)) {
+        s->has_copies = 1;
         s->found[s->found_count++] = (Found){f->tag, s->templates > 0, 0, f->attributes, f->first};
+    }
 }
 
 static void reconstruct(Scan *s)
@@ -2081,8 +2083,7 @@ static PyObject *value_string(const Scan *s, Span span, PyObject *entities)
     return value;
 }
 
-/* Make (number of hrefs before it, tag, attributes, in a template, in the head) of an element. */
-static PyObject *other_element(const Scan *s, const Found *f, Py_ssize_t before, PyObject *entities)
+static PyObject *attributes_of(const Scan *s, const Found *f, PyObject *entities)
 {
     PyObject *attributes = PyDict_New();
     if (!attributes)
@@ -2098,22 +2099,30 @@ static PyObject *other_element(const Scan *s, const Found *f, Py_ssize_t before,
             }
             Py_DECREF(value);
         }
-    return Py_BuildValue("nONOO", before, tag_strings[f->tag], attributes, f->in_template ? Py_True : Py_False,
-                         f->in_head ? Py_True : Py_False);
+    return attributes;
 }
 
+/* Make the lists that scan() returns. A copied link has the string of the first: a long one may be copied often. */
 static PyObject *make_result(const Scan *s, PyObject *entities)
 {
     PyObject *hrefs = PyList_New(0), *others = PyList_New(0);
-    int failed = !hrefs || !others;
+    PyObject **made = s->has_copies ? PyMem_Calloc(s->span_count + 1, sizeof(PyObject *)) : NULL; /* the lists own them */
+    int failed = !hrefs || !others || (s->has_copies && !made);
     for (size_t i = 0; i < s->found_count && !failed; i++) {
         const Found *f = &s->found[i];
         int plain = (f->tag == T_A || f->tag == T_AREA) && f->attributes == BIT(HREF);
-        PyObject *item = plain ? value_string(s, s->spans[f->first], entities)
-                               : other_element(s, f, PyList_GET_SIZE(hrefs), entities);
+        PyObject *item = made ? Py_XNewRef(made[f->first]) : NULL;
+        if (!item)
+            item = plain ? value_string(s, s->spans[f->first], entities) : attributes_of(s, f, entities);
+        if (made)
+            made[f->first] = item;
+        if (item && !plain)
+            item = Py_BuildValue("nONOO", PyList_GET_SIZE(hrefs), tag_strings[f->tag], item,
+                                 f->in_template ? Py_True : Py_False, f->in_head ? Py_True : Py_False);
         failed = !item || PyList_Append(plain ? hrefs : others, item) < 0;
         Py_XDECREF(item);
     }
+    PyMem_Free(made);
     if (failed) {
         Py_XDECREF(hrefs);
         Py_XDECREF(others);

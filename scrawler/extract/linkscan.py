@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from scrawler.extract.treeless import Builder, Found, Token
+from scrawler.extract.treeless import Builder, Token
 
 WITH_ASSETS, WITH_REL = 1, 2  # flags: note assets too, and the rel of <a> and <area>
 _MOST_ATTRIBUTES = 1_000  # of one tag of a page that is not called deep
@@ -85,17 +85,16 @@ def scan(page: bytes, flags: int, entities: Mapping[str, str]) -> tuple[list[str
     scanner.run()
     hrefs: list[str] = []
     others: list[Other] = []
+    made: dict[int, dict[str, str]] = {}  # a copied link has the string of the first: a long one may be copied often
     for one in scanner.builder.found:
+        key = id(one.attributes)
+        if key not in made:
+            made[key] = {name.decode(): _value(value, entities) for name, value in one.attributes.items()}
         if one.name in (b"a", b"area") and b"rel" not in one.attributes:
-            hrefs.append(_value(one.attributes[b"href"], entities))
+            hrefs.append(made[key]["href"])
         else:
-            others.append(_other(one, len(hrefs), entities))
+            others.append((len(hrefs), one.name.decode(), made[key], one.in_template, one.in_head))
     return hrefs, others, scanner.builder.deep
-
-
-def _other(found: Found, before: int, entities: Mapping[str, str]) -> Other:
-    attributes = {name.decode(): _value(value, entities) for name, value in found.attributes.items()}
-    return before, found.name.decode(), attributes, found.in_template, found.in_head
 
 
 def _value(source: bytes, entities: Mapping[str, str]) -> str:
