@@ -65,7 +65,9 @@ class _Commands(click.Group):
 
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        links = "links by the compiled scanner" if find_spec(_COMPILED) else "links by Lexbor: the scanner is not compiled"
+        links = (
+            "links by the compiled scanner" if find_spec(_COMPILED) else "links by Lexbor: the scanner is not compiled"
+        )
         click.echo(f"scrawler {__version__} ({links})")
         ctx.exit()
 

@@ -62,7 +62,7 @@ _NOTHING: frozenset[bytes] = frozenset()
 
 
 class Token(NamedTuple):
-    """A start or end tag: lower-case name, attributes that say something (as written, the first of each), their source."""
+    """A start or end tag: lower-case name, attributes that say something (the first of each), their source."""
 
     name: bytes
     attributes: dict[bytes, bytes]

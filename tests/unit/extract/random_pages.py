@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 
-ALL_TAGS = """a b i code nobr font p div span ul li dl dt dd table tbody thead tr td th caption colgroup col select option
-optgroup button form h1 h2 svg math mi mo annotation-xml foreignObject desc title g path template script style textarea
-xmp iframe noembed noframes noscript head body html frameset frame plaintext base link meta img input area object
-marquee applet hr br image pre address section ruby rt rp rtc rb source video x-y embed param malignmark mglyph dialog
-details keygen wbr main search fieldset"""
+ALL_TAGS = """a b i code nobr font p div span ul li dl dt dd table tbody thead tr td th caption colgroup col
+select option optgroup button form h1 h2 svg math mi mo annotation-xml foreignObject desc title g
+path template script style textarea xmp iframe noembed noframes noscript head body html frameset
+frame plaintext base link meta img input area object marquee applet hr br image pre address section
+ruby rt rp rtc rb source video x-y embed param malignmark mglyph dialog details keygen wbr main
+search fieldset"""
 FOREIGN = "a svg math g title desc foreignObject p div b table td tr template mi annotation-xml link script style"
 FORMATTING = "a b i nobr p div table tr td caption svg title span"
 TABLES = "template table tr td col colgroup caption a link tbody svg base meta select"
@@ -27,8 +28,35 @@ _ATTRIBUTES = {
     "font": ("x", "color=x", "size x=y"),
     **dict.fromkeys(("b", "i", "code"), ("x", "id=1", "id=2")),
 }
-_BETWEEN = """x \0 &#32; &nbsp; <!-- --> --!> <!--> <!--doctype> <!doctype_html> <?x> </> </_> <![CDATA[ ]]> < &amp; </a
-<p_ " ' = <! <!---> &Tab; &#x20 _ """.split()
+_BETWEEN = [
+    "x",
+    "\x00",
+    "&#32;",
+    "&nbsp;",
+    "<!--",
+    "-->",
+    "--!>",
+    "<!-->",
+    "<!--doctype>",
+    "<!doctype_html>",
+    "<?x>",
+    "</>",
+    "</_>",
+    "<![CDATA[",
+    "]]>",
+    "<",
+    "&amp;",
+    "</a",
+    "<p_",
+    '"',
+    "'",
+    "=",
+    "<!",
+    "<!--->",
+    "&Tab;",
+    "&#x20",
+    "_",
+]
 _PIECES = """<a_href= <a_href=" <a_href=' <a_ <link_rel=next_href= <meta_name=robots_content= <img_src= <base_href=
 <iframe_src= _href= HREF= _rel= "ugc" "next" = " ' > / /> _ \v \0 < </ </a </a> <!-- --> --!> <!- -- - ! <!> <?
 ?> <![CDATA[ ]]> ] <svg> </svg> <math> <script> </script> <script </script </script/ <style> </style> <title> </title_>

@@ -49,14 +49,14 @@ def _difference(pattern: bytes, fields: str, reason: str) -> Difference:
 
 SCANNER_DIFFERENCES = [
     _difference(rb"<table.*<image", "assets", "Lexbor loses an <image> in a table but in no cell; browsers do not"),
-    _difference(rb"<table.*<base.*<base", "base", "in a tree, what is in a table but in no cell comes before the table"),
+    _difference(rb"<table.*<base.*<base", "base", "what is in a table but in no cell comes before the table in a tree"),
     _difference(
         rb"<input[^>]*(?-i:HIDDEN).*<frameset", "hrefs assets base robots unfollowed canonicals",
         "Lexbor takes type=HIDDEN for a visible input, which no <frameset> may follow",
     ),
     _difference(rb"<a.*<textarea", "copies", "Lexbor copies an open <a> into a <textarea>"),
     _difference(rb"<svg.*<template.*<template", "copies", "LexborExtractor counts a <template> in <svg> twice"),
-    _difference(rb"(?:<meta|href|src).*(?:href|src|poster)", "copies", "LexborExtractor counts an element with two twice"),
+    _difference(rb"(?:<meta|href|src).*(?:href|src|poster)", "copies", "LexborExtractor counts those with two twice"),
     _difference(rb"<table", "order", "in a tree, what is in a table but in no cell comes before the table"),
 ]  # fmt: skip
 REFERENCE_DIFFERENCES = [
@@ -73,8 +73,10 @@ def differing(found: PageLinks, expected: PageLinks) -> set[str]:
     lists = ((found.hrefs, expected.hrefs), (found.unfollowed, expected.unfollowed), (found.robots, expected.robots))
     if not fields and any(Counter(one) != Counter(other) for one, other in lists):
         fields.add("copies")
-    if not fields and any(dict.fromkeys(one) != dict.fromkeys(other) or [*dict.fromkeys(one)] != [*dict.fromkeys(other)]
-                          for one, other in pairs.values()):
+    if not fields and any(
+        dict.fromkeys(one) != dict.fromkeys(other) or [*dict.fromkeys(one)] != [*dict.fromkeys(other)]
+        for one, other in pairs.values()
+    ):
         fields.add("order")
     return fields  # fmt: skip
 
