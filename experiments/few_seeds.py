@@ -1,0 +1,228 @@
+"""Few seeds and idle threads (paper 003, section 3.1).
+
+python -m experiments.few_seeds
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from experiments.lab.command import experiment
+from experiments.lab.crawls import Crawl, crawled
+from experiments.lab.plots import Line, Panel
+from experiments.lab.recording import Sample, between, mean_over_time, share, thinned
+from experiments.lab.report import Claim, Plot, Report, Row, row_text, write_report
+from scrawler.synthweb.process import LoggedRequest, SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.web import SyntheticWeb
+
+_PAPER = "paper 003, section 3.1"
+NO_DELAY, POLITE, CLASSIC = "no delay", "polite", "classic, no delay"
+_TIMEOUT = 300.0
+_POINTS = 24  # of a line over time
+_ENOUGH = 0.9  # of the best speed
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What is crawled, in which ways, with how many seeds and threads; times in seconds.
+
+    A crawl is watched for `period`, from `warm_up` after its first request on; then its seeds end by their max_time.
+    """
+
+    ways: tuple[str, ...]
+    seeds: tuple[int, ...]
+    threads: int
+    seeds_per_thread: int
+    latency: float
+    delay: float  # of the polite way
+    warm_up: float
+    period: float
+
+    def web(self) -> WebSpec:
+        """Return a web of sites with more pages than can be fetched meanwhile, many more sites than seeds."""
+        return WebSpec(
+            sites=10 * max(self.seeds), mean_pages=2_000, equal=True, page_bytes=2_000, links=8,
+            latency_ms=1000 * self.latency, hidden=0.0,
+        )  # fmt: skip
+
+
+FULL = Scale((NO_DELAY, POLITE, CLASSIC), (1, 2, 5, 10, 20, 50, 100, 200, 400), 20, 10, 0.4, 1.0, 4, 20)
+QUICK = Scale((NO_DELAY, POLITE), (1, 8), 4, 2, 0.05, 0.2, 0.5, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One crawl: its figures, and the share of its threads with requests in flight over time."""
+
+    way: str
+    seeds: int
+    row: Row
+    busy: list[tuple[float, list[float]]]
+
+
+@experiment
+def main(quick: bool, results: Path) -> None:
+    """How many threads are idle, and how slow is the crawl, when there are few seeds?"""
+    scale = QUICK if quick else FULL
+    arms = []
+    with SynthServer(scale.web()) as web:
+        seeds = alike(web.web, max(scale.seeds))
+        for number in scale.seeds:
+            for way in scale.ways:
+                arms.append(_arm(web, scale, way, seeds[:number]))
+                click.echo(row_text(arms[-1].row))
+    write_report(report(arms, scale), results)
+
+
+def alike(web: SyntheticWeb, number: int) -> list[str]:
+    """Return the home pages of so many sites whose latencies are the nearest to the mean: one is as good as another."""
+    mean = web.spec.latency_ms / 1000
+    sites = sorted(range(web.spec.sites), key=lambda site: abs(web.site(site).latency_s - mean))
+    return [url for site in sites[:number] for url in web.seeds_of(site)]
+
+
+def _arm(web: SynthServer, scale: Scale, way: str, seeds: Sequence[str]) -> Arm:
+    until = scale.warm_up + scale.period
+    with crawled(
+        web, seeds, timeout=_TIMEOUT, recording=True, threads=scale.threads, seeds_per_thread=scale.seeds_per_thread,
+        profile="classic" if way == CLASSIC else "default", delay=scale.delay if way == POLITE else 0,
+        robots=False, max_time=until + 1, export=False,
+    ) as crawl:  # fmt: skip
+        recording = between(crawl.recording(), crawl.started, crawl.started + until)
+        samples = between(recording, crawl.started + scale.warm_up, crawl.started + until)
+        row: Row = {"arm": f"{way}, {len(seeds)}", "seeds": len(seeds), **_figures(crawl, samples, scale)}
+        busy = thinned([(one.at - crawl.started, [100 * share(one.in_flight)]) for one in recording], _POINTS)
+        return Arm(way, len(seeds), row, busy)
+
+
+def _figures(crawl: Crawl, samples: Sequence[Sample], scale: Scale) -> dict[str, int | float]:
+    since = crawl.started + scale.warm_up
+    until = since + scale.period
+    return {
+        "pages/s": sum(since <= line.at < until for line in crawl.pages) / scale.period,
+        "threads with seeds %": 100 * mean_over_time(samples, lambda sample: share(sample.held)),
+        "threads with requests %": 100 * mean_over_time(samples, lambda sample: share(sample.in_flight)),
+        "requests at the server": in_work(crawl.requests, since, until),
+        "CPU, % of one": 100 * crawl.figures.cpu / crawl.figures.wall,
+    }
+
+
+def in_work(requests: Sequence[LoggedRequest], since: float, until: float) -> float:
+    """Return how many requests the server had in work at a time, on average between two times."""
+    return sum(max(0.0, min(line.at, until) - max(line.came, since)) for line in requests) / (until - since)
+
+
+# --- what it says ---------------------------------------------------------------------------------------------------
+
+
+def report(arms: Sequence[Arm], scale: Scale) -> Report:
+    """Return the report of all crawls."""
+    return Report(
+        "few_seeds",
+        "Few seeds and idle threads",
+        "arm",
+        [arm.row for arm in arms],
+        [
+            f"{scale.threads} threads of {scale.seeds_per_thread} seeds; latency about {scale.latency:g} s; delay "
+            f"{scale.delay:g} s in the polite way; {scale.period:g} s of each crawl",
+            *(_speed_text(_of(arms, way)) for way in scale.ways),
+        ],
+        _claims(arms, scale),
+        [
+            Plot(
+                "Threads at work and pages/s, by the number of seeds",
+                [_threads_panel(arms, scale), _speed_panel(arms, scale)],
+            ),
+            Plot(
+                "Threads at work over time", [_time_panel(_of(arms, way)) for way in scale.ways], "time", share_y=True
+            ),
+        ],
+    )
+
+
+def _of(arms: Sequence[Arm], way: str) -> list[Arm]:
+    return [arm for arm in arms if arm.way == way]
+
+
+def _value(arm: Arm, column: str) -> float:
+    return float(arm.row[column])
+
+
+def enough(speeds: Mapping[int, float]) -> int:
+    """Return the smallest number of seeds with which nearly the best speed is reached."""
+    best = max(speeds.values())
+    return min(number for number, speed in speeds.items() if speed >= _ENOUGH * best)
+
+
+def _speed_text(arms: Sequence[Arm]) -> str:
+    speeds = {arm.seeds: _value(arm, "pages/s") for arm in arms}
+    number = enough(speeds)
+    return (
+        f"{arms[0].way}: {speeds[arms[0].seeds]:.1f} pages/s with {_seeds(arms[0].seeds)}, {max(speeds.values()):.1f} "
+        f"at best; {_ENOUGH:.0%} of that needs {_seeds(number)} ({speeds[number]:.1f})"
+    )
+
+
+def _seeds(number: int) -> str:
+    return f"{number} seed{'s' * (number != 1)}"
+
+
+def _claims(arms: Sequence[Arm], scale: Scale) -> list[Claim]:
+    first = _of(arms, scale.ways[0])
+    idle = [
+        f"{scale.threads * (1 - _value(arm, 'threads with seeds %') / 100):.1f} with {_seeds(arm.seeds)}"
+        for arm in first
+        if arm.seeds <= 2 * scale.threads
+    ]
+    times = []
+    for way in scale.ways:
+        chosen = _of(arms, way)
+        base = next((arm for arm in chosen if arm.seeds >= scale.threads), chosen[0])
+        best = max(chosen, key=lambda arm: _value(arm, "pages/s"))
+        factor = _value(best, "pages/s") / max(_value(base, "pages/s"), 1e-9)
+        times.append(f"{way}: {factor:.1f} times from {base.seeds} to {_seeds(best.seeds)}")
+    return [
+        Claim(
+            f"idle threads of {scale.threads}", _PAPER, "a large number, if there are few initial URLs", ", ".join(idle)
+        ),
+        Claim(
+            "pages/s with more initial URLs than threads",
+            "paper 003, section 4.1",
+            "the most effective way",
+            "; ".join(times),
+        ),
+    ]
+
+
+def _line(arms: Sequence[Arm], name: str, column: str) -> Line:
+    return Line(name, [arm.seeds for arm in arms], [_value(arm, column) for arm in arms], points=True)
+
+
+def _threads_panel(arms: Sequence[Arm], scale: Scale) -> Panel:
+    held = _of(arms, scale.ways[0])
+    lines = [
+        Line(
+            "with seeds", [arm.seeds for arm in held], [_value(arm, "threads with seeds %") for arm in held], bold=True
+        )
+    ]
+    lines += [_line(_of(arms, way), f"with requests, {way}", "threads with requests %") for way in scale.ways]
+    return Panel("threads at work", "seeds", "% of the threads", lines, log_x=True)
+
+
+def _speed_panel(arms: Sequence[Arm], scale: Scale) -> Panel:
+    lines = [_line(_of(arms, way), way, "pages/s") for way in scale.ways]
+    return Panel("speed", "seeds", "pages/s", lines, log_x=True, log_y=True)
+
+
+def _time_panel(arms: Sequence[Arm]) -> Panel:
+    lines = [Line(_seeds(arm.seeds), [at for at, _ in arm.busy], [value for _, (value,) in arm.busy]) for arm in arms]
+    return Panel(arms[0].way, "time in s", "threads with requests, %", lines)
+
+
+if __name__ == "__main__":
+    main()
