@@ -55,7 +55,7 @@ class Scale:
 
 
 FULL = Scale(10_000, 900, 150, 20, 10, 0.2, 1800)
-QUICK = Scale(60, 20, 25, 4, 3, 0.05, 30)
+QUICK = Scale(40, 20, 25, 4, 3, 0.05, 30)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Few seeds and idle threads (paper 003, section 3.1).
+"""Few seeds and idle threads (paper 003, section 3.1), with the URL Distributor and without (paper 004, section 3.3).
 
 python -m experiments.few_seeds
 """
@@ -6,7 +6,7 @@ python -m experiments.few_seeds
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -21,7 +21,9 @@ from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.web import SyntheticWeb
 
 _PAPER = "paper 003, section 3.1"
-NO_DELAY, POLITE, CLASSIC = "no delay", "polite", "classic, no delay"
+NO_DELAY, POLITE = "no delay", "polite"  # of the default profile
+CLASSIC, FREE = "classic", "classic, free"  # no delay either; with the distributor, and in free competition
+_STATED_GAIN = 0.347
 _TIMEOUT = 300.0
 _POINTS = 24  # of a line over time
 _ENOUGH = 0.9  # of the best speed
@@ -51,8 +53,8 @@ class Scale:
         )  # fmt: skip
 
 
-FULL = Scale((NO_DELAY, POLITE, CLASSIC), (1, 2, 5, 10, 20, 50, 100, 200, 400), 20, 10, 0.4, 1.0, 4, 20)
-QUICK = Scale((NO_DELAY, POLITE), (1, 8), 4, 2, 0.05, 0.2, 0.5, 1)
+FULL = Scale((NO_DELAY, POLITE, CLASSIC, FREE), (1, 2, 5, 10, 20, 50, 100, 150, 200, 400), 20, 10, 0.4, 1.0, 4, 15)
+QUICK = Scale((CLASSIC, FREE), (1, 6), 4, 2, 0.05, 0.2, 0.5, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,9 @@ def _arm(web: SynthServer, scale: Scale, way: str, seeds: Sequence[str]) -> Arm:
     until = scale.warm_up + scale.period
     with crawled(
         web, seeds, timeout=_TIMEOUT, recording=True, threads=scale.threads, seeds_per_thread=scale.seeds_per_thread,
-        profile="classic" if way == CLASSIC else "default", delay=scale.delay if way == POLITE else 0,
-        robots=False, max_time=until + 1, export=False,
+        profile="classic" if way in (CLASSIC, FREE) else "default", delay=scale.delay if way == POLITE else 0,
+        distribution="free" if way == FREE else "distributor",
+        robots=False, max_time=until + 0.5, export=False,
     ) as crawl:  # fmt: skip
         recording = between(crawl.recording(), crawl.started, crawl.started + until)
         samples = between(recording, crawl.started + scale.warm_up, crawl.started + until)
@@ -105,6 +108,7 @@ def _figures(crawl: Crawl, samples: Sequence[Sample], scale: Scale) -> dict[str,
     until = since + scale.period
     return {
         "pages/s": sum(since <= line.at < until for line in crawl.pages) / scale.period,
+        "most seeds a thread": mean_over_time(samples, lambda sample: max(sample.held)),
         "threads with seeds %": 100 * mean_over_time(samples, lambda sample: share(sample.held)),
         "threads with requests %": 100 * mean_over_time(samples, lambda sample: share(sample.in_flight)),
         "requests at the server": in_work(crawl.requests, since, until),
@@ -172,29 +176,37 @@ def _seeds(number: int) -> str:
     return f"{number} seed{'s' * (number != 1)}"
 
 
+def gains(dealt: Mapping[int, float], free: Mapping[int, float]) -> dict[int, float]:
+    """Return by what share the distributor was faster than free competition, by the number of seeds."""
+    return {number: dealt[number] / free[number] - 1 for number in dealt}
+
+
+def _speeds(arms: Sequence[Arm], way: str) -> dict[int, float]:
+    return {arm.seeds: _value(arm, "pages/s") for arm in _of(arms, way)}
+
+
+def _idle_text(arms: Sequence[Arm], scale: Scale) -> str:
+    idle = {arm.seeds: scale.threads * (1 - _value(arm, "threads with seeds %") / 100) for arm in arms}
+    full = scale.threads * scale.seeds_per_thread
+    return ", ".join(f"{number:.1f} with {_seeds(seeds)}" for seeds, number in idle.items() if seeds <= full)
+
+
 def _claims(arms: Sequence[Arm], scale: Scale) -> list[Claim]:
-    first = _of(arms, scale.ways[0])
-    idle = [
-        f"{scale.threads * (1 - _value(arm, 'threads with seeds %') / 100):.1f} with {_seeds(arm.seeds)}"
-        for arm in first
-        if arm.seeds <= 2 * scale.threads
-    ]
-    times = []
-    for way in scale.ways:
-        chosen = _of(arms, way)
-        base = next((arm for arm in chosen if arm.seeds >= scale.threads), chosen[0])
-        best = max(chosen, key=lambda arm: _value(arm, "pages/s"))
-        factor = _value(best, "pages/s") / max(_value(base, "pages/s"), 1e-9)
-        times.append(f"{way}: {factor:.1f} times from {base.seeds} to {_seeds(best.seeds)}")
+    """Say how many threads are idle and, if it was tried, what they cost in free competition."""
+    claims = [
+        Claim(
+            f"idle threads of {scale.threads} ({way})", _PAPER, "a large number, if there are few initial URLs",
+            _idle_text(_of(arms, way), scale),
+        )
+        for way in (scale.ways[0], FREE)
+    ]  # fmt: skip
+    by_seeds = gains(_speeds(arms, CLASSIC), _speeds(arms, FREE))
+    text = ", ".join(f"{100 * gain:+.0f} % with {_seeds(number)}" for number, gain in by_seeds.items())
+    stated = f"{100 * _STATED_GAIN:+.1f} %, with 10,000 seeds"
     return [
+        *claims,
         Claim(
-            f"idle threads of {scale.threads}", _PAPER, "a large number, if there are few initial URLs", ", ".join(idle)
-        ),
-        Claim(
-            "pages/s with more initial URLs than threads",
-            "paper 003, section 4.1",
-            "the most effective way",
-            "; ".join(times),
+            "pages/s with the distributor, against free competition (classic)", "paper 004, section 3.3", stated, text
         ),
     ]
 
@@ -204,14 +216,9 @@ def _line(arms: Sequence[Arm], name: str, column: str) -> Line:
 
 
 def _threads_panel(arms: Sequence[Arm], scale: Scale) -> Panel:
-    held = _of(arms, scale.ways[0])
-    lines = [
-        Line(
-            "with seeds", [arm.seeds for arm in held], [_value(arm, "threads with seeds %") for arm in held], bold=True
-        )
-    ]
-    lines += [_line(_of(arms, way), f"with requests, {way}", "threads with requests %") for way in scale.ways]
-    return Panel("threads at work", "seeds", "% of the threads", lines, log_x=True)
+    lines = [_line(_of(arms, way), f"with requests, {way}", "threads with requests %") for way in scale.ways]
+    with_seeds = _line(_of(arms, scale.ways[0]), f"with seeds, {scale.ways[0]}", "threads with seeds %")
+    return Panel("threads at work", "seeds", "% of the threads", [replace(with_seeds, dashed=True), *lines], log_x=True)
 
 
 def _speed_panel(arms: Sequence[Arm], scale: Scale) -> Panel:

@@ -28,27 +28,31 @@ DRAWN = "drawn"  # seeds: the home page, then pages drawn at random from all of 
 ONE_DATABASE = "one database"  # two machines share the crawl; a site is with one of them
 SITES_SPLIT = "sites split"  # two crawls that know nothing of each other, each with all seeds of half of the sites
 SEEDS_SPLIT = "seeds split"  # the same, each with half of the seeds of every site
-TOGETHER = (ONE_DATABASE, SITES_SPLIT, SEEDS_SPLIT)
 
 Seeds = Sequence[Sequence[str]]  # by site
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The web, how many seeds a site are tried, and how many of them with two machines."""
+    """The web, how many seeds a site are tried, how many of them with two machines, and in which ways."""
 
     spec: WebSpec
     seeds_alone: tuple[int, ...]
     seeds_together: tuple[int, ...]
+    together: tuple[str, ...]
 
 
 FULL = Scale(
     WebSpec(sites=60, mean_pages=50, max_pages=500, hidden=0.2, alias_every=0, page_bytes=4_000, links=10),
     (1, 2, 3, 5, 10, 20),
     (2, 3, 5, 10),
+    (ONE_DATABASE, SITES_SPLIT, SEEDS_SPLIT),
 )
 QUICK = Scale(
-    WebSpec(sites=8, mean_pages=20, max_pages=60, hidden=0.25, alias_every=0, page_bytes=2_000, links=8), (1, 3), (3,)
+    WebSpec(sites=8, mean_pages=20, max_pages=60, hidden=0.25, alias_every=0, page_bytes=2_000, links=8),
+    (1, 3),
+    (3,),
+    (ONE_DATABASE, SEEDS_SPLIT),
 )
 
 
@@ -63,9 +67,9 @@ def main(quick: bool, results: Path) -> None:
                 rows.append(_measure(web, kind, count, [seeds_of(web.web, kind, count)], machines=1))
         for count in scale.seeds_together:
             seeds = seeds_of(web.web, DRAWN, count)
-            for way in TOGETHER:
+            for way in scale.together:
                 rows.append(_measure(web, way, count, crawls_of(way, seeds), machines=1 + (way == ONE_DATABASE)))
-    write_report(report(rows, scale.spec), results)
+    write_report(report(rows, scale), results)
 
 
 def pages_of(web: SyntheticWeb, site: int) -> list[str]:
@@ -130,7 +134,7 @@ def account(fetched: Counter[str], everything: set[str], parties: Iterable[set[s
 # --- what it says ---------------------------------------------------------------------------------------------------
 
 
-def report(rows: Sequence[Row], spec: WebSpec) -> Report:
+def report(rows: Sequence[Row], scale: Scale) -> Report:
     """Return the report of all crawls."""
     return Report(
         "seed_by_seed",
@@ -138,14 +142,14 @@ def report(rows: Sequence[Row], spec: WebSpec) -> Report:
         "arm",
         rows,
         [
-            f"{spec.sites} sites of {spec.mean_pages} pages on average; home pages do not lead to {spec.hidden:.0%} of "
-            "a site's pages",
+            f"{scale.spec.sites} sites of {scale.spec.mean_pages} pages on average; home pages do not lead to "
+            f"{scale.spec.hidden:.0%} of a site's pages",
             _coverage_text(rows),
-            _overlap_text(rows),
+            _overlap_text(rows, scale),
             _truth_text(rows),
         ],
-        _claims(rows),
-        [Plot("Pages found, and pages fetched twice", [_found_panel(rows), _overlap_panel(rows)])],
+        _claims(rows, scale),
+        [Plot("Pages found, and pages fetched twice", [_found_panel(rows), _overlap_panel(rows, scale)])],
     )
 
 
@@ -163,17 +167,17 @@ def _more(rows: Sequence[Row], row: Row) -> str:
 
 
 def _coverage_text(rows: Sequence[Row]) -> str:
-    parts = [f"one home page a site finds {float(_site_by_site(rows)['found %']):.1f} % of the pages"]
-    for kind, name in ((DOORS, "chosen well"), (DRAWN, "drawn at random")):
-        for row in _of(rows, kind):
-            if row["seeds a site"] != 1:
-                parts.append(f"{row['seeds a site']} seeds {name} {float(row['found %']):.1f} %")
-    return ", ".join(parts)
+    parts = [f"of all pages, one home page a site finds {float(_site_by_site(rows)['found %']):.1f} %"]
+    for kind in (DOORS, DRAWN):
+        several = [row for row in _of(rows, kind) if row["seeds a site"] != 1]
+        found = ", ".join(f"{float(row['found %']):.1f} % with {row['seeds a site']}" for row in several)
+        parts.append(f"{kind} {found}")
+    return "; ".join(parts)
 
 
-def _overlap_text(rows: Sequence[Row]) -> str:
+def _overlap_text(rows: Sequence[Row], scale: Scale) -> str:
     parts = []
-    for way in TOGETHER:
+    for way in scale.together:
         values = [float(row["overlap %"]) for row in _of(rows, way)]
         low, high = f"{min(values):.1f}", f"{max(values):.1f}"
         parts.append(f"{way} {low} %" if low == high else f"{way} {low} to {high} %")
@@ -185,11 +189,11 @@ def _truth_text(rows: Sequence[Row]) -> str:
     return f"not what the truth says: {'; '.join(wrong)}" if wrong else "all crawls found what the truth says, no more"
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _claims(rows: Sequence[Row], scale: Scale) -> list[Claim]:
     ends = [row for kind in (DOORS, DRAWN) for row in (*_of(rows, kind)[:2], _of(rows, kind)[-1])]
     chosen = {str(row["arm"]): row for row in ends if row["seeds a site"] != 1}
     more = ", ".join(f"{arm}: {_more(rows, row)}" for arm, row in chosen.items())
-    overlaps = "; ".join(f"{way} {float(_of(rows, way)[-1]['overlap %']):.1f} %" for way in TOGETHER)
+    overlaps = "; ".join(f"{way} {float(_of(rows, way)[-1]['overlap %']):.1f} %" for way in scale.together)
     return [
         Claim(
             "pages found seed by seed, against site by site", "paper 004, section 3.1", "more", more
@@ -218,8 +222,8 @@ def _found_panel(rows: Sequence[Row]) -> Panel:
     return Panel("pages found by one machine", "seeds a site", "% of all pages", lines, from_zero=False)
 
 
-def _overlap_panel(rows: Sequence[Row]) -> Panel:
-    lines = [_line(rows, way, "overlap %", dashed=way == SITES_SPLIT) for way in TOGETHER]
+def _overlap_panel(rows: Sequence[Row], scale: Scale) -> Panel:
+    lines = [_line(rows, way, "overlap %", dashed=way == SITES_SPLIT) for way in scale.together]
     return Panel("pages fetched twice by two machines", "seeds a site", "% of pages found", lines)
 
 

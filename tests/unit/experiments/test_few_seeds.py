@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.few_seeds import FULL, alike, enough, in_work
+from experiments.few_seeds import FULL, alike, enough, gains, in_work
 from scrawler.synthweb.process import LoggedRequest
 from scrawler.synthweb.web import SyntheticWeb
 
@@ -24,3 +24,7 @@ def test_requests_count_for_the_time_between() -> None:
 
 def test_enough_is_nearly_the_best() -> None:
     assert enough({1: 10.0, 20: 91.0, 100: 100.0, 200: 95.0}) == 20
+
+
+def test_gains_are_by_the_number_of_seeds() -> None:
+    assert gains({1: 2.0, 150: 50.0}, {1: 2.0, 150: 40.0}) == {1: 0.0, 150: 0.25}
