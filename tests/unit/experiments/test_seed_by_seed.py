@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 
+from experiments.lab.report import Row
 from experiments.seed_by_seed import (
     DOORS,
     DRAWN,
     FULL,
     ONE_DATABASE,
+    QUICK,
     SEEDS_SPLIT,
     SITES_SPLIT,
     account,
     crawls_of,
     pages_of,
+    report,
     seeds_of,
 )
 from scrawler.synthweb.truth import party
@@ -52,3 +55,23 @@ def test_overlap_and_truth() -> None:
         "pages fetched": 3,
         "overlap %": 50,
     }
+
+
+def _row(way: str, count: int, found: int, wrong: int, overlap: float) -> Row:
+    return {
+        "arm": f"{way}, {count}",
+        "way": way,
+        "seeds a site": count,
+        "pages found": found,
+        "found %": found / 2,
+        "not as the truth says": wrong,
+        "overlap %": overlap,
+    }
+
+
+def test_what_speaks_against_us_is_said() -> None:
+    alone = [_row(DOORS, 1, 100, 0, 0.0), _row(DOORS, 3, 95, 5, 0.0), _row(DRAWN, 3, 100, 0, 0.0)]
+    found = report([*alone, _row(ONE_DATABASE, 3, 100, 0, 12.5), _row(SEEDS_SPLIT, 3, 100, 0, 3.0)], QUICK)
+    assert "not what the truth says: doors, 3" in found.notes
+    assert found.claims[0].ours == "doors, 3: -5.0 %, drawn, 3: +0.0 %"
+    assert found.claims[1].ours == "one database 12.5 %; seeds split 3.0 %"
