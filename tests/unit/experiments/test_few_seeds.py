@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.few_seeds import FULL, alike, enough, gains, in_work
+from experiments.few_seeds import CLASSIC, FREE, FULL, QUICK, Arm, alike, enough, gains, in_work, report, typical
 from scrawler.synthweb.process import LoggedRequest
 from scrawler.synthweb.web import SyntheticWeb
 
@@ -26,5 +26,24 @@ def test_enough_is_nearly_the_best() -> None:
     assert enough({1: 10.0, 20: 91.0, 100: 100.0, 200: 95.0}) == 20
 
 
-def test_gains_are_by_the_number_of_seeds() -> None:
-    assert gains({1: 2.0, 150: 50.0}, {1: 2.0, 150: 40.0}) == {1: 0.0, 150: 0.25}
+def _arm(turn: int, way: str, seeds: int, speed: float) -> Arm:
+    figures = {"pages/s": speed, "threads with seeds %": 50.0, "threads with requests %": 50.0}
+    return Arm(way, seeds, {"round": turn, "arm": f"{way}, {seeds}", **figures}, [(float(turn), [50.0])])
+
+
+def test_turns_are_compared_one_by_one_and_shown_as_one() -> None:
+    speeds = {
+        (1, CLASSIC): 50.0,
+        (1, FREE): 40.0,
+        (2, CLASSIC): 30.0,
+        (2, FREE): 40.0,
+        (3, CLASSIC): 40.0,
+        (3, FREE): 40.0,
+    }
+    arms = [_arm(turn, way, 150, speed) for (turn, way), speed in speeds.items()]
+    assert gains(arms) == {150: [0.25, -0.25, 0.0]}
+    assert [(arm.way, arm.row["pages/s"], arm.busy) for arm in typical(arms)] == [
+        (CLASSIC, 40.0, [(1.0, [50.0])]),
+        (FREE, 40.0, [(1.0, [50.0])]),
+    ]
+    assert report(arms, QUICK).claims[-1].ours == "+0 (-25 to +25) % with 150 seeds"
