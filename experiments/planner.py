@@ -91,7 +91,7 @@ def webs(quick: bool) -> list[Web]:
 @click.option("--rounds", default=0, help="Crawls of each web that are compared.  [default: 3, with --quick 1]")
 def main(quick: bool, results: Path, rounds: int) -> None:
     """Crawl webs that politeness, threads, places or the processor bind, and compare with what was predicted."""
-    cost = CPU_PER_REQUEST["lexbor"] if quick else _request_cost()
+    cost = CPU_PER_REQUEST["scanner"] if quick else _request_cost()
     click.echo(f"a request takes {1e6 * cost:,.0f} us of the processor")
     compared = [one for web in webs(quick) for one in _crawls(web, cost, quick, rounds or (1 if quick else 3))]
     rows = [_row(number, one) for number, one in enumerate(compared)]
@@ -151,7 +151,7 @@ def _crawls(web: Web, cost: float, quick: bool, rounds: int) -> Iterator[Compare
 
 def _rules(web: Web, cost: float) -> PlanRules:
     settings = Settings.model_validate(web.settings)
-    measured = settings.extractor == "lexbor"
+    measured = settings.extractor != "html5lib"
     return plan_rules(
         settings,
         cores=1,
