@@ -62,11 +62,13 @@ def crawled(
     timeout: float,
     environment: Mapping[str, str] | None = None,
     sampler: Sampler | None = None,
+    instead: Sequence[str] = (),
     **settings: object,
 ) -> Iterator[Crawl]:
     """Crawl seeds of a served web in a fresh folder, which is gone after the block; `settings` become flags.
 
-    The delay is 0 unless it is given. After `timeout` seconds the crawl is killed, and is returned as it stands then.
+    The delay is 0 unless it is given; `instead` is a command that stands for `scrawler`. After `timeout` seconds the
+    crawl is killed, and is returned as it stands then.
 
     Raises:
         ClickException: the program failed; its folder is kept.
@@ -74,12 +76,18 @@ def crawled(
     with fresh_folder("experiment") as folder:
         file = folder / "seeds.txt"
         file.write_text("".join(f"{url}\n" for url in seeds))
-        _succeed(run_measured(import_command(file), folder, _IMPORT_SECONDS, environment), folder)
+        import_seeds(folder, file, environment)
         mark = len(web.log())
-        figures = run_measured(run_command(**settings), folder, timeout, environment, sampler)
+        program, *options = run_command(**settings)
+        figures = run_measured([*(instead or [program]), *options], folder, timeout, environment, sampler)
         _succeed(figures, folder)
         requests = [line for line in web.log()[mark:] if not line.url.endswith(_ROBOTS)]
         yield Crawl(figures, folder, sorted(requests))
+
+
+def import_seeds(folder: Path, seeds: Path, environment: Mapping[str, str] | None = None) -> None:
+    """Import a seed file into the folder's database. Raises ClickException."""
+    _succeed(run_measured(import_command(seeds), folder, _IMPORT_SECONDS, environment), folder)
 
 
 def _succeed(figures: Figures, folder: Path) -> None:
