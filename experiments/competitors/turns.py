@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median
 
@@ -17,7 +18,9 @@ from experiments.lab.report import MIB, ROUND, Row
 
 CRAWL = "crawl"  # column that names web and crawler
 _SAMPLE_SECONDS = 0.2
-_WINDOWS = 20  # of a crawl, in which its speed is taken
+_PIECES = 20  # of a crawl, in each of which its speed is taken
+_FEWEST = 5  # pages of a piece
+_SHORTEST = 0.001  # seconds, to which the logs are exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +37,16 @@ class Turn:
     failure: str
 
     def pages_per_second(self) -> tuple[list[float], list[float]]:
-        """Return the middles of equal windows, in seconds after the first answer, and the pages/s in each.
+        """Return the crawl's speed over time: seconds after its first page, and pages/s until then.
 
-        Two empty lists for a crawl of less than two pages.
+        Each figure is of a run of equally many pages, so that it is never 0; a crawl of a few pages has none.
         """
         times = sorted(answer.at for answer in self.answers if answer.is_page)
-        if len(times) < 2 or times[-1] == times[0]:
-            return [], []
-        began, step = times[0], (times[-1] - times[0]) / _WINDOWS
-        counts = Counter(min(int((at - began) / step), _WINDOWS - 1) for at in times)
-        windows = range(_WINDOWS)
-        return [(window + 0.5) * step for window in windows], [counts[window] / step for window in windows]
+        pieces = min(_PIECES, len(times) // _FEWEST)
+        marks = [times[number * (len(times) - 1) // pieces] for number in range(pieces + 1)] if pieces else []
+        pages = (len(times) - 1) / max(pieces, 1)
+        spans = [(end - times[0], max(end - begin, _SHORTEST)) for begin, end in pairwise(marks)]
+        return [at for at, _ in spans], [pages / seconds for _, seconds in spans]
 
 
 def take_turn(number: int, web: Web, peer: Peer, timeout: float) -> Turn:

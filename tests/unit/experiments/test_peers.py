@@ -164,9 +164,11 @@ def test_a_ratio_is_the_median_of_the_rounds_of_both() -> None:
     assert ratio(rows, "web", "x", "z", speed) is None
 
 
-def test_speed_over_time_is_taken_in_equal_windows() -> None:
-    even = [Answer(5.0 + second / 10, str(second), True) for second in range(201)]
-    times, speeds = _turn(1, "x", even).pages_per_second()
-    assert (times[0], times[-1]) == (0.5, 19.5)
-    assert speeds[:-1] == pytest.approx([10.0] * 19, abs=1.01)
-    assert _turn(1, "x", even[:1]).pages_per_second() == ([], [])
+def test_speed_over_time_is_taken_in_runs_of_equally_many_pages() -> None:
+    at_once = [Answer(5.0 + page / 100, str(page), True) for page in range(101)]  # 100 a second
+    late = [Answer(6.0 + page / 10, str(page), True) for page in range(1, 101)]  # 10 a second
+    times, speeds = _turn(1, "x", late + at_once).pages_per_second()
+    assert len(times) == 20
+    assert (times[9], times[-1]) == pytest.approx((1.0, 11.0))
+    assert speeds == pytest.approx([100.0] * 10 + [10.0] * 10)
+    assert _turn(1, "x", late[:4]).pages_per_second() == ([], [])
