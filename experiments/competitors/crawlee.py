@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from experiments.competitors.environment import PROGRAMS, PythonEnvironment
 from experiments.competitors.peer import Habits, Peer, Task
+from scrawler.urls.filetype import NOT_DOCUMENTS
 
 _CONCURRENCY = 32
 _ENVIRONMENT = PythonEnvironment("crawlee", "crawlee[parsel]", "uvloop", distribution="crawlee")
@@ -17,7 +18,8 @@ class Crawlee(Peer):
     settings = (
         "ParselCrawler, which took less CPU a page than BeautifulSoupCrawler, with the HTTP client impit (less than "
         f"httpx); {_CONCURRENCY} requests at a time in all, fixed, since it has no limit a site and its autoscaling "
-        "holds back on a busy machine; uvloop; queue in memory; no sessions, no log; robots.txt obeyed; nothing written"
+        "holds back on a busy machine; uvloop; queue in memory; no sessions, no log; files told by their names left "
+        "out; robots.txt obeyed; nothing written"
     )
     habits = Habits(
         works_as="one process, one thread",
@@ -38,4 +40,5 @@ class Crawlee(Peer):
     def command(self, task: Task) -> list[str]:
         """Return the program's command."""
         concurrency = len(task.urls()) if task.gentle else _CONCURRENCY
-        return [_ENVIRONMENT.python, str(PROGRAMS / "crawlee_crawl.py"), str(task.seeds), str(concurrency)]
+        refused = "|".join(sorted(NOT_DOCUMENTS))
+        return [_ENVIRONMENT.python, str(PROGRAMS / "crawlee_crawl.py"), str(task.seeds), str(concurrency), refused]

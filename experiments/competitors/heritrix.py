@@ -7,6 +7,7 @@ from xml.etree import ElementTree as Xml
 
 from experiments.competitors.java import path_in, why_not, write_xml
 from experiments.competitors.peer import Habits, Peer, Task
+from scrawler.urls.filetype import NOT_DOCUMENTS
 
 HOME = "HERITRIX_HOME"
 _JOB = "peers"
@@ -51,7 +52,8 @@ class Heritrix(Peer):
     slow = True
     settings = (
         f"{_TOE_THREADS} toe threads; {_PER_SITE} queues a site (gentle: 1) of one request at a time; delays 0; "
-        "scope: the seeds' hosts; links of HTML and headers only; robots.txt obeyed; WARC written; Java heap of 1 GiB"
+        "scope: the seeds' hosts; no files; links of HTML and headers only; robots.txt obeyed; WARC written; Java "
+        "heap of 1 GiB"
     )
     habits = Habits(
         works_as=f"one process, {_TOE_THREADS} threads",
@@ -156,11 +158,20 @@ def _seeds(seeds: Sequence[str]) -> Xml.Element:
 
 
 def _scope() -> Xml.Element:
-    """Accept what is on a seed's host, and what must be fetched before a page can be (its robots.txt)."""
+    """Accept what is on a seed's host and no file, and what must be fetched before a page can be (its robots.txt)."""
     rules = "org.archive.modules.deciderules."
     scope = _bean("scope", f"{rules}DecideRuleSequence")
-    kinds = ("RejectDecideRule", "surt.SurtPrefixedDecideRule", "PrerequisiteAcceptDecideRule")
-    _property_list(scope, "rules").extend(Xml.Element("bean", {"class": rules + kind}) for kind in kinds)
+    kinds = (
+        "RejectDecideRule",
+        "surt.SurtPrefixedDecideRule",
+        "MatchesListRegexDecideRule",
+        "PrerequisiteAcceptDecideRule",
+    )
+    sequence = [Xml.Element("bean", {"class": rules + kind}) for kind in kinds]
+    Xml.SubElement(sequence[2], "property", {"name": "decision", "value": "REJECT"})
+    refused = Xml.SubElement(_property_list(sequence[2], "regexList"), "value")
+    refused.text = rf"(?i).*\.(?:{'|'.join(sorted(NOT_DOCUMENTS))})$"
+    _property_list(scope, "rules").extend(sequence)
     return scope
 
 

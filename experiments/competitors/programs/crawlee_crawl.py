@@ -1,12 +1,14 @@
-"""Crawlee for Python on the hosts of the seeds (in Crawlee's environment): crawlee_crawl.py SEEDS CONCURRENCY.
+"""Crawlee for Python on the hosts of the seeds (in Crawlee's environment): crawlee_crawl.py SEEDS CONCURRENCY REFUSED.
 
-robots.txt is obeyed; the queue is in memory, and nothing is written or logged.
+URLs that end in one of the file types REFUSED (a|b|c) are not fetched. robots.txt is obeyed; the queue is in memory,
+and nothing is written or logged.
 """
 
 # mypy: disable-error-code="import-not-found, untyped-decorator, misc"
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from pathlib import Path
 
@@ -17,7 +19,7 @@ from crawlee.http_clients import ImpitHttpClient
 from crawlee.storage_clients import MemoryStorageClient
 
 
-async def crawl(seeds: list[str], concurrency: int) -> None:
+async def crawl(seeds: list[str], concurrency: int, refused: re.Pattern[str]) -> None:
     """Crawl until nothing is left."""
     crawler = ParselCrawler(
         storage_client=MemoryStorageClient(),
@@ -33,11 +35,12 @@ async def crawl(seeds: list[str], concurrency: int) -> None:
 
     @crawler.router.default_handler
     async def follow(context: ParselCrawlingContext) -> None:
-        await context.enqueue_links(strategy="same-origin")
+        await context.enqueue_links(strategy="same-origin", exclude=[refused])
 
     await crawler.run(seeds)
 
 
 if __name__ == "__main__":
     logging.disable()
-    uvloop.run(crawl(Path(sys.argv[1]).read_text().split(), int(sys.argv[2])))
+    file, number, types = sys.argv[1:]
+    uvloop.run(crawl(Path(file).read_text().split(), int(number), re.compile(rf"(?i).*\.(?:{types})(?:#|$)")))

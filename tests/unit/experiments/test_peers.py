@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from xml.etree import ElementTree as Xml
 
@@ -71,6 +72,9 @@ def test_heritrix_job_is_whole(tmp_path: Path, gentle: bool, queues: str) -> Non
     assert {ref.get("bean") for ref in root.iter(f"{BEANS}ref")} <= set(beans)
     (seeds,) = beans["seeds"].iter(f"{BEANS}value")
     assert (seeds.text or "").split() == SEEDS
+    (refused,) = beans["scope"].iter(f"{BEANS}value")
+    assert re.fullmatch(refused.text or "", "http://h/a.PNG")
+    assert not re.fullmatch(refused.text or "", "http://h/a.html?of=.png&b")
     assert _values(beans["queueAssignmentPolicy"]) == {"parallelQueues": queues}
     assert _values(beans["crawlController"])["pauseAtStart"] == "false"
     assert set(_values(beans["disposition"]).values()) == {"0"}  # delays
