@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import urljoin
 from xml.etree import ElementTree as Xml
 
 from experiments.competitors.java import path_in, why_not, write_xml
@@ -24,6 +25,7 @@ _PLAIN = (
     ("preselector", "crawler", "prefetch.Preselector"),
     ("preconditions", "crawler", "prefetch.PreconditionEnforcer"),
     ("fetchDns", "modules", "fetcher.FetchDNS"),
+    ("fetchHttp", "modules", "fetcher.FetchHTTP"),
     ("extractorHttp", "modules", "extractor.ExtractorHTTP"),
     ("extractorHtml", "modules", "extractor.ExtractorHTML"),
     ("warcWriter", "modules", "writer.WARCWriterChainProcessor"),
@@ -99,7 +101,7 @@ def _beans(seeds: Sequence[str], per_site: int) -> Xml.Element:
     Xml.SubElement(root, "context:annotation-config")
     root.extend(_bean(name, _PACKAGES[package] + kind) for name, package, kind in _PLAIN)
     root.extend(_settings(per_site))
-    root.extend((_seeds(seeds), _scope()))
+    root.extend((_seeds(seeds), _scope(seeds)))
     for name, kind, parts in _CHAINS:
         chain = _bean(name, f"org.archive.modules.{kind}")
         _property_list(chain, "processors").extend(Xml.Element("ref", {"bean": part}) for part in parts)
@@ -117,7 +119,6 @@ def _settings(per_site: int) -> Iterator[Xml.Element]:
         operatorContactUrl="http://localhost/experiment",
         robotsPolicyName="obey",
     )
-    yield _bean("fetchHttp", "org.archive.modules.fetcher.FetchHTTP", useHTTP11="true", sendConnectionClose="false")
     yield _bean(
         "disposition",
         "org.archive.crawler.postprocessor.DispositionProcessor",
@@ -150,14 +151,11 @@ def _settings(per_site: int) -> Iterator[Xml.Element]:
 
 def _seeds(seeds: Sequence[str]) -> Xml.Element:
     module = _bean("seeds", "org.archive.modules.seeds.TextSeedModule")
-    source = Xml.SubElement(module, "property", {"name": "textSource"})
-    text = Xml.SubElement(source, "bean", {"class": "org.archive.spring.ConfigString"})
-    value = Xml.SubElement(Xml.SubElement(text, "property", {"name": "value"}), "value")
-    value.text = "\n".join(("", *seeds, ""))
+    _text(module, "textSource", seeds)
     return module
 
 
-def _scope() -> Xml.Element:
+def _scope(seeds: Sequence[str]) -> Xml.Element:
     """Accept what is on a seed's host and no file, and what must be fetched before a page can be (its robots.txt)."""
     rules = "org.archive.modules.deciderules."
     scope = _bean("scope", f"{rules}DecideRuleSequence")
@@ -168,11 +166,23 @@ def _scope() -> Xml.Element:
         "PrerequisiteAcceptDecideRule",
     )
     sequence = [Xml.Element("bean", {"class": rules + kind}) for kind in kinds]
-    Xml.SubElement(sequence[2], "property", {"name": "decision", "value": "REJECT"})
-    refused = Xml.SubElement(_property_list(sequence[2], "regexList"), "value")
+    _, hosts, files, _ = sequence
+    # Not the seeds themselves: a seed in a folder stands for that folder alone.
+    Xml.SubElement(hosts, "property", {"name": "seedsAsSurtPrefixes", "value": "false"})
+    _text(hosts, "surtsSource", [urljoin(seed, "/") for seed in seeds])
+    Xml.SubElement(files, "property", {"name": "decision", "value": "REJECT"})
+    refused = Xml.SubElement(_property_list(files, "regexList"), "value")
     refused.text = rf"(?i).*\.(?:{'|'.join(sorted(NOT_DOCUMENTS))})$"
     _property_list(scope, "rules").extend(sequence)
     return scope
+
+
+def _text(bean: Xml.Element, name: str, lines: Sequence[str]) -> None:
+    """Give a bean a property that is read as a file of so many lines."""
+    source = Xml.SubElement(bean, "property", {"name": name})
+    text = Xml.SubElement(source, "bean", {"class": "org.archive.spring.ConfigString"})
+    value = Xml.SubElement(Xml.SubElement(text, "property", {"name": "value"}), "value")
+    value.text = "\n".join(("", *lines, ""))
 
 
 def _bean(name: str, kind: str, autowire: str = "", **values: str) -> Xml.Element:

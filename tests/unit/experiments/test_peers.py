@@ -20,7 +20,7 @@ from experiments.competitors.wget2 import Wget2
 from experiments.lab.process import Figures
 from experiments.lab.report import Row
 
-SEEDS = ["http://127.10.0.1:8400/?a=1&b=2", "http://127.10.0.2:8400/"]
+SEEDS = ["http://127.10.0.1:8400/?a=1&b=2", "http://127.10.0.2:8400/en/index.html"]
 BEANS = "{http://www.springframework.org/schema/beans}"
 
 
@@ -72,7 +72,8 @@ def test_heritrix_job_is_whole(tmp_path: Path, gentle: bool, queues: str) -> Non
     assert {ref.get("bean") for ref in root.iter(f"{BEANS}ref")} <= set(beans)
     (seeds,) = beans["seeds"].iter(f"{BEANS}value")
     assert (seeds.text or "").split() == SEEDS
-    (refused,) = beans["scope"].iter(f"{BEANS}value")
+    hosts, refused = beans["scope"].iter(f"{BEANS}value")
+    assert (hosts.text or "").split() == ["http://127.10.0.1:8400/", "http://127.10.0.2:8400/"]
     assert re.fullmatch(refused.text or "", "http://h/a.PNG")
     assert not re.fullmatch(refused.text or "", "http://h/a.html?of=.png&b")
     assert _values(beans["queueAssignmentPolicy"]) == {"parallelQueues": queues}
