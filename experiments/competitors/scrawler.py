@@ -7,6 +7,7 @@ from experiments.lab.crawls import import_seeds
 from experiments.lab.scrawler_command import run_command
 
 _THREADS = 4
+_ANY_DEPTH = 10_000  # as far as the others go
 
 
 class SCrawler(Peer):
@@ -40,4 +41,5 @@ class SCrawler(Peer):
             threads=_THREADS,
             seeds_per_thread=-(-len(task.urls()) // (_THREADS * self._machines)),
             profile="classic" if self._classic else "default",
+            max_depth=_ANY_DEPTH,
         )
