@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -108,6 +109,7 @@ def docsweb(sites: Sequence[Site] = SITES) -> Iterator[Web]:
         port = int(probe.getsockname()[1])
     with serving(port, sites) as server:
         yield DocsWeb(server)
+    shutil.rmtree(server.folder)  # is named by the port, which is another one next time
 
 
 def docsweb_why_not() -> str | None:
