@@ -49,7 +49,7 @@ class Report:
     """All that one experiment found.
 
     Rows are grouped by column `key`: the CSV has all of them, the table the median of each group. `series` are further
-    CSV files, by name, for what the plots show; `tables` are further tables, by heading, of what is not measured.
+    CSV files, by name, for what the plots show; `tables` are further tables, by heading.
     """
 
     name: str
