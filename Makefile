@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
+COMPILED := scrawler/extract/_linkscan.c
 PYTEST_ARGS ?=
 TORTURE_ARGS ?=
 
@@ -58,7 +59,7 @@ schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tabl
 	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
 
 clean:  ## Remove the virtual environments, caches and the demo's folder
-	rm -rf $(VENV) $(REPLAY) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(REPLAY) $(COMPILED:.c=.*.so) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -66,12 +67,12 @@ $(BIN)/python:
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "venv is missing; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
 
-$(VENV)/.installed: setup.py | $(BIN)/python
+$(VENV)/.installed: setup.py $(COMPILED) | $(BIN)/python
 	@echo "installing SCrawler in $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(VENV)/.developed: setup.py | $(BIN)/python
+$(VENV)/.developed: setup.py $(COMPILED) | $(BIN)/python
 	@echo "installing SCrawler and its development tools in $(VENV) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed

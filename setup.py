@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
@@ -44,6 +44,8 @@ setup(
         "scrawler.sql": ["*/*.sql", "*/migrations/*.sql"],
         "scrawler.input_urls": ["*.txt", "*.csv", "*.jsonl"],
     },
+    # Optional: where it cannot be built, Lexbor finds the links.
+    ext_modules=[Extension("scrawler.extract._linkscan", ["scrawler/extract/_linkscan.c"], optional=True)],
     install_requires=[
         "ada-url>=1.15",
         "brotli>=1.1",

@@ -49,6 +49,7 @@ PART_KINDS = {
             "scrawler.extractors",
             "scrawler.extract.links:LinkExtractor",
             {
+                "scanner": "scrawler.extract.scanner:fastest_extractor",
                 "lexbor": "scrawler.extract.lexbor:LexborExtractor",
                 "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
             },

@@ -1,5 +1,7 @@
 """What the experiments share: servers and crawls measured from outside, tables, plots, comparison with a paper.
 
 `command.py` gives each experiment its options, `crawls.py` serves a synthetic web and crawls it, `process.py` measures
-a program, `report.py` writes what was measured as CSV, Markdown and PNG, `plots.py` draws.
+a program, `meter.py` counters of it while it runs, `waits.py` reads the server's log, `parallel.py` crawls side by
+side, `load.py` finds what a database carries and `extrapolation.py` what is asked of one, `scaling.py` puts machines
+into words, `report.py` writes what was measured as CSV, Markdown and PNG, `plots.py` draws.
 """

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, run_measured
-from experiments.lab.scrawler_command import import_command, run_command
+from experiments.lab.recording import Sample, between, read_recording
+from experiments.lab.scrawler_command import import_command, recorded, run_command
 from scrawler.synthweb.process import LoggedRequest, SynthServer
 
 _IMPORT_SECONDS = 600.0
@@ -40,10 +41,18 @@ class Crawl:
             (line.came for line in self.requests), default=0.0
         )
 
+    @property
+    def started(self) -> float:
+        """When the first request came, in seconds since 1970."""
+        return self.requests[0].came if self.requests else 0.0
+
+    def recording(self) -> list[Sample]:
+        """Return what its threads held from the first request to the last answer, if it was recorded."""
+        return between(read_recording(self.folder), self.started, self.started + self.seconds)
+
     def pages_over_time(self, step: float) -> tuple[list[float], list[int]]:
         """Return times in seconds since the first request, every `step`, and the pages answered by then."""
-        started = self.requests[0].came if self.requests else 0.0
-        answered = sorted(line.at - started for line in self.pages)
+        answered = sorted(line.at - self.started for line in self.pages)
         times, counts, done = [0.0], [0], 0
         while done < len(answered):
             until = times[-1] + step
@@ -62,13 +71,15 @@ def crawled(
     timeout: float,
     environment: Mapping[str, str] | None = None,
     sampler: Sampler | None = None,
+    recording: bool = False,
     instead: Sequence[str] = (),
     **settings: object,
 ) -> Iterator[Crawl]:
     """Crawl seeds of a served web in a fresh folder, which is gone after the block; `settings` become flags.
 
-    The delay is 0 unless it is given; `instead` is a command that stands for `scrawler`. After `timeout` seconds the
-    crawl is killed, and is returned as it stands then.
+    The delay is 0 unless it is given. After `timeout` seconds the crawl is killed, and is returned as it stands then.
+    With `recording`, what its threads hold is written down ten times a second (one machine only); `instead` is a
+    command that stands for `scrawler`.
 
     Raises:
         ClickException: the program failed; its folder is kept.
@@ -79,7 +90,8 @@ def crawled(
         import_seeds(folder, file, environment)
         mark = len(web.log())
         program, *options = run_command(**settings)
-        figures = run_measured([*(instead or [program]), *options], folder, timeout, environment, sampler)
+        command = [*(instead or [program]), *options]
+        figures = run_measured(recorded(command) if recording else command, folder, timeout, environment, sampler)
         _succeed(figures, folder)
         requests = [line for line in web.log()[mark:] if not line.url.endswith(_ROBOTS)]
         yield Crawl(figures, folder, sorted(requests))

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg  # draws without a screen
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 _WIDTH, _HEIGHT, _DPI = 7.0, 4.2, 110  # inches of one panel
 
@@ -59,11 +61,21 @@ def draw(file: Path, panels: Sequence[Panel], share_y: bool = False) -> None:
             )
         if panel.log_x:
             axes.set_xscale("log")
+            _plain_numbers(axes.xaxis)
+        elif all(isinstance(x, int) for line in panel.lines for x in line.xs):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if panel.log_y:
             axes.set_yscale("log")
+            _plain_numbers(axes.yaxis)
         elif panel.from_zero:
             axes.set_ylim(bottom=0)
         axes.grid(alpha=0.25)
         if not all(line.faint for line in panel.lines):
             axes.legend(fontsize="small")
     figure.savefig(file, metadata={"Software": None})  # the same figures give the same file
+
+
+def _plain_numbers(axis: Axis) -> None:
+    """Write 1, 10, 100 at a logarithmic axis, and nothing between."""
+    axis.set_major_formatter("{x:g}")
+    axis.set_minor_formatter("")

@@ -121,6 +121,11 @@ def markdown(rows: Sequence[Row]) -> list[str]:
     return [f"| {' | '.join(line)} |" for line in (list(first), marks, *cells)]
 
 
+def number(row: Row, column: str) -> float:
+    """Return a figure of a row."""
+    return float(row[column])
+
+
 def row_text(row: Row) -> str:
     """Return a row as one line."""
     return ", ".join(f"{name} {_written(value)}" for name, value in row.items())

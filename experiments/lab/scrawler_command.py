@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import sqlite3
 import sys
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from experiments.lab.recording import RECORDING
+
 CRAWL_AGENT = "SCrawler-experiment (+mailto:experiment@localhost)"
 DATABASE = "scrawler.db"  # in the folder where SCrawler runs
 _SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
+_RECORDED = str(Path(__file__).with_name("recorded.py"))
 
 
 class Totals(NamedTuple):
@@ -33,6 +37,17 @@ def run_command(**settings: object) -> list[str]:
     """
     flags = [part for key, value in ({"delay": 0} | settings).items() for part in _flag(key.replace("_", "-"), value)]
     return [_SCRAWLER, "run", "--allow-private", "--user-agent", CRAWL_AGENT, *flags]
+
+
+def recorded(command: Sequence[str]) -> list[str]:
+    """Return a command of SCrawler with a recorder in its process; see `recorded.py`."""
+    return [
+        sys.executable,
+        "-P",
+        _RECORDED,
+        RECORDING,
+        *command[1:],
+    ]  # -P: its folder is not where Python looks for modules
 
 
 def crawl_totals(folder: Path) -> Totals:

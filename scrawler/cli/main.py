@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from importlib.util import find_spec
 from typing import cast
 
 import click
@@ -13,6 +14,7 @@ from scrawler.errors import ScrawlerError
 from scrawler.places import load_place
 
 STOPPED_BY_USER = 130
+_COMPILED = "scrawler.extract._linkscan"
 
 _COMMANDS = {
     "import": "scrawler.cli.import_seeds:import_seeds_command",
@@ -72,10 +74,22 @@ def _loaded(place: str) -> click.Command:
         gc.enable()
 
 
+def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        links = (
+            "links by the compiled scanner" if find_spec(_COMPILED) else "links by Lexbor: the scanner is not compiled"
+        )
+        click.echo(f"scrawler {__version__} ({links})")
+        ctx.exit()
+
+
 @click.group(
     cls=_Commands, epilog=_EPILOG, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
 )
-@click.version_option(__version__, message="scrawler %(version)s")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
+    help="Show the version, and whether the link scanner is compiled.",
+)  # fmt: skip
 def scrawler() -> None:
     """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""
 

@@ -11,12 +11,13 @@ import html5lib
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText, WantsWords
-from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, may_be_canonical
-from scrawler.extract.scanner import scan_text, scanned
+from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, is_canonical
+from scrawler.extract.scan_text import scan_text
+from scrawler.extract.scanned import scanned
 from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
-_MAX_SECONDS = 3.0  # of CPU for one tree: enough for 5 to 10 MB of ordinary HTML
+_MAX_SECONDS = 3.0  # of CPU for one tree: measured, 5 MB of documentation, but 2 MB of nothing but <p>more</p>
 _PIECE = 4096  # characters between two looks at the clock
 
 
@@ -57,14 +58,14 @@ class Html5libExtractor:
         page = utf8.decode("utf-8", "replace")
         root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
         if isinstance(root, str):
-            return scanned(page, url, self._policy, charset, root, wants_words)
+            return scanned(utf8, url, self._policy, charset, root, wants_words)
         collector = LinkCollector(url, self._policy)
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
         for element in root.iter():
             if isinstance(element.tag, str):  # comments have a function there
                 collector.element(_local_name(element), element.attrib, element in in_templates)
-                if element in in_head and may_be_canonical(element.attrib):
+                if element in in_head and is_canonical(element.attrib):
                     collector.canonical(element.attrib)
         wanted = wants_words is not None and wants_words(collector.hrefs)
         return collector.result(charset, words=words_of(_text(root).text) if wanted else None)

@@ -7,8 +7,9 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText, WantsWords
-from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, may_be_canonical, may_matter
-from scrawler.extract.scanner import scan_text, scanned
+from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, is_canonical, may_matter
+from scrawler.extract.scan_text import scan_text
+from scrawler.extract.scanned import scanned
 from scrawler.extract.simhash import Words, words_of
 from scrawler.extract.text import TextCollector
 
@@ -32,7 +33,7 @@ class LexborExtractor:
         """Find the links of a decoded body; see LinkExtractor."""
         page, charset = to_utf8(body, content_type)
         if is_hazardous(page):
-            return scanned(page.decode("utf-8", "replace"), url, self._policy, charset, DEEP_HTML, wants_words)
+            return scanned(page, url, self._policy, charset, DEEP_HTML, wants_words)
         collector = LinkCollector(url, self._policy)
         document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
         self._collect_links(document, collector)
@@ -69,7 +70,7 @@ class LexborExtractor:
                 attributes = node.attributes
                 if may_matter(attributes.get("rel"), self._policy.assets):
                     collector.element(tag, attributes)
-                    if may_be_canonical(attributes) and _is_in_head(node):
+                    if is_canonical(attributes) and _is_in_head(node):
                         collector.canonical(attributes)
             elif tag == "template":
                 _collect_template(node, collector, self._linking)
@@ -98,6 +99,13 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
             waiting += reversed(content[0].css(linking) if content else [])
         elif tag in collector.tags:
             collector.element(tag, node.attributes, in_template=True)
+
+
+def page_words(page: bytes) -> Words:
+    """Find the words of a page, bytes in UTF-8."""
+    if is_hazardous(page):
+        return words_of(scan_text(page.decode("utf-8", "replace")).text)
+    return _words(LexborHTMLParser(page, options=_WITHOUT_EVENTS))
 
 
 def _words(document: LexborHTMLParser) -> Words:

@@ -34,6 +34,8 @@ _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter conte
 home index last license next prev previous related search section start subsection toc top up"""
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 _ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
+_ASSET_OR_PRELOADED = _ASSET_RELATIONS | {"preload"}
+_NO_RELATIONS: frozenset[str] = frozenset()
 _LONGEST_KNOWN = 100  # characters of a rel that is remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
@@ -87,8 +89,8 @@ class LinkCollector:
             self._asset(tag, attributes)
 
     def canonical(self, attributes: Attributes) -> None:
-        """Take the attributes of a <link> in the head for which `may_be_canonical` holds."""
-        if "canonical" in _value(attributes, "rel").lower().split():
+        """Take the attributes of a <link> in the head for which `is_canonical` holds."""
+        if "href" in attributes:
             self._canonicals.append(_value(attributes, "href"))
 
     def result(self, charset: str, note: str = "", words: Words | None = None) -> PageLinks:
@@ -111,7 +113,7 @@ class LinkCollector:
     def _place_for(self, attributes: Attributes) -> list[str]:
         """Return the list of links in which one with these attributes belongs."""
         nofollow = self._policy.nofollow
-        if nofollow and not nofollow.isdisjoint(_value(attributes, "rel").lower().split()):
+        if nofollow and not nofollow.isdisjoint(relations(attributes.get("rel"))):
             return self._unfollowed
         return self.hrefs
 
@@ -121,12 +123,12 @@ class LinkCollector:
             self.hrefs.append(href)
 
     def _link(self, attributes: Attributes) -> None:
-        href, relations = _value(attributes, "href"), set(_value(attributes, "rel").lower().split())
+        href, said = _value(attributes, "href"), relations(attributes.get("rel"))
         if not href:
             return
-        if _leads_to_document(relations, attributes):
+        if _leads_to_document(said, attributes):
             self._place_for(attributes).append(href)
-        elif self._policy.assets and _leads_to_asset(relations, attributes):
+        elif self._policy.assets and _leads_to_asset(said, attributes):
             self._assets.append(href)
 
     def _meta(self, attributes: Attributes, in_template: bool) -> None:
@@ -147,22 +149,29 @@ class LinkCollector:
             self._assets += srcset_urls(_value(attributes, "srcset"))
 
 
+def relations(rel: str | None) -> frozenset[str]:
+    """Return the relations that a rel names, in lower case."""
+    if not rel:
+        return _NO_RELATIONS
+    return _relations(rel) if len(rel) <= _LONGEST_KNOWN else frozenset(rel.lower().split())
+
+
+@lru_cache(maxsize=1_024)  # sites write the same few on every page
+def _relations(rel: str) -> frozenset[str]:
+    return frozenset(rel.lower().split())
+
+
 def may_matter(rel: str | None, with_assets: bool) -> bool:
-    """Tell cheaply by its rel whether a <link> may be a link, a canonical URL or an asset: most are style sheets."""
-    return rel is not None and (len(rel) > _LONGEST_KNOWN or _may_matter(rel, with_assets))
-
-
-@lru_cache(maxsize=1_024)
-def _may_matter(rel: str, with_assets: bool) -> bool:
-    relations = set(rel.lower().split())
-    if not relations.isdisjoint(_RELATIONS) and "stylesheet" not in relations:
+    """Tell by its rel whether a <link> may be a link, a canonical URL or an asset: most are style sheets."""
+    said = relations(rel)
+    if with_assets and not said.isdisjoint(_ASSET_OR_PRELOADED):
         return True
-    return "canonical" in relations or (with_assets and not relations.isdisjoint({*_ASSET_RELATIONS, "preload"}))
+    return not said.isdisjoint(_RELATIONS) and ("stylesheet" not in said or "canonical" in said)
 
 
-def may_be_canonical(attributes: Attributes) -> bool:
-    """Tell cheaply whether a <link> is worth the question where it stands."""
-    return "canonical" in (attributes.get("rel") or "").lower()
+def is_canonical(attributes: Attributes) -> bool:
+    """Tell whether a <link> calls its target canonical, if it stands in the head."""
+    return "canonical" in relations(attributes.get("rel"))
 
 
 def srcset_urls(srcset: str) -> list[str]:
@@ -185,16 +194,16 @@ def refresh_target(content: str) -> str:
     return (match["double"] or match["single"] or match["bare"] or "").strip(HTML_SPACE)
 
 
-def _leads_to_document(relations: set[str], attributes: Attributes) -> bool:
-    if not relations & _RELATIONS or "stylesheet" in relations:
+def _leads_to_document(said: frozenset[str], attributes: Attributes) -> bool:
+    if said.isdisjoint(_RELATIONS) or "stylesheet" in said:
         return False
     return _value(attributes, "type").partition(";")[0].rstrip().lower() in _HTML_TYPES
 
 
-def _leads_to_asset(relations: set[str], attributes: Attributes) -> bool:
-    if "preload" in relations and _value(attributes, "as").lower() in _PRELOADED_ASSETS:
+def _leads_to_asset(said: frozenset[str], attributes: Attributes) -> bool:
+    if "preload" in said and _value(attributes, "as").lower() in _PRELOADED_ASSETS:
         return True
-    return not relations.isdisjoint(_ASSET_RELATIONS)
+    return not said.isdisjoint(_ASSET_RELATIONS)
 
 
 def _value(attributes: Attributes, name: str) -> str:

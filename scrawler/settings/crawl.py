@@ -200,7 +200,7 @@ class Settings(BaseSettings):
         "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
     )
     downloader: DownloaderName = Field("curl", description="Part that downloads pages.")
-    extractor: ExtractorName = Field("lexbor", description="Part that finds the links of a page.")
+    extractor: ExtractorName = Field("scanner", description="Part that finds the links of a page.")
     seen: SeenName = Field("rbloom", description="Part that knows which URLs a party has seen.")
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
 

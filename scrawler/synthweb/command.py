@@ -39,6 +39,20 @@ _DEFAULT = WebSpec()
     show_default=True,
     help="Mean answering time in milliseconds.",
 )
+@click.option(
+    "--latency-spread",
+    default=_DEFAULT.latency_spread,
+    show_default=True,
+    help="How far sites differ in it (sigma of its logarithm); 0: not at all.",
+)
+@click.option("--slow-share", default=_DEFAULT.slow_share, show_default=True, help="Share of pages that take seconds.")
+@click.option("--slow-sites", default=_DEFAULT.slow_sites, show_default=True, help="Share of sites that have them.")
+@click.option(
+    "--slow-ms", default=_DEFAULT.slow_ms, show_default=True, help="Mean answering time of a slow page; half at least."
+)
+@click.option(
+    "--bandwidth", default=_DEFAULT.bandwidth, help="Bytes a second over all connections. [default: no limit]"
+)
 @click.option("--hidden", default=_DEFAULT.hidden, show_default=True, help="Share of pages the home page leads not to.")
 @click.option("--alias-every", default=_DEFAULT.alias_every, show_default=True, help="Every n-th site redirects.")
 @click.option(

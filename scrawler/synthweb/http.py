@@ -6,9 +6,11 @@ import asyncio
 import re
 import time
 from collections.abc import Callable
+from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
+from scrawler.synthweb.line import Line
 from scrawler.synthweb.pages import Answer
 
 MAX_HEAD = 16 * 1024
@@ -84,6 +86,7 @@ class Service(NamedTuple):
     delay: Callable[[HttpRequest, str], float]  # seconds
     opened: Callable[[Connection], None]
     closed: Callable[[Connection], None]
+    line: Line | None  # through which all answers go; None: at once
 
 
 class Connection(asyncio.Protocol):
@@ -92,7 +95,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._buffer = b""
-        self._held = False  # an answer waits for its latency
+        self._held = False  # an answer waits for its latency, or is on the line
         self._full = False  # the client reads more slowly than we write
         self._ended = False  # the client sends no more
         self._local = ""
@@ -177,9 +180,21 @@ class Connection(asyncio.Protocol):
             self._work()
 
     def _send(self, request: HttpRequest, came: float) -> None:
-        self._transport.write(frame(self._service.answer(request, self._local, came), request))
+        answer = frame(self._service.answer(request, self._local, came), request)
+        if self._service.line is not None:
+            self._held = True
+            self._service.line.send(self._transport, answer, partial(self._sent, request))
+            return
+        self._transport.write(answer)
         if not request.keep_alive:
             self._transport.close()
+
+    def _sent(self, request: HttpRequest) -> None:
+        """Go on when the line has let an answer through."""
+        self._held = False
+        if not request.keep_alive:
+            self._transport.close()
+        self._work()
 
     def _refuse(self, request: BadRequest) -> None:
         self._transport.write(frame(Answer(request.status, "text/plain", b""), None))

@@ -43,8 +43,10 @@ def serve(
     so that a server does not outlive the program that started it.
 
     Raises:
-        SettingsError: the port cannot be used, or the log not written.
+        SettingsError: the port cannot be used, or the log not written; several workers cannot share a bandwidth.
     """
+    if spec.bandwidth and workers > 1:
+        raise SettingsError("synthetic web: a bandwidth holds for one process: use 1 worker")
     with ExitStack() as stack:
         sockets = listen(_places(spec, port), "synthetic web", share_port or workers > 1)
         for listening in sockets:
@@ -55,7 +57,8 @@ def serve(
         log_fd = _open_log(log, stack)
         _allow_many_files()
         server = _Server(web, log_fd)
-        asyncio.run(serve_pages(sockets, server.answer, server.delay, stop_with_stdin, partial(ready, web)))
+        tell = partial(ready, web)
+        asyncio.run(serve_pages(sockets, server.answer, server.delay, stop_with_stdin, tell, spec.bandwidth))
 
 
 class _Server:
@@ -65,6 +68,7 @@ class _Server:
         self._web = web
         self._writer = PageWriter(web)
         self._log_fd = log_fd
+        self._takes_time = web.spec.latency_ms > 0 or web.spec.slow_share > 0
         self._site = lru_cache(maxsize=65_536)(self._find_site)
 
     def _find_site(self, authority: str, local: str) -> int | None:
@@ -73,10 +77,14 @@ class _Server:
 
     def delay(self, request: HttpRequest, local: str) -> float:
         """Return the seconds before a request is answered."""
-        if self._web.spec.latency_ms == 0:
+        if not self._takes_time:
             return 0.0
         site = self._site(request.authority, local)
-        return 0.0 if site is None else self._web.site(site).latency_s
+        if site is None:
+            return 0.0
+        layout = self._web.site(site)
+        target = self._web.locate(site, request.path) if layout.slow_share else None
+        return layout.latency_s if target is None else self._web.wait_s(target)
 
     def answer(self, request: HttpRequest, local: str, came: float) -> Answer:
         """Answer a request to a local address, and write it to the log."""

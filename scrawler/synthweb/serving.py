@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from scrawler.errors import SettingsError
 from scrawler.synthweb.http import Connection, HttpRequest, Service
+from scrawler.synthweb.line import Line
 from scrawler.synthweb.pages import Answer
 
 EVERY_ADDRESS = "0.0.0.0"  # of which only loopback ones are answered
@@ -57,11 +58,16 @@ async def serve_pages(
     delay: Callable[[HttpRequest, str], float],
     stop_with_stdin: bool,
     ready: Callable[[], None],
+    bandwidth: int = 0,
 ) -> None:
-    """Answer until told to stop, then cut the connections that are open; the calls are those of `Service`."""
+    """Answer until told to stop, then cut the connections that are open; the calls are those of `Service`.
+
+    `bandwidth`, in bytes a second, is shared by all connections; 0: no limit.
+    """
     loop, stop = asyncio.get_running_loop(), stop_asked(stop_with_stdin)
     connections: set[Connection] = set()
-    service = Service(answer, delay, connections.add, connections.discard)
+    line = Line(bandwidth) if bandwidth else None
+    service = Service(answer, delay, connections.add, connections.discard, line)
     servers = [await loop.create_server(lambda: Connection(service), sock=sock, backlog=BACKLOG) for sock in sockets]
     gc.freeze()  # what lives as long as the process need not be looked at again
     ready()

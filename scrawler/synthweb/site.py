@@ -11,7 +11,6 @@ from scrawler.synthweb.spec import WebSpec
 
 FANOUT = 3  # of the tree that leads to every page of a section: 40 pages are 3 levels deep, 1,000,000 are 13
 PARETO_SHAPE = 1.2  # of site sizes; near to what is measured on the real web
-LATENCY_SPREAD = 1.0  # sigma of the lognormal latencies
 _MASK = (1 << 64) - 1
 
 
@@ -40,6 +39,7 @@ class Site:
     starts: tuple[int, ...]  # first page of each section
     alias_of: int | None
     latency_s: float
+    slow_share: float  # of its pages
     disallows_private: bool
     has_robots: bool
 
@@ -139,5 +139,23 @@ def latency_s(spec: WebSpec, site: int) -> float:
     if spec.latency_ms == 0:
         return 0.0
     share = (mix(spec.seed, site, 2) >> 11) / (1 << 53)
-    normal = NormalDist(0, LATENCY_SPREAD).inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
-    return spec.latency_ms / 1000 * math.exp(normal - LATENCY_SPREAD**2 / 2)
+    normal = NormalDist().inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
+    return spec.latency_ms / 1000 * math.exp(spec.latency_spread * normal - spec.latency_spread**2 / 2)
+
+
+def slow_share(spec: WebSpec, site: int) -> float:
+    """Return the share of the site's pages that are slow: the same in all sites that have such, 0 in the others."""
+    has_some = math.floor((site + 1) * spec.slow_sites + 0.5) > math.floor(site * spec.slow_sites + 0.5)
+    return spec.slow_share / spec.slow_sites if has_some else 0.0
+
+
+def slow_s(spec: WebSpec, site: int, page: int, share: float) -> float:
+    """Draw whether a page of a site with this share of slow pages is one: then its answering time in seconds, else 0.
+
+    Half the mean for sure, so that a crawler's patience can be chosen below all slow pages and above all others.
+    """
+    draw = mix(spec.seed, site, page, 6)
+    if draw >> 44 >= share * (1 << 20):
+        return 0.0
+    rest = ((draw & 0xFFFFFFFF) + 0.5) / (1 << 32)
+    return spec.slow_ms / 1000 * (0.5 - 0.5 * math.log(rest))

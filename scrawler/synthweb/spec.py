@@ -34,6 +34,11 @@ class WebSpec:
     page_bytes: int = 14_000  # mean size of an HTML page; its links alone can need more
     links: int = 20  # mean number of links on a page
     latency_ms: float = 0.0  # mean over sites; heavy-tailed; 0: answer at once
+    latency_spread: float = 1.0  # sigma of the lognormal distribution of latencies; 0: all sites alike
+    slow_share: float = 0.0  # share of pages that take seconds
+    slow_sites: float = 0.25  # share of sites, spread evenly, that have all of these
+    slow_ms: float = 8_000.0  # mean answering time of a slow page: half of it for sure, the rest exponential
+    bandwidth: int = 0  # bytes a second that the server sends, over all connections; 0: no limit
     hidden: float = 0.1  # share of a site's pages that its home page does not lead to
     alias_every: int = 20  # every n-th site only redirects to the one before it, like a www host; 0: none
     hosts: Hosts = Hosts.ADDRESSES
@@ -47,6 +52,11 @@ class WebSpec:
             ("page_bytes", 0, 10_000_000),
             ("links", 3, 1_000),
             ("latency_ms", 0, 600_000),
+            ("latency_spread", 0, 3),
+            ("slow_share", 0, 1),
+            ("slow_sites", 0, 1),
+            ("slow_ms", 0, 600_000),
+            ("bandwidth", 0, 10**12),
             ("hidden", 0, 0.5),
             ("alias_every", 0, MAX_SITES),
         )
@@ -56,5 +66,7 @@ class WebSpec:
                 raise SettingsError(f"synthetic web: {name} is {value}, must be between {low:,} and {high:,}")
         if 0 < self.max_pages < self.mean_pages:
             raise SettingsError(f"synthetic web: max_pages {self.max_pages} is below mean_pages {self.mean_pages}")
+        if self.slow_share > self.slow_sites:
+            raise SettingsError(f"synthetic web: slow_share {self.slow_share} is above slow_sites {self.slow_sites}")
         if self.alias_every == 1:
             raise SettingsError("synthetic web: alias_every is 1, but an alias needs a site to lead to")

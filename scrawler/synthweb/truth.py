@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from scrawler.model import Scope
 from scrawler.synthweb.spec import Hosts
@@ -26,19 +27,25 @@ class Party:
     missing: set[str] = field(default_factory=set)  # 404
     files: set[str] = field(default_factory=set)  # .pdf, .png: 200, but told by their names not to be HTML
     denied: set[str] = field(default_factory=set)  # by robots.txt
+    late: set[str] = field(default_factory=set)  # HTML that is answered after the timeout only
     external: set[str] = field(default_factory=set)  # outside the scope, linked to or redirected to
     too_deep: int = 0  # internal URLs left out because of max_depth alone
 
     @property
     def requested(self) -> set[str]:
         """All URLs that a crawler asks for which does not ask for files."""
-        return self.pages | self.redirects | self.missing
+        return self.pages | self.redirects | self.missing | self.late
 
 
 def party(
-    web: SyntheticWeb, seed_url: str, scope: Scope = Scope.HOST, max_depth: int | None = None, robots: bool = True
+    web: SyntheticWeb,
+    seed_url: str,
+    scope: Scope = Scope.HOST,
+    max_depth: int | None = None,
+    robots: bool = True,
+    timeout: float = inf,
 ) -> Party:
-    """Walk the party of a seed.
+    """Walk the party of a seed, with a crawler that waits `timeout` seconds for each page.
 
     A redirect of the seed to another site re-homes it, at depth 0. Any other redirect is a link: its aim is one level
     deeper. External URLs count wherever they are found, below the deepest pages too. KeyError: not a URL of this web.
@@ -53,7 +60,7 @@ def party(
         if max_depth is not None and depth > max_depth:
             found.too_deep += 1
             continue
-        for aim in _visit(web, target, found, robots):
+        for aim in _visit(web, target, found, robots, timeout):
             if aim in seen:
                 continue
             seen.add(aim)
@@ -76,7 +83,7 @@ def home_pages(web: SyntheticWeb, site: int, robots: bool = True) -> int:
     return size - sum(map(layout.private, range(size)))
 
 
-def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool) -> list[Target]:
+def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool, timeout: float) -> list[Target]:
     """Put the target where it belongs and return what it leads to."""
     url = web.url(target)
     if robots and _denied(web, target):
@@ -87,6 +94,9 @@ def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool) -> lis
         found.redirects.add(url)
         return [step[1]]
     if target.kind is Kind.PAGE:
+        if web.wait_s(target) > timeout:
+            found.late.add(url)
+            return []
         found.pages.add(url)
         return [link.target for link in web.links(web.site(target.site), target.number)]
     (found.missing if target.kind is Kind.MISSING else found.files).add(url)

@@ -1,7 +1,8 @@
 """Microseconds a page of the link extractors, on pages like those of documentation sites; not a test.
 
-Run: python tests/bench/bench_extract.py [FOLDER]. With a folder, its *.html files are the pages (200 at most, the
-html5lib figure from the first ten); otherwise pages are made up: 32 KB, 150 links.
+Run: python tests/bench/bench_extract.py [FOLDER ...]. With folders, their *.html files are the pages (200 at most, the
+figures of html5lib and of the scanner in Python from ten). Without, they are those of the sites of experiments.docsweb
+that are installed, or else made up: 32 KB, 150 links.
 """
 
 from __future__ import annotations
@@ -9,17 +10,22 @@ from __future__ import annotations
 import gzip
 import sys
 from collections.abc import Callable
+from html.entities import html5
 from pathlib import Path
-from time import perf_counter
+from time import thread_time
 
 from selectolax.lexbor import LexborHTMLParser
 
+from experiments.docsweb.sites import SITES
+from scrawler.extract import linkscan
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.scanner import scan_links
+from scrawler.extract.links import LinkPolicy
+from scrawler.extract.scanned import COMPILED, scan_links
+from scrawler.extract.scanner import ScannerExtractor
 
 PAGES, ROUNDS = 200, 5
 URL, HEADER = "http://127.1.0.1/library/index.html", "text/html"
@@ -36,27 +42,32 @@ def made_up(number: int) -> bytes:
     return (head + "".join(links) + "</ul>" + "".join(paragraphs) + "</body></html>").encode()
 
 
-def read(folder: Path) -> list[bytes]:
-    """Read pages evenly spread over a folder."""
-    files = sorted(folder.rglob("*.html"))
-    return [file.read_bytes() for file in files[:: max(len(files) // PAGES, 1)][:PAGES]]
+def read(folders: list[Path]) -> list[bytes]:
+    """Read pages evenly spread over folders, as many of each."""
+    pages: list[bytes] = []
+    for folder in folders:
+        files, most = sorted(folder.rglob("*.html")), PAGES // len(folders)
+        pages += [file.read_bytes() for file in files[:: max(len(files) // most, 1)][:most]]
+    return pages
 
 
 def measure(pages: list[bytes], work: Callable[[bytes], object], rounds: int = ROUNDS) -> float:
-    """Return the microseconds a page of the best round."""
+    """Return the microseconds of CPU a page of the best round."""
     best = float("inf")
     for _ in range(rounds):
-        begin = perf_counter()
+        begin = thread_time()
         for page in pages:
             work(page)
-        best = min(best, perf_counter() - begin)
+        best = min(best, thread_time() - begin)
     return best / len(pages) * 1e6
 
 
 def main() -> None:
     """Print a line for each part."""
-    pages = read(Path(sys.argv[1])) if len(sys.argv) > 1 else [made_up(number) for number in range(PAGES)]
-    lexbor, html5lib = LexborExtractor(), Html5libExtractor()
+    folders = [Path(name) for name in sys.argv[1:]] or [site.root for site in SITES if site.root.is_dir()]
+    pages = read(folders) if folders else [made_up(number) for number in range(PAGES)]
+    lexbor, html5lib, scanner, policy = LexborExtractor(), Html5libExtractor(), ScannerExtractor(), LinkPolicy()
+    few = pages[:: max(len(pages) // 10, 1)]
     links = sum(len(lexbor.links(page, URL, HEADER).hrefs) for page in pages)
     print(
         f"{len(pages)} pages, {sum(map(len, pages)) / len(pages) / 1e3:.1f} KB and {links / len(pages):.0f} links each"
@@ -68,10 +79,14 @@ def main() -> None:
         "hazards": measure(pages, is_hazardous),
         "parse alone": measure(pages, lambda page: LexborHTMLParser(page, options=1)),
         "lexbor links": measure(pages, lambda page: lexbor.links(page, URL, HEADER)),
-        "scanner links": measure(pages, lambda page: scan_links(page.decode("utf-8", "replace"), URL), 2),
-        "html5lib links": measure(pages[:10], lambda page: html5lib.links(page, URL, HEADER), 1),
+        "html5lib links": measure(few, lambda page: html5lib.links(page, URL, HEADER), 1),
+        "python scanner": measure(few, lambda page: scan_links(page, URL, policy, linkscan.scan), 1),
         "lexbor text": measure(pages[:50], lexbor.text, 2),
     }
+    if COMPILED:
+        compiled = COMPILED
+        figures["scan alone"] = measure(pages, lambda page: compiled(page, 0, html5))
+        figures["scanner links"] = measure(pages, lambda page: scanner.links(page, URL, HEADER))
     for name, microseconds in figures.items():
         print(f"{name:>15} {microseconds:9.1f} us a page")
 

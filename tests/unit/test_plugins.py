@@ -11,6 +11,7 @@ import pytest
 from typing_extensions import is_protocol
 
 from scrawler.errors import PluginError, SettingsError
+from scrawler.extract.scanned import COMPILED
 from scrawler.places import load_place
 from scrawler.plugins import PART_KINDS, is_part, part_maker, parts
 from scrawler.settings import Settings, load_settings, part_kind, setting_choices
@@ -41,6 +42,29 @@ def test_every_part_that_can_be_chosen_is_there(kind: object) -> None:
     for made in (one for one in map(load_place, kind.own.values()) if isinstance(one, type)):
         assert {name for name in vars(interface) if not name.startswith("_")} <= set(dir(made))
     assert [part.name for part in parts(kind)][: len(kind.own)] == list(kind.own)
+
+
+@pytest.mark.parametrize(
+    ("before", "extractor", "said"),
+    [
+        ("", "ScannerExtractor", "links by the compiled scanner"),
+        ("sys.modules['scrawler.extract._linkscan'] = None", "LexborExtractor", "the scanner is not compiled"),
+    ],
+    ids=["compiled", "not"],
+)
+def test_lexbor_stands_in_for_a_scanner_that_is_not_compiled(before: str, extractor: str, said: str) -> None:
+    if not before and COMPILED is None:
+        pytest.skip("the link scanner is not compiled: python setup.py build_ext --inplace")
+    code = f"""import sys
+{before}
+from scrawler.cli.main import main
+from scrawler.extract.scanner import fastest_extractor
+print(type(fastest_extractor()).__name__)
+sys.argv = ["scrawler", "--version"]
+main()"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith(f"{extractor}\nscrawler ")
+    assert said in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -225,6 +225,64 @@ def test_log_tells_when_a_request_came_and_was_answered_and_those_nobody_waited_
     assert all(line.at - line.came > 0.9 * slow for line in log)
 
 
+def test_slow_pages_take_their_time() -> None:
+    spec = WebSpec(sites=1, mean_pages=200, slow_share=0.5, slow_sites=1, slow_ms=400)
+    with SynthServer(spec) as server:
+        paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(10)]
+        exchange(server, b"".join(map(request, paths)) + request("/robots.txt"))
+        log = server.log()
+    expected = [server.web.wait_s(Target(0, Kind.PAGE, number)) for number in range(10)] + [0.0]
+    assert 0 < sum(map(bool, expected)) < 10
+    assert [line.at - line.came for line in log] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize("connections", [1, 8])
+def test_a_bandwidth_is_shared_by_all_connections(connections: int) -> None:
+    rate, answers = 2_000_000, 16
+    spec = WebSpec(sites=1, mean_pages=answers, equal=True, page_bytes=60_000, hidden=0, bandwidth=rate)
+    with ServerProcess(spec) as server:
+        paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(answers)]
+        with ExitStack() as stack:
+            begun = time.monotonic()
+            lines = [stack.enter_context(connect(server)) for _ in range(connections)]
+            for number, line in enumerate(lines):
+                line.sendall(b"".join(map(request, paths[number::connections])))
+                line.shutdown(socket.SHUT_WR)
+            received = [read_all(line) for line in lines]
+            took = time.monotonic() - begun
+    assert sum(answer.count(b"HTTP/1.1 200 OK") for answer in received) == answers
+    assert 1.0 <= took / (sum(map(len, received)) / rate) < 1.3
+
+
+def test_answers_take_turns_on_a_narrow_line() -> None:
+    spec = WebSpec(sites=2, mean_pages=1, page_bytes=400_000, bandwidth=1_000_000)
+    with SynthServer(spec) as server, connect(server) as long, connect(server) as short:
+        long.sendall(request("/", "Connection: close"))
+        assert long.recv(1)
+        short.sendall(request("/robots.txt", "Connection: close"))
+        begun = time.monotonic()
+        assert read_all(short)
+        assert time.monotonic() - begun < 0.1  # it has not waited for what is left of the long one
+        assert read_all(long)
+
+
+def test_who_hangs_up_frees_the_line() -> None:
+    spec = WebSpec(sites=1, mean_pages=1, page_bytes=4_000_000, bandwidth=1_000_000)
+    with ServerProcess(spec) as server:
+        with connect(server) as connection:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closes with a reset
+            connection.sendall(request("/"))
+            assert connection.recv(1)
+        begun = time.monotonic()
+        assert exchange(server, request("/robots.txt")).startswith(b"HTTP/1.1 ")
+        assert time.monotonic() - begun < 1
+
+
+def test_a_bandwidth_is_one_process_s() -> None:
+    with pytest.raises(SettingsError, match="did not start"), ServerProcess(WebSpec(bandwidth=1_000), workers=2):
+        pass
+
+
 def test_workers_share_a_port() -> None:
     with SynthServer(SPEC, workers=2) as server:
         for _ in range(30):

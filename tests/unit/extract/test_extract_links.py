@@ -7,26 +7,31 @@ from dataclasses import replace
 
 import pytest
 
+from scrawler.extract import linkscan
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, srcset_urls
-from scrawler.extract.scanner import scan_links
+from scrawler.extract.scanned import scan_links
+from scrawler.extract.scanner import fastest_extractor
 
 PAGE = "http://example.org/docs/page.html"
 
 
-class Scanner:
-    """The scanner as an extractor, for tests: otherwise it sees hazardous pages only."""
+class PythonScanner:
+    """The Python form of the scanner as an extractor, for tests: otherwise it sees hazardous pages only."""
 
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self.policy = policy
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
-        return scan_links(body.decode("utf-8", "replace"), url, self.policy).result("utf-8")
+        return scan_links(body, url, self.policy, linkscan.scan)[0].result("utf-8")
 
 
-@pytest.fixture(params=[LexborExtractor, Html5libExtractor, Scanner], ids=["lexbor", "html5lib", "scanner"])
+@pytest.fixture(
+    params=[LexborExtractor, Html5libExtractor, fastest_extractor, PythonScanner],
+    ids=["lexbor", "html5lib", "scanner", "scanner-python"],
+)
 def make_extractor(request: pytest.FixtureRequest) -> Callable[..., LinkExtractor]:
     return request.param  # type: ignore[no-any-return]
 

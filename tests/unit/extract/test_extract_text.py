@@ -9,7 +9,7 @@ import pytest
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageText
-from scrawler.extract.scanner import scan_text
+from scrawler.extract.scan_text import scan_text
 
 Reader = Callable[[bytes], PageText]
 READERS: list[Reader] = [LexborExtractor().text, Html5libExtractor().text, lambda body: scan_text(body.decode())]

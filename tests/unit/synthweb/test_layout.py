@@ -92,6 +92,35 @@ def test_latencies_are_heavy_tailed_and_have_the_mean() -> None:
     assert drawn[-1] > 10 * drawn[1_500]
 
 
+def test_latencies_without_spread_are_alike() -> None:
+    web = SyntheticWeb(WebSpec(sites=50, latency_ms=50, latency_spread=0))
+    assert {web.site(site).latency_s for site in range(50)} == {0.05}
+
+
+def waits(web: SyntheticWeb) -> list[list[float]]:
+    numbers = range(web.spec.mean_pages)
+    return [[web.wait_s(Target(site, Kind.PAGE, page)) for page in numbers] for site in range(web.spec.sites)]
+
+
+def test_slow_pages_have_their_share_and_are_all_in_some_sites() -> None:
+    spec = WebSpec(sites=40, mean_pages=500, equal=True, slow_share=0.1, slow_sites=0.25, slow_ms=6_000)
+    by_site = waits(SyntheticWeb(spec))
+    slow = [[wait for wait in of_one if wait] for of_one in by_site]
+    assert sum(map(bool, slow)) == 10
+    assert sum(map(len, slow)) == pytest.approx(0.1 * 40 * 500, rel=0.1)
+    times = [wait for of_one in slow for wait in of_one]
+    assert mean(times) == pytest.approx(6, rel=0.05)
+    assert min(times) >= 3
+    assert max(times) > 15
+    assert waits(SyntheticWeb(spec)) == by_site
+
+
+def test_only_pages_are_slow() -> None:
+    web = SyntheticWeb(WebSpec(sites=1, mean_pages=50, latency_ms=20, latency_spread=0, slow_share=1, slow_sites=1))
+    assert {web.wait_s(Target(0, kind, 7)) for kind in Kind if kind is not Kind.PAGE} == {0.02}
+    assert web.wait_s(Target(0, Kind.PAGE, 7)) >= 4
+
+
 def test_the_millionth_page_costs_nothing_to_reach() -> None:
     web = SyntheticWeb(WebSpec(sites=1, mean_pages=1_000_000, page_bytes=1_000, hidden=0))
     begun = time.process_time()
@@ -109,6 +138,8 @@ def test_the_millionth_page_costs_nothing_to_reach() -> None:
         ({"hidden": 0.7}, "hidden is 0.7"),
         ({"max_pages": 3}, "max_pages 3 is below"),
         ({"alias_every": 1}, "alias_every"),
+        ({"slow_share": 0.3}, "slow_share 0.3 is above slow_sites 0.25"),
+        ({"bandwidth": -1}, "bandwidth is -1"),
     ],
 )
 def test_numbers_out_of_range_are_one_clear_error(values: dict[str, int], text: str) -> None:

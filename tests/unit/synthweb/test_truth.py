@@ -67,6 +67,17 @@ def test_alias_is_rehomed(web: SyntheticWeb) -> None:
     assert alias.external == behind.external
 
 
+def test_what_is_answered_too_late_leads_nowhere() -> None:
+    web = SyntheticWeb(WebSpec(sites=1, mean_pages=400, hidden=0, slow_share=0.3, slow_sites=1, slow_ms=8_000))
+    whole = party(web, web.seeds()[0])
+    hasty, patient = (party(web, web.seeds()[0], timeout=timeout) for timeout in (3, 12))
+    assert hasty.late
+    assert hasty.requested < patient.requested < whole.requested
+    assert all(web.wait_s(web.target(url)) > 12 for url in patient.late)
+    assert all(web.wait_s(web.target(url)) <= 12 for url in patient.pages)
+    assert not whole.late
+
+
 def test_depth_limit_cuts_by_levels(web: SyntheticWeb) -> None:
     seed = web.seeds_of(max(range(19), key=lambda site: web.site(site).pages))[0]
     whole = party(web, seed)

@@ -99,7 +99,7 @@ def test_a_file_that_ends_torn_is_mended_by_its_own_machine(
 
 
 def test_what_a_power_cut_took_is_told_and_not_listed(fetching: Fetching, folder: Path, database_url: str) -> None:
-    fetching.writer = WarcWriter(folder, fetching.prefix, info={})
+    fetching.writer = WarcWriter(folder, fetching.prefix, info={}, held_bytes=0)
     rows = [fetching.fetch("a.org") for _ in range(4)]
     waiting = place(fetching.fetch("b.org"))
     rows += [fetching.fetch("a.org") for _ in range(3)]

@@ -1,0 +1,56 @@
+"""Links by the link scanner, in the form that is there: compiled (`_linkscan.c`), or in Python (`linkscan`)."""
+
+from __future__ import annotations
+
+from html.entities import html5
+from importlib import import_module
+
+from scrawler.extract import linkscan
+from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, WantsWords
+from scrawler.extract.rules import LinkCollector, is_canonical
+from scrawler.extract.scan_text import scan_text
+from scrawler.extract.simhash import words_of
+
+
+def _compiled() -> linkscan.Scan | None:
+    try:
+        scan: linkscan.Scan = import_module("scrawler.extract._linkscan").scan
+    except ImportError:  # it is built where there is a compiler
+        return None
+    return scan
+
+
+COMPILED = _compiled()
+_SCAN = COMPILED or linkscan.scan
+
+
+def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: linkscan.Scan = _SCAN) -> tuple[LinkCollector, str]:
+    """Return the collector of a page's links, the page given in UTF-8, and "deep-html" if it nests too deeply."""
+    collector = LinkCollector(url, policy)
+    flags = (linkscan.WITH_ASSETS if policy.assets else 0) | (linkscan.WITH_REL if policy.nofollow else 0)
+    hrefs, others, deep = scan(page, flags, html5)
+    taken, robots = 0, policy.robots
+    for before, tag, attributes, in_template, in_head in others:
+        if tag == "meta" and "http-equiv" not in attributes and attributes["name"].lower() not in robots:
+            continue  # most describe the page to others
+        if before > taken:
+            collector.hrefs += hrefs[taken:before]
+            taken = before
+        collector.element(tag, attributes, in_template)
+        if in_head and is_canonical(attributes):
+            collector.canonical(attributes)
+    if taken:
+        collector.hrefs += hrefs[taken:]
+    else:
+        collector.hrefs = collector.hrefs + hrefs if collector.hrefs else hrefs
+    return collector, DEEP_HTML if deep else ""
+
+
+def scanned(
+    page: bytes, url: str, policy: LinkPolicy, charset: str, note: str, wants_words: WantsWords | None
+) -> PageLinks:
+    """Return what an extractor finds on a page that it does not parse, and says why in `note`."""
+    collector, _ = scan_links(page, url, policy)
+    wanted = wants_words is not None and wants_words(collector.hrefs)
+    words = words_of(scan_text(page.decode("utf-8", "replace")).text) if wanted else None
+    return collector.result(charset, note, words)
