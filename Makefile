@@ -51,9 +51,6 @@ format: $(VENV)/.developed  ## Sort imports and format the code
 bench: $(VENV)/.developed  ## Measure speed; takes some minutes and wants a quiet machine
 	@for bench in tests/bench/*.py; do echo "== $$bench"; PYTHONPATH=. $(BIN)/python "$$bench"; done
 	@echo "== threads"; $(BIN)/python -m experiments.bench.threads_bench
-	@if PATH="$$PATH:/usr/sbin" command -v nginx > /dev/null && [ -d /usr/share/doc/python3.11/html ]; then \
-	  echo "== docsweb"; $(BIN)/python -m experiments.bench.docsweb_bench; \
-	else echo "docsweb is left out; to set it up: $(BIN)/python -m experiments.docsweb setup"; fi
 
 experiments: $(VENV)/.developed  ## Check the papers' figures and ours; some hours, QUICK=1 some minutes
 	@$(BIN)/python -m experiments $(if $(QUICK),--quick)

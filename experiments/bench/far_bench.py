@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from sqlalchemy import make_url
 
-from experiments.bench.competitors import import_seeds
+from experiments.lab.crawls import import_seeds
 from experiments.lab.database import DatabaseServer, mariadb
 from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
 from experiments.lab.report import ROUND, Report, Row, row_text, write_report

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from experiments.bench.competitors import import_seeds
+from experiments.lab.crawls import import_seeds
 from experiments.lab.process import OUTPUT, Figures, Sampler, fresh_folder, interrupt_on_sigterm, memory, run_measured
 from experiments.lab.report import MIB, RESULTS, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import crawl_totals, run_command

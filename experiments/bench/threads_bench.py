@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from experiments.bench.competitors import import_seeds
+from experiments.lab.crawls import import_seeds
 from experiments.lab.process import OUTPUT, fresh_folder, interrupt_on_sigterm, run_measured
 from experiments.lab.report import MIB, ROUND, Report, Row, medians, row_text, write_report
 from experiments.lab.scrawler_command import crawl_totals, run_command

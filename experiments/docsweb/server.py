@@ -49,6 +49,7 @@ _SERVER = "    server {{ listen {address}:{port}; root {root}; index index.html;
 class LogEntry:
     """One answered request."""
 
+    at: float  # seconds since 1970, when it was answered
     url: str
     status: int
     content_type: str  # without parameters
@@ -80,9 +81,9 @@ class AccessLog:
         with self.path.open("rb") as file:
             file.seek(mark)
             for line in file:
-                _, server, _, status, kind, _, uri, agent = line.decode("latin-1").rstrip("\n").split("\t", 7)
+                at, server, _, status, kind, _, uri, agent = line.decode("latin-1").rstrip("\n").split("\t", 7)
                 content_type = kind.partition(";")[0].strip().lower()
-                yield LogEntry(f"http://{server}{uri}", int(status), content_type, agent)
+                yield LogEntry(float(at), f"http://{server}{uri}", int(status), content_type, agent)
 
 
 class DocsServer:

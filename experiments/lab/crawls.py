@@ -72,12 +72,14 @@ def crawled(
     environment: Mapping[str, str] | None = None,
     sampler: Sampler | None = None,
     recording: bool = False,
+    instead: Sequence[str] = (),
     **settings: object,
 ) -> Iterator[Crawl]:
     """Crawl seeds of a served web in a fresh folder, which is gone after the block; `settings` become flags.
 
     The delay is 0 unless it is given. After `timeout` seconds the crawl is killed, and is returned as it stands then.
-    With `recording`, what its threads hold is written down ten times a second (one machine only).
+    With `recording`, what its threads hold is written down ten times a second (one machine only); `instead` is a
+    command that stands for `scrawler`.
 
     Raises:
         ClickException: the program failed; its folder is kept.
@@ -85,13 +87,19 @@ def crawled(
     with fresh_folder("experiment") as folder:
         file = folder / "seeds.txt"
         file.write_text("".join(f"{url}\n" for url in seeds))
-        _succeed(run_measured(import_command(file), folder, _IMPORT_SECONDS, environment), folder)
+        import_seeds(folder, file, environment)
         mark = len(web.log())
-        command = run_command(**settings)
+        program, *options = run_command(**settings)
+        command = [*(instead or [program]), *options]
         figures = run_measured(recorded(command) if recording else command, folder, timeout, environment, sampler)
         _succeed(figures, folder)
         requests = [line for line in web.log()[mark:] if not line.url.endswith(_ROBOTS)]
         yield Crawl(figures, folder, sorted(requests))
+
+
+def import_seeds(folder: Path, seeds: Path, environment: Mapping[str, str] | None = None) -> None:
+    """Import a seed file into the folder's database. Raises ClickException."""
+    _succeed(run_measured(import_command(seeds), folder, _IMPORT_SECONDS, environment), folder)
 
 
 def _succeed(figures: Figures, folder: Path) -> None:

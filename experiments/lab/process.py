@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -127,6 +127,21 @@ def cpu_seconds(pids: Sequence[int]) -> float:
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
+class PeakMemory:
+    """The peak resident memory of a process and its descendants together, in bytes; give `sample` to a Sampler.
+
+    What processes share counts for each of them. Unlike the one from wait4, it leaves out the process that started
+    the program, whose memory the program has for a moment.
+    """
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+    def sample(self, pid: int) -> None:
+        """Look at all processes below `pid`, itself among them."""
+        self.bytes = max(self.bytes, sum((memory(one) or (0, 0))[1] for one in _family(pid)))
+
+
 def memory(pid: int) -> tuple[int, int] | None:
     """Resident memory now and at its peak, in bytes; None once the process is over."""
     try:
@@ -138,6 +153,14 @@ def memory(pid: int) -> tuple[int, int] | None:
         return None
     now, peak = (int(fields[key].split()[0]) * 1024 for key in ("VmRSS", "VmHWM"))
     return now, peak
+
+
+def _family(pid: int) -> Iterator[int]:
+    yield pid
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):  # a thread or process that is over
+            for child in file.read_text().split():
+                yield from _family(int(child))
 
 
 def _wait(process: subprocess.Popen[bytes]) -> resource.struct_rusage:

@@ -49,7 +49,7 @@ class Report:
     """All that one experiment found.
 
     Rows are grouped by column `key`: the CSV has all of them, the table the median of each group. `series` are further
-    CSV files, by name, for what the plots show.
+    CSV files, by name, for what the plots show; `tables` are further tables, by heading.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Report:
     claims: Sequence[Claim] = ()
     plots: Sequence[Plot] = ()
     series: Mapping[str, Sequence[Row]] | None = None
+    tables: Mapping[str, Sequence[Row]] | None = None
 
 
 def write_report(report: Report, folder: Path = RESULTS) -> None:
@@ -87,6 +88,8 @@ def _tables(report: Report) -> str:
     if report.claims:
         beside = [{"": c.what, "stated in": c.source, "stated": c.theirs, "here": c.ours} for c in report.claims]
         text += "\n".join(markdown(beside)) + "\n\n"
+    for heading, rows in (report.tables or {}).items():
+        text += f"{heading}:\n\n" + "\n".join(markdown(rows)) + "\n\n"
     return text + "".join(f"* {note}\n" for note in (*report.notes, machine())) + "\n"
 
 

@@ -14,8 +14,8 @@ from typing import Protocol
 from rbloom import Bloom
 
 ERROR_RATE = 1e-6
-_FIRST_LAYER = 2048
-_GROWTH = 4
+FIRST_LAYER = 2048  # URLs
+GROWTH = 4
 
 
 class SeenFullError(Exception):
@@ -62,13 +62,18 @@ class _Layer(Protocol):
 
 
 class LayeredSeen:
-    """Bloom filters that grow by layers; `make_layer(capacity, error_rate)` says of what kind."""
+    """Bloom filters that grow by layers; `make_layer(capacity, error_rate)` says of what kind.
 
-    def __init__(self, budget: MemoryBudget, make_layer: Callable[[int, float], _Layer]) -> None:
+    `error_rate` is that of all layers together, however many there will be.
+    """
+
+    def __init__(
+        self, budget: MemoryBudget, make_layer: Callable[[int, float], _Layer], error_rate: float = ERROR_RATE
+    ) -> None:
         self._budget, self._make_layer = budget, make_layer
         self._layers: list[_Layer] = []
         self._capacity, self._room, self._reserved = 0, 0, 0
-        self._error_rate = ERROR_RATE
+        self._error_rate = error_rate
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order."""
@@ -83,7 +88,7 @@ class LayeredSeen:
         return new
 
     def _grow(self) -> None:
-        capacity = self._capacity * _GROWTH or _FIRST_LAYER
+        capacity = self._capacity * GROWTH or FIRST_LAYER
         error_rate = self._error_rate / 2
         size = int(-capacity * log(error_rate) / log(2) ** 2 / 8) + 1
         self._budget.take(size)

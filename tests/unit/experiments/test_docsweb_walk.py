@@ -75,7 +75,7 @@ def test_only_internal_documents_are_wanted(url: str, wanted: bool) -> None:
 def test_comparison_names_each_difference() -> None:
     visits = [Visit("http://h/a", 200, "text/html", 0), Visit("http://h/b", 200, "text/html", 1)]
     asked = ["http://h/a", "http://h/a", "http://h/d", "http://h/robots.txt", "http://h/robots.txt"]
-    log = [LogEntry(url, 200, "text/html", "x") for url in asked]
+    log = [LogEntry(0.0, url, 200, "text/html", "x") for url in asked]
     examples = [finding.examples for finding in compare(visits, {"http://h/a": 404, "http://h/c": 200}, log)]
     status = ["http://h/a: 200 to the walk, 404 to SCrawler"]
     assert examples == [["http://h/b"], ["http://h/c"], status, ["http://h/a"], ["http://h/c"], ["http://h/d"]]
@@ -83,5 +83,5 @@ def test_comparison_names_each_difference() -> None:
 
 def test_equal_accounts_have_no_difference() -> None:
     visits = [Visit("http://h/a", 200, "text/html", 0)]
-    log = [LogEntry("http://h/a", 200, "text/html", "x")]
+    log = [LogEntry(0.0, "http://h/a", 200, "text/html", "x")]
     assert not any(finding.examples for finding in compare(visits, {"http://h/a": 200}, log))

@@ -1,0 +1,45 @@
+"""SCrawler itself, with its default and its classic parts."""
+
+from __future__ import annotations
+
+from experiments.competitors.peer import Habits, Peer, Task
+from experiments.lab.crawls import import_seeds
+from experiments.lab.scrawler_command import run_command
+
+_THREADS = 4
+_ANY_DEPTH = 10_000  # as far as the others go
+
+
+class SCrawler(Peer):
+    """SCrawler with so many machine processes on one SQLite file; the import of the seeds is not measured."""
+
+    def __init__(self, name: str, *, machines: int = 1, classic: bool = False) -> None:
+        self.name, self.slow = name, classic
+        self._machines, self._classic = machines, classic
+        parts = "requests, html5lib and pybloom-live" if classic else "the default parts"
+        spread = f"{machines} machine processes" if machines > 1 else "one machine process"
+        self.settings = (
+            f"{parts}; {spread} of {_THREADS} threads that hold all sites between them, as more threads only fight for "
+            "the interpreter; delay 0; one request at a time on a site, its default, since more brought nothing here"
+        )
+        self.habits = Habits(
+            works_as=f"{spread} of {_THREADS} threads",
+            robots="obeyed",
+            at_a_time="1",
+            keeps="WARC, CDXJ, database with a row a page",
+            resumes="after kill -9, from the last checkpoint (5 s)",
+        )
+
+    def prepare(self, task: Task) -> None:
+        """Import the seeds."""
+        import_seeds(task.folder, task.seeds)
+
+    def command(self, task: Task) -> list[str]:
+        """Return `scrawler run` with as many places as there are sites."""
+        return run_command(
+            machines=self._machines,
+            threads=_THREADS,
+            seeds_per_thread=-(-len(task.urls()) // (_THREADS * self._machines)),
+            profile="classic" if self._classic else "default",
+            max_depth=_ANY_DEPTH,
+        )

@@ -1,0 +1,124 @@
+"""One crawler on one web: what it cost, and what the server's log says it did."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import click
+
+from experiments.competitors.peer import Peer, Task
+from experiments.competitors.webs import Answer, Web, pages_of
+from experiments.lab.process import OUTPUT, Figures, PeakMemory, Sampler, cpu_seconds, fresh_folder, run_measured
+from experiments.lab.report import MIB, ROUND, Row
+
+CRAWL = "crawl"  # column that names web and crawler
+_SAMPLE_SECONDS = 0.2
+_PIECES = 20  # of a crawl, in each of which its speed is taken
+_FEWEST = 5  # pages of a piece
+_SHORTEST = 0.001  # seconds, to which the logs are exact
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One finished crawl; `peak` in bytes, `served` the server's CPU in seconds, `failure` empty when all went well."""
+
+    number: int
+    web: str
+    peer: str
+    figures: Figures
+    peak: int
+    served: float
+    answers: Sequence[Answer]
+    failure: str
+
+    def pages_per_second(self) -> tuple[list[float], list[float]]:
+        """Return the crawl's speed over time: seconds after its first page, and pages/s until then.
+
+        Each figure is of a run of equally many pages, so that it is never 0; a crawl of a few pages has none.
+        """
+        times = sorted(answer.at for answer in self.answers if answer.is_page)
+        pieces = min(_PIECES, len(times) // _FEWEST)
+        marks = [times[number * (len(times) - 1) // pieces] for number in range(pieces + 1)] if pieces else []
+        pages = (len(times) - 1) / max(pieces, 1)
+        spans = [(end - times[0], max(end - begin, _SHORTEST)) for begin, end in pairwise(marks)]
+        return [at for at, _ in spans], [pages / seconds for _, seconds in spans]
+
+
+def take_turn(number: int, web: Web, peer: Peer, timeout: float) -> Turn:
+    """Let a crawler crawl a web in a fresh folder; after `timeout` seconds it is killed."""
+    with fresh_folder(f"peers-{peer.name.replace(' ', '-')}") as folder:
+        seeds = folder / "seeds.txt"
+        seeds.write_text("".join(f"{url}\n" for url in web.seeds))
+        task = Task(folder, seeds, web.gentle)
+        peer.prepare(task)
+        peak = PeakMemory()
+        mark, before = web.mark(), cpu_seconds(web.pids())
+        sampler = Sampler(peak.sample, _SAMPLE_SECONDS)
+        figures = run_measured(peer.command(task), folder, timeout, peer.environment(task), sampler)
+        served, answers = cpu_seconds(web.pids()) - before, web.answers(mark)
+        failure = _failure(peer, figures)
+        if failure:
+            click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
+    return Turn(number, web.name, peer.name, figures, peak.bytes or figures.peak_rss, served, answers, failure)
+
+
+def _failure(peer: Peer, figures: Figures) -> str:
+    if figures.timed_out:
+        return f"was killed after {figures.wall:.0f} s"
+    return "" if figures.exit_code in peer.exits else f"ended with {figures.exit_code}"
+
+
+def _tail(output: Path) -> str:
+    return "\n".join(output.read_text(errors="replace").splitlines()[-10:])
+
+
+def rows_of(turns: Iterable[Turn], truths: Mapping[str, frozenset[str] | None]) -> list[Row]:
+    """Return the table's rows; the truth of a web that has none is what all crawlers found there together."""
+    turns = list(turns)
+    found = {name: truth or _union(turns, name) for name, truth in truths.items()}
+    return [_row(turn, found[turn.web]) for turn in turns]
+
+
+def _union(turns: Iterable[Turn], web: str) -> frozenset[str]:
+    return frozenset().union(*(pages_of(turn.answers) for turn in turns if turn.web == web))
+
+
+def _row(turn: Turn, truth: frozenset[str]) -> Row:
+    asked = Counter(answer.url for answer in turn.answers)
+    pages = pages_of(turn.answers)
+    count, figures = len(pages & truth), turn.figures
+    times = [answer.at for answer in turn.answers]
+    return {
+        ROUND: turn.number,
+        CRAWL: f"{turn.web}: {turn.peer}",
+        "pages": count,
+        "pages/s": count / figures.wall,
+        "pages/s at work": count / max(max(times, default=0.0) - min(times, default=0.0), 0.001),
+        "CPU us/page": figures.cpu / max(count, 1) * 1e6,
+        "pages/CPU s": count / max(figures.cpu, 0.01),
+        "server us/page": turn.served / max(count, 1) * 1e6,
+        "peak RSS MiB": turn.peak / MIB,
+        "missed": len(truth - pages),
+        "forbidden": len(pages - truth),
+        "fetched twice": sum(times > 1 for times in asked.values()),
+        "requests": asked.total(),
+        "wall s": figures.wall,
+        "complete": f"no: {turn.failure}" if turn.failure else "yes",
+    }
+
+
+def ratio(rows: Iterable[Row], web: str, one: str, other: str, value: Callable[[Row], float]) -> float | None:
+    """Return how many times as much a crawler has of something as another: the median of the rounds that both ran.
+
+    None where there is no such round.
+    """
+    of = {(row[CRAWL], row[ROUND]): value(row) for row in rows}
+    rounds = sorted({number for _, number in of}, key=int)
+    pairs = [(of.get((f"{web}: {one}", number)), of.get((f"{web}: {other}", number))) for number in rounds]
+    quotients = [first / second for first, second in pairs if first is not None and second]
+    return median(quotients) if quotients else None

@@ -1,0 +1,123 @@
+"""The webs that crawlers are sent to, each with its server's log and, where it is known, the truth."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple, Protocol
+
+from experiments.docsweb.server import DocsServer, serving
+from experiments.docsweb.sites import SITES, Site, home_urls, missing_packages
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
+from scrawler.synthweb.web import Kind
+
+_ROBOTS = "/robots.txt"
+
+
+class Answer(NamedTuple):
+    """One answered request, robots.txt apart."""
+
+    at: float  # seconds since 1970
+    url: str
+    is_page: bool  # an HTML page was delivered
+
+
+class Web(Protocol):
+    """A served web; `truth` holds the pages that a crawl must find, None where only the crawlers can tell."""
+
+    name: str
+    gentle: bool
+    truth: frozenset[str] | None
+    seeds: list[str]
+
+    def pids(self) -> list[int]:
+        """Return the server's processes."""
+
+    def mark(self) -> int:
+        """Return where the log ends now."""
+
+    def answers(self, mark: int) -> list[Answer]:
+        """Return what was answered after a mark."""
+
+
+class SynthWeb:
+    """A synthetic web; its truth is known."""
+
+    def __init__(self, name: str, server: SynthServer, gentle: bool) -> None:
+        self.name, self.gentle, self._server = name, gentle, server
+        self.seeds = server.web.seeds()
+        self.truth: frozenset[str] | None = frozenset().union(*(party(server.web, url).pages for url in self.seeds))
+
+    def pids(self) -> list[int]:
+        """Return the server's process."""
+        return [self._server.pid]
+
+    def mark(self) -> int:
+        """Return the number of lines."""
+        return len(self._server.log())
+
+    def answers(self, mark: int) -> list[Answer]:
+        """Return what was answered after a mark."""
+        lines = (line for line in self._server.log()[mark:] if not line.url.endswith(_ROBOTS))
+        return [Answer(line.at, line.url, line.status == 200 and self._is_page(line.url)) for line in lines]
+
+    def _is_page(self, url: str) -> bool:
+        return self._server.web.target(url).kind is Kind.PAGE
+
+
+class DocsWeb:
+    """The documentation sites, served by nginx; what is there, only a crawl can tell."""
+
+    name = "docsweb"
+    gentle = False
+    truth: frozenset[str] | None = None
+
+    def __init__(self, server: DocsServer) -> None:
+        self._server = server
+        self.seeds = home_urls(server.port, server.sites)
+
+    def pids(self) -> list[int]:
+        """Return nginx's processes."""
+        return self._server.pids()
+
+    def mark(self) -> int:
+        """Return the log's size."""
+        return self._server.log.mark()
+
+    def answers(self, mark: int) -> list[Answer]:
+        """Return what was answered after a mark."""
+        entries = (entry for entry in self._server.log.entries(mark) if not entry.is_robots)
+        return [Answer(entry.at, entry.url, entry.is_page) for entry in entries]
+
+
+@contextmanager
+def synthetic(name: str, spec: WebSpec, gentle: bool = False) -> Iterator[Web]:
+    """Serve a synthetic web within a block."""
+    with SynthServer(spec) as server:
+        yield SynthWeb(name, server, gentle)
+
+
+@contextmanager
+def docsweb(sites: Sequence[Site] = SITES) -> Iterator[Web]:
+    """Serve the documentation sites within a block, at a port that nobody has."""
+    with socket.socket() as probe:
+        probe.bind((sites[0].address, 0))
+        port = int(probe.getsockname()[1])
+    with serving(port, sites) as server:
+        yield DocsWeb(server)
+    shutil.rmtree(server.folder)  # is named by the port, which is another one next time
+
+
+def docsweb_why_not() -> str | None:
+    """Tell why the documentation sites can't be served; None: they can."""
+    packages = missing_packages()
+    return f"{', '.join(packages)} missing (python -m experiments.docsweb setup)" if packages else None
+
+
+def pages_of(answers: Iterable[Answer]) -> set[str]:
+    """Return the pages among some answers."""
+    return {answer.url for answer in answers if answer.is_page}

@@ -1,0 +1,179 @@
+"""The crawlers that are compared: their commands and configuration, and what is made of the server's log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as Xml
+
+import pytest
+
+from experiments.competitors.environment import PythonEnvironment
+from experiments.competitors.heritrix import Heritrix
+from experiments.competitors.nutch import Nutch
+from experiments.competitors.peer import Task
+from experiments.competitors.roster import peers
+from experiments.competitors.scrawler import SCrawler
+from experiments.competitors.turns import Turn, ratio, rows_of
+from experiments.competitors.webs import Answer
+from experiments.competitors.wget2 import Wget2
+from experiments.lab.process import Figures
+from experiments.lab.report import Row
+
+SEEDS = ["http://127.10.0.1:8400/?a=1&b=2", "http://127.10.0.2:8400/en/index.html"]
+BEANS = "{http://www.springframework.org/schema/beans}"
+
+
+@pytest.fixture
+def task(tmp_path: Path) -> Task:
+    return _task(tmp_path)
+
+
+def _task(folder: Path, gentle: bool = False) -> Task:
+    seeds = folder / "seeds.txt"
+    seeds.write_text("".join(f"{url}\n" for url in SEEDS))
+    return Task(folder, seeds, gentle)
+
+
+def _values(bean: Xml.Element) -> dict[str | None, str | None]:
+    return {entry.get("name"): entry.get("value") for entry in bean.findall(f"{BEANS}property")}
+
+
+def _home(folder: Path, program: str) -> str:
+    (folder / "home" / "bin").mkdir(parents=True)
+    (folder / "home" / program).touch()
+    return str(folder / "home")
+
+
+def test_every_crawler_has_a_name_of_its_own_and_says_how_it_works() -> None:
+    names = [peer.name for peer in peers()]
+    assert len(set(names)) == len(names)
+    assert all(peer.settings and peer.habits.works_as for peer in peers())
+
+
+@pytest.mark.parametrize(("peer", "variable"), [(Heritrix(), "HERITRIX_HOME"), (Nutch(), "NUTCH_HOME")], ids=str)
+def test_java_crawlers_need_their_folder(
+    peer: Heritrix | Nutch, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(variable, raising=False)
+    assert peer.why_not() == f"{variable} names no folder"
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert str(tmp_path) in (peer.why_not() or "")
+    monkeypatch.setenv(variable, _home(tmp_path, "bin/heritrix" if variable == "HERITRIX_HOME" else "bin/crawl"))
+    assert peer.why_not() is None
+
+
+@pytest.mark.parametrize(("gentle", "queues"), [(False, "8"), (True, "1")], ids=["fast", "gentle"])
+def test_heritrix_job_is_whole(tmp_path: Path, gentle: bool, queues: str) -> None:
+    Heritrix().prepare(_task(tmp_path, gentle))
+    root = Xml.parse(tmp_path / "jobs" / "peers" / "crawler-beans.cxml").getroot()
+    assert root.tag == f"{BEANS}beans"
+    beans = {bean.get("id"): bean for bean in root.findall(f"{BEANS}bean")}
+    assert {ref.get("bean") for ref in root.iter(f"{BEANS}ref")} <= set(beans)
+    (seeds,) = beans["seeds"].iter(f"{BEANS}value")
+    assert (seeds.text or "").split() == SEEDS
+    hosts, refused = beans["scope"].iter(f"{BEANS}value")
+    assert (hosts.text or "").split() == ["http://127.10.0.1:8400/", "http://127.10.0.2:8400/"]
+    assert re.fullmatch(refused.text or "", "http://h/a.PNG")
+    assert not re.fullmatch(refused.text or "", "http://h/a.html?of=.png&b")
+    assert _values(beans["queueAssignmentPolicy"]) == {"parallelQueues": queues}
+    assert _values(beans["crawlController"])["pauseAtStart"] == "false"
+    assert set(_values(beans["disposition"]).values()) == {"0"}  # delays
+    assert _values(beans["metadata"])["robotsPolicyName"] == "obey"
+    assert next(beans["dispositionProcessors"].iter(f"{BEANS}ref")).get("bean") == "warcWriter"
+
+
+def test_heritrix_runs_one_job_in_the_foreground(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HERITRIX_HOME", "/opt/heritrix")
+    program, *options = Heritrix().command(task)
+    assert program == "/opt/heritrix/bin/heritrix"
+    assert options[-2:] == ["--run-job", "peers"]
+    assert options[options.index("--jobs-dir") + 1] == str(task.folder / "jobs")
+    assert Heritrix().environment(task)["FOREGROUND"] == "true"
+
+
+@pytest.mark.parametrize(("gentle", "threads"), [(False, "8"), (True, "1")], ids=["fast", "gentle"])
+def test_nutch_settings_seeds_and_filter(tmp_path: Path, gentle: bool, threads: str) -> None:
+    Nutch().prepare(_task(tmp_path, gentle))
+    root = Xml.parse(tmp_path / "conf" / "nutch-site.xml").getroot()
+    values = {entry.findtext("name"): entry.findtext("value") for entry in root.findall("property")}
+    assert values["fetcher.threads.per.queue"] == threads
+    assert values["db.ignore.external.links"] == "true"
+    assert values["db.max.outlinks.per.page"] == "-1"
+    assert values["http.agent.name"]
+    assert (tmp_path / "urls" / "seeds.txt").read_text().split() == SEEDS
+    refused, accepted = (tmp_path / "conf" / "regex-urlfilter.txt").read_text().splitlines()
+    assert refused.startswith("-") and "|png|" in refused  # noqa: PT018
+    assert accepted == "+^https?://"
+
+
+def test_nutch_runs_until_nothing_is_left(task: Task, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUTCH_HOME", "/opt/nutch")
+    command = Nutch().command(task)
+    assert command[0] == "/opt/nutch/bin/crawl"
+    assert command[1:3] == ["-s", str(task.folder / "urls")]
+    assert command[-2:] == [str(task.folder / "crawl"), "-1"]
+    assert Nutch().environment(task)["NUTCH_CONF_DIR"] == f"{task.folder / 'conf'}:/opt/nutch/conf"
+
+
+def test_scrawler_machines_hold_all_sites_between_them(tmp_path: Path) -> None:
+    task = _task(tmp_path)
+    task.seeds.write_text("".join(f"http://127.10.0.{number}/\n" for number in range(1, 41)))
+    one, two = SCrawler("one").command(task), SCrawler("two", machines=2).command(task)
+    assert one[one.index("--seeds-per-thread") + 1] == "10"
+    assert two[two.index("--seeds-per-thread") + 1] == "5"
+    assert two[two.index("--machines") + 1] == "2"
+
+
+def test_wget2_is_gentle_by_its_number_of_threads(tmp_path: Path) -> None:
+    assert "--max-threads=16" in Wget2().command(_task(tmp_path))
+    assert f"--max-threads={len(SEEDS)}" in Wget2().command(_task(tmp_path, gentle=True))
+
+
+def test_an_environment_that_is_not_there_says_so() -> None:
+    assert "is not installed" in (PythonEnvironment("none", distribution="no-such-thing").why_not() or "")
+
+
+def _turn(number: int, peer: str, answers: list[Answer], wall: float = 2.0, failure: str = "") -> Turn:
+    return Turn(number, "web", peer, Figures(0, wall, 1.0, 1 << 20, False), 2 << 20, 0.5, answers, failure)
+
+
+ANSWERS = [Answer(10.0, "a", True), Answer(11.0, "b", True), Answer(11.5, "b", True), Answer(12.0, "missing", False)]
+
+
+def test_pages_are_held_against_the_truth() -> None:
+    (row,) = rows_of([_turn(1, "x", ANSWERS)], {"web": frozenset("bc")})
+    assert (row["pages"], row["missed"], row["forbidden"], row["fetched twice"], row["requests"]) == (1, 1, 1, 1, 4)
+    assert (row["pages/s"], row["CPU us/page"], row["pages/CPU s"]) == (0.5, 1e6, 1.0)
+    assert (row["server us/page"], row["peak RSS MiB"], row["complete"]) == (5e5, 2.0, "yes")
+
+
+def test_what_nobody_can_tell_all_crawlers_tell_together() -> None:
+    other = _turn(1, "y", [Answer(10.0, "c", True)], failure="was killed after 9 s")
+    rows = rows_of([_turn(1, "x", ANSWERS), other], {"web": None})
+    assert [(row["pages"], row["missed"], row["complete"]) for row in rows] == [
+        (2, 1, "yes"),
+        (1, 2, "no: was killed after 9 s"),
+    ]
+
+
+def test_a_ratio_is_the_median_of_the_rounds_of_both() -> None:
+    turns = [_turn(number, "x", ANSWERS, wall=2.0 / number) for number in (1, 2, 3)]
+    turns += [_turn(number, "y", ANSWERS, wall=2.0) for number in (1, 2)]
+    rows = rows_of(turns, {"web": None})
+
+    def speed(row: Row) -> float:
+        return float(row["pages/s"])
+
+    assert ratio(rows, "web", "x", "y", speed) == pytest.approx(1.5)
+    assert ratio(rows, "web", "x", "z", speed) is None
+
+
+def test_speed_over_time_is_taken_in_runs_of_equally_many_pages() -> None:
+    at_once = [Answer(5.0 + page / 100, str(page), True) for page in range(101)]  # 100 a second
+    late = [Answer(6.0 + page / 10, str(page), True) for page in range(1, 101)]  # 10 a second
+    times, speeds = _turn(1, "x", late + at_once).pages_per_second()
+    assert len(times) == 20
+    assert (times[9], times[-1]) == pytest.approx((1.0, 11.0))
+    assert speeds == pytest.approx([100.0] * 10 + [10.0] * 10)
+    assert _turn(1, "x", late[:4]).pages_per_second() == ([], [])
