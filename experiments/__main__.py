@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from experiments.lab.process import interrupt_on_sigterm
+from experiments.lab.process import interrupt_on_sigterm, run_to_end
 from experiments.lab.readme import README, with_results
 from experiments.lab.report import RESULTS
 
@@ -46,7 +45,7 @@ def main(quick: bool, only: Sequence[str], readme_only: bool) -> None:
 def _succeeds(name: str, quick: bool) -> bool:
     click.echo(f"== {name}")
     command = [sys.executable, "-m", f"experiments.{name}", *["--quick"] * quick]
-    return subprocess.run(command, cwd=Path(__file__).parents[1]).returncode == 0
+    return run_to_end(command, Path(__file__).parents[1]) == 0
 
 
 if __name__ == "__main__":

@@ -58,6 +58,21 @@ def interrupt_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
+def run_to_end(command: Sequence[str], folder: Path) -> int:
+    """Run a program in a folder and return its exit code; when this one is interrupted, it has that one stop first.
+
+    It is in a session of its own, where Ctrl-C does not reach it: one SIGTERM does, and then it has all the time that
+    it wants to stop what it has started. `subprocess.run` would kill it after a quarter of a second.
+    """
+    process = subprocess.Popen(command, cwd=folder, start_new_session=True)
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait()
+        raise
+
+
 @contextmanager
 def fresh_folder(name: str) -> Iterator[Path]:
     """Give a temporary folder; it is kept when a program failed in it, for its output, and else removed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 from experiments.lab.process import PeakMemory, memory
 
@@ -32,3 +33,33 @@ def test_peak_memory_is_that_of_the_whole_family() -> None:
     assert peak.bytes > alone[1] + 30 * _MIB
     peak.sample(process.pid)  # is over
     assert peak.bytes > 60 * _MIB
+
+
+_RUNNER = """
+import sys
+from pathlib import Path
+from experiments.lab.process import interrupt_on_sigterm, run_to_end
+interrupt_on_sigterm()
+run_to_end([sys.executable, "-c", sys.argv[1]], Path(sys.argv[2]))
+"""
+_SLOW_TO_STOP = """
+import signal, time
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    print("ready", flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    time.sleep(0.5)  # longer than subprocess.run gives it
+    open("stopped", "w").close()
+"""
+
+
+def test_what_is_interrupted_may_stop_what_it_started(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _RUNNER, _SLOW_TO_STOP, str(tmp_path)]
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.terminate()
+        process.communicate()
+    assert (tmp_path / "stopped").exists()
