@@ -100,7 +100,7 @@ def main(quick: bool, results: Path, rounds: int) -> None:
     claims = [
         Claim("prediction off by, from known sizes", "goal", f"at most {GOAL:.0f} %", _percents(off["sizes"])),
         Claim("prediction off by, from an earlier crawl", "goal", f"at most {GOAL:.0f} %", _percents(off["earlier"])),
-        Claim("distributor over free competition", "paper 004, Figures 7 and 8", "+34.7 %", _gains(sweep)),
+        Claim("distributor over free competition", "paper 004, section 3.3", "+34.7 %", _gains(sweep)),
     ]
     notes = [
         f"a request takes {1e6 * cost:,.0f} us of the processor"

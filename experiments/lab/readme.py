@@ -7,7 +7,7 @@ from pathlib import Path
 
 README = Path(__file__).parents[1] / "README.md"
 
-_PLACE = re.compile(r"<!-- results: (?P<name>[a-z_]+) -->\n.*?<!-- end -->", re.DOTALL)
+_PLACE = re.compile(r"<!-- results: (?P<name>[a-z_]+) -->\n(?:(?!<!-- results: ).)*?<!-- end -->", re.DOTALL)
 _TITLE = re.compile(r"\A# .*\n+")
 _PICTURE = re.compile(r"(!\[[^]]*\]\()")
 

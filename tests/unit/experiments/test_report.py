@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 import pytest
 
+from experiments.__main__ import EXPERIMENTS
 from experiments.lab.plots import Line, Panel
-from experiments.lab.readme import with_results
+from experiments.lab.readme import README, with_results
 from experiments.lab.report import Claim, Plot, Report, medians, write_report
 
 ROWS = [
@@ -40,6 +41,16 @@ def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
     assert "![how fast](new/it-fast.png)" in readme
     assert "stays" in readme
     assert with_results(readme, tmp_path / "new") == readme
+
+
+def test_every_experiment_has_a_place_of_its_own_in_the_readme(tmp_path: Path) -> None:
+    for name in EXPERIMENTS:
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nfigures of {name}\n")
+    before, after = README.read_text(), with_results(README.read_text(), tmp_path)
+    assert [after.count(f"figures of {name}\n") for name in EXPERIMENTS] == [1] * len(EXPERIMENTS)
+    headings = [[line for line in text.splitlines() if line.startswith("#")] for text in (before, after)]
+    assert headings[0] == headings[1]  # none was taken for a result
+    assert before.count("<!-- results: ") == before.count("<!-- end -->") == len(EXPERIMENTS)
 
 
 def test_nothing_measured_is_an_error(tmp_path: Path) -> None:
