@@ -56,6 +56,13 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     return float(seconds)
 
 
+def _some_seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
+    seconds = _seconds(context, parameter, value)
+    if seconds == 0:
+        raise click.BadParameter(f"{value!r} is not a time above 0")
+    return seconds
+
+
 @click.command("plan")
 @click.argument("seeds_file", required=False)
 @click.option("--from", "earlier", metavar="URL", help="Database of an earlier crawl, for sizes and response times.")
@@ -70,7 +77,7 @@ def _seconds(context: click.Context, parameter: click.Parameter, value: str | No
     "--response-time",
     "response",
     metavar="TIME",
-    callback=_seconds,
+    callback=_some_seconds,
     help="Of sites of which it is not known. [default: the median of those of --from, else 0.5s]",
 )
 @click.option(
@@ -125,7 +132,9 @@ def plan(
     if as_json:
         click.echo(json.dumps(made.as_json(), ensure_ascii=False))
     else:
-        print_pairs(f"{made.seeds:,} seeds of {made.sites:,} sites: {_with_range(made)}", dict(_lines(made)))
+        print_pairs(
+            f"{_counted(made.seeds, 'seed')} of {_counted(made.sites, 'site')}: {_with_range(made)}", dict(_lines(made))
+        )
 
 
 def _known(settings: Settings, url: str) -> tuple[Scope, list[SizedSite]]:
@@ -156,6 +165,10 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
         lines = "line is" if len(invalid) == 1 else "lines are"
         click.echo(f"scrawler: warning: {file}: {len(invalid):,} {lines} invalid, and left out", err=True)
     return found
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _with_range(made: Plan) -> str:

@@ -76,6 +76,7 @@ def test_an_earlier_crawl_tells_the_sizes(scrawler: Scrawler, seed_file: Path, t
         ((), 2, "give a file of seeds, or --from DATABASE, or both"),
         (("seeds.txt", "--pages-per-site", "many"), 2, "--pages-per-site 'many' is not allowed, only a whole number"),
         (("seeds.txt", "--response-time", "soon"), 2, "'soon' is not a time such as 0.5, 600ms or 2s"),
+        (("seeds.txt", "--response-time", "0"), 2, "'0' is not a time above 0"),
         (("seeds.txt", "--cores", "0"), 2, "0 is not in the range"),
         (("seeds.txt", "--delay", "never"), 2, "--delay never is not allowed, only a time"),
         (("nowhere.txt",), 3, "nowhere.txt: no such file"),
@@ -83,7 +84,7 @@ def test_an_earlier_crawl_tells_the_sizes(scrawler: Scrawler, seed_file: Path, t
         (("--from", "sqlite:///nowhere.db"), 4, "there is no database nowhere.db"),
         (("--from", "oracle://x"), 4, "no such kind of database: oracle"),
     ],
-    ids=("nothing", "sizes", "response", "cores", "setting", "file", "empty", "database", "kind"),
+    ids=("nothing", "sizes", "response", "no-response", "cores", "setting", "file", "empty", "database", "kind"),
 )
 def test_errors_are_one_clear_line(
     scrawler: Scrawler, file: str, tmp_path: Path, arguments: tuple[str, ...], code: int, words: str
