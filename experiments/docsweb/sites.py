@@ -48,7 +48,6 @@ SITES = (
     Site("django", "python-django-doc", Path("/usr/share/doc/python-django-doc/html"), "127.1.0.6"),
     Site("apache", "apache2-doc", Path("/usr/share/doc/apache2-doc/manual"), "127.1.0.7"),
 )
-SMALL_SITES = tuple(site for site in SITES if site.name in ("python", "git", "django"))
 
 
 def missing_packages() -> list[str]:

@@ -135,7 +135,19 @@ def machine() -> str:
     """Say on what the figures were made."""
     cpus = len(os.sched_getaffinity(0))
     load = os.getloadavg()[0]
-    return f"{platform.system()} {platform.machine()}, {cpus} CPUs, Python {platform.python_version()}, load {load:.1f}"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / (1 << 30)
+    return (
+        f"{platform.system()} {platform.machine()}, {cpus} CPUs{_processor()}, {memory:.0f} GiB, "
+        f"Python {platform.python_version()}, load {load:.1f}"
+    )
+
+
+def _processor() -> str:
+    """Return what Linux calls the processor, in brackets; nothing where it does not say."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text().splitlines() if file.exists() else []
+    model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    return f" ({model})" if model else ""
 
 
 def _middle(values: Sequence[Value]) -> Value:

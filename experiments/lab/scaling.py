@@ -60,7 +60,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     speedup = [
         f"{threads} threads: " + ", ".join(f"{_speedup(xs, ys, m):.2f} ({m})" for m in (3, 4))
         for threads, xs, ys in lines
-        if {2, 3, 4} <= set(xs)
+        if {2, 3, 4} <= set(xs) and all(ys)
     ]
     return [
         Claim(
