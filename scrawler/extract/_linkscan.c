@@ -18,6 +18,8 @@
 #define MOST_ATTRIBUTES 1000     /* of one tag of a page that is not called deep; also in treeless.py */
 #define STEPS_A_BYTE 64          /* that may be gone over the stack and the list of formatting elements; the same */
 #define STEPS_AT_LEAST 1000000   /* the same */
+#define COMPARED_A_STEP 16       /* bytes of the attributes of two formatting elements; the same */
+#define FIRST_OPEN 64            /* open elements for which there is room from the start */
 #define UNLOCKED_FROM 262144     /* bytes of a page during whose scan other threads may run Python */
 
 /* ---- names of tags -------------------------------------------------------------------------------------------- */
@@ -203,10 +205,11 @@ typedef struct {
     size_t span_count, span_room;
 } Scan;
 
+/* PyMem_Raw*, for they need no GIL; they give no more than PY_SSIZE_T_MAX bytes, so twice as many are a size_t. */
 static int grow(void **items, size_t *room, size_t size, size_t least)
 {
     size_t more = *room ? *room * 2 : least;
-    void *moved = realloc(*items, more * size);
+    void *moved = PyMem_RawRealloc(*items, more * size);
     if (!moved)
         return 0;
     *items = moved;
@@ -233,6 +236,8 @@ static inline void walked(Scan *s, size_t steps)
 
 static void note_listed(Scan *s, uint32_t id)
 {
+    if (s->flat)
+        return;
     for (size_t i = s->listed_count; i-- > 0;)
         if (s->listed[i].id == id) {
             s->listed[i].open = 0;
@@ -263,9 +268,9 @@ static inline void pop_to(Scan *s, size_t depth)
 
 static inline Element *push_as(Scan *s, int tag, Name name, int ns, int flags)
 {
-    if (s->depth == s->open_room && !grow((void **)&s->open, &s->open_room, sizeof(Element), 64)) {
+    if (s->depth == s->open_room && !grow((void **)&s->open, &s->open_room, sizeof(Element), FIRST_OPEN)) {
         s->failed = 1;
-        s->depth = 0; /* there is room for one */
+        s->depth--; /* the innermost gives its place: the rule at work goes on, and is the last */
     }
     Element *e = &s->open[s->depth++];
     *e = (Element){name, ++s->last_id, (uint8_t)tag, (uint8_t)ns, (uint8_t)flags, 0};
@@ -447,7 +452,8 @@ static void insert_formatting(Scan *s, int tag)
     for (i = s->listed_count; i-- > 0 && s->listed[i].id;) {
         const Formatting *f = &s->listed[i];
         if (f->tag == tag && f->source.length == s->source.length
-            && !memcmp(s->page + f->source.begin, s->page + s->source.begin, (size_t)s->source.length)) {
+            && (s->steps += (size_t)s->source.length / COMPARED_A_STEP,
+                !memcmp(s->page + f->source.begin, s->page + s->source.begin, (size_t)s->source.length))) {
             same++;
             first = i;
         }
@@ -582,6 +588,8 @@ static void adopt(Scan *s, int tag)
         for (size_t i = block; i-- > (size_t)si + 1;) {
             Py_ssize_t li = s->open[i].flags & E_LISTED ? find_listed(s, s->open[i].id) : -1;
             walked(s, s->listed_count);
+            if (s->flat)
+                return;
             if (++inner > 3 && li >= 0) {
                 remove_formatting(s, (size_t)li);
                 bookmark -= li < bookmark;
@@ -1477,14 +1485,16 @@ static void end_tag(Scan *s)
     if (s->depth && TOP(s).ns != HTML_NS) {
         if (s->tag == T_BR || s->tag == T_P)
             leave_foreign(s);
-        else
-            for (size_t i = s->depth; i-- > 0 && s->open[i].ns != HTML_NS;)
-                if (s->open[i].name == s->name) {
-                    walked(s, s->depth - i);
-                    pop_to(s, i);
-                    return;
-                }
-        walked(s, 1);
+        else {
+            size_t i = s->depth - 1;
+            while (i > 0 && s->open[i].ns != HTML_NS && s->open[i].name != s->name)
+                i--;
+            walked(s, s->depth - i);
+            if (s->open[i].ns != HTML_NS) {
+                pop_to(s, i);
+                return;
+            }
+        }
     }
     end_html(s, s->mode);
 }
@@ -2107,7 +2117,11 @@ static PyObject *make_result(const Scan *s, PyObject *entities)
 {
     PyObject *hrefs = PyList_New(0), *others = PyList_New(0);
     PyObject **made = s->has_copies ? PyMem_Calloc(s->span_count + 1, sizeof(PyObject *)) : NULL; /* the lists own them */
-    int failed = !hrefs || !others || (s->has_copies && !made);
+    int failed = !hrefs || !others;
+    if (s->has_copies && !made) {
+        PyErr_NoMemory();
+        failed = 1;
+    }
     for (size_t i = 0; i < s->found_count && !failed; i++) {
         const Found *f = &s->found[i];
         int plain = (f->tag == T_A || f->tag == T_AREA) && f->attributes == BIT(HREF);
@@ -2153,7 +2167,9 @@ static PyObject *scan(PyObject *module, PyObject *args)
     s.quirks = 2; /* not known yet */
     s.most_steps = STEPS_AT_LEAST + STEPS_A_BYTE * (uint64_t)page.len;
     PyObject *result = NULL;
-    if (page.len >= UNLOCKED_FROM) {
+    if (!grow((void **)&s.open, &s.open_room, sizeof(Element), FIRST_OPEN))
+        s.failed = 1;
+    else if (page.len >= UNLOCKED_FROM) {
         Py_BEGIN_ALLOW_THREADS
         scan_page(&s);
         Py_END_ALLOW_THREADS
@@ -2161,10 +2177,10 @@ static PyObject *scan(PyObject *module, PyObject *args)
     else
         scan_page(&s);
     result = s.failed ? PyErr_NoMemory() : make_result(&s, entities);
-    free(s.open);
-    free(s.listed);
-    free(s.found);
-    free(s.spans);
+    PyMem_RawFree(s.open);
+    PyMem_RawFree(s.listed);
+    PyMem_RawFree(s.found);
+    PyMem_RawFree(s.spans);
     PyBuffer_Release(&page);
     return result;
 }

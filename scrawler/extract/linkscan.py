@@ -36,9 +36,9 @@ _RAW_END = {
 }
 _SCRIPT_PLAIN = re.compile(rb"<!(?=--)|(?P<end></(?=script[ \t\n\f\r/>]))", re.IGNORECASE)
 _SCRIPT_ESCAPED = re.compile(
-    rb"(?P<plain>--++>)|(?P<end></(?=script[ \t\n\f\r/>]))|<script[ \t\n\f\r/>]", re.IGNORECASE
+    rb"(?P<plain>-->)|(?P<end></(?=script[ \t\n\f\r/>]))|<script[ \t\n\f\r/>]", re.IGNORECASE
 )
-_SCRIPT_DOUBLE = re.compile(rb"(?P<plain>--++>)|</script[ \t\n\f\r/>]", re.IGNORECASE)
+_SCRIPT_DOUBLE = re.compile(rb"(?P<plain>-->)|</script[ \t\n\f\r/>]", re.IGNORECASE)
 # In attributes a named reference without semicolon stands for itself before "=" and alphanumerics: ?a=1&copy=2.
 _REFERENCE = re.compile(
     rb"&(?:#(?:[xX](?P<hex>[0-9a-fA-F]++)|(?P<decimal>[0-9]++));?|(?P<name>[0-9a-zA-Z]++(?:;|(?!=))))"

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 DEEPEST = 5_000  # open elements that are followed; hazards.MAX_DEPTH
 STEPS_A_BYTE, STEPS_AT_LEAST = 64, 1_000_000  # over the stack and the list of active formatting elements
+COMPARED_A_STEP = 16  # bytes of the attributes of two formatting elements
 
 HTML, MATH, SVG = range(3)  # name spaces
 (
@@ -168,15 +169,13 @@ class Builder:
             if token.name in (b"br", b"p"):
                 self._leave_foreign()
             else:
-                for place in range(len(self._open) - 1, -1, -1):
-                    element = self._open[place]
-                    if element.namespace == HTML:
-                        break
-                    if element.name == token.name:
-                        self._walked(len(self._open) - place)
-                        self._pop_to(place)
-                        return
-            self._walked(1)
+                place = len(self._open) - 1
+                while self._open[place].namespace != HTML and self._open[place].name != token.name:
+                    place -= 1
+                self._walked(len(self._open) - place)
+                if self._open[place].namespace != HTML:
+                    self._pop_to(place)
+                    return
         self._end_html(token, self._mode)
 
     def letters(self, is_nul: bool = False) -> None:
@@ -335,8 +334,10 @@ class Builder:
             entry = self._listed[place]
             if entry is None:
                 break
-            if entry.name == token.name and entry.source == token.source:
-                same, first = same + 1, place
+            if entry.name == token.name and len(entry.source) == len(token.source):
+                self._walked(len(token.source) // COMPARED_A_STEP)
+                if entry.source == token.source:
+                    same, first = same + 1, place
         if same >= 3:
             self._remove_formatting(first)
         element = self._push(token.name)
@@ -437,6 +438,8 @@ class Builder:
         for count, between in enumerate(range(block - 1, place, -1), 1):
             node = self._open[between].entry
             self._walked(len(self._listed))
+            if self.flat:
+                return
             if node is not None and count > 3:
                 self._remove_formatting(self._listed.index(node))
                 node = None

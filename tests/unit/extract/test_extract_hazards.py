@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html.entities import html5
+from itertools import count
 from time import thread_time
 
 import pytest
@@ -86,6 +88,7 @@ LINEAR = {
     "formatting of many kinds": b"".join(b"<b id=%d>" % n for n in range(4_000)) + b"<p>x</p>" * 10_000,
     "framesets": b"<frameset>" * 100_000,
     "escaped scripts": b"<script><!--<script>" * 20_000,
+    "dashes in an escaped script": b"<script><!--" + b"-" * 1_000_000,
     "a long link left open": b"<p><a href='" + b"x" * 300_000 + b"'>x</p>" + b"<p>x</p>" * 20_000,
 }
 
@@ -98,6 +101,39 @@ def test_scanner_is_linear(body: bytes) -> None:
         scan_links(body, PAGE, POLICY, form)
     scan_text(body.decode())
     assert thread_time() - begin < 5  # at most 2 s on a quiet machine; anything quadratic takes hours
+
+
+DEAR = {
+    "end tags that look through a drawing": b"<table><svg>" + b"<g>" * 4_900 + b"</tr>" * 3_000,
+    "formatting with long attributes, nearly alike": b"".join(b"<b %s%d>" % (b"x" * 250, n) for n in range(1_000, 4_000)),
+}
+
+
+@pytest.mark.parametrize("body", DEAR.values(), ids=DEAR.keys())
+@pytest.mark.parametrize("form", FORMS, ids=["python", "compiled"])
+def test_pages_that_cost_more_than_their_length_are_read_flat(form: linkscan.Scan, body: bytes) -> None:
+    collector, note = scan_links(body + LINK, PAGE, POLICY, form)
+    assert (collector.hrefs, note) == (["end"], "deep-html")
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the link scanner is not compiled: python setup.py build_ext --inplace")
+def test_an_allocation_that_fails_is_a_memory_error() -> None:
+    memory = pytest.importorskip("_testcapi")
+    assert COMPILED is not None
+    page = b"<p><a href=x&amp;y><p>x<a rel href='" + b"&lt;" * 400 + b"'>" + b"<div><b><a href=z>" * 300 + b"<link rel=x href=y>"
+    expected, failed = COMPILED(page, 3, html5), 0
+    for number in count():
+        memory.set_nomemory(number, number + 1)
+        try:
+            found = COMPILED(page, 3, html5)
+        except MemoryError:
+            failed += 1
+            continue
+        finally:
+            memory.remove_mem_hooks()
+        if found == expected:
+            break
+    assert failed > 100
 
 
 def test_100_000_links() -> None:
