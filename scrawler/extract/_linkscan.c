@@ -21,6 +21,7 @@
 #define COMPARED_A_STEP 16       /* bytes of the attributes of two formatting elements; the same */
 #define FIRST_OPEN 64            /* open elements for which there is room from the start */
 #define UNLOCKED_FROM 262144     /* bytes of a page during whose scan other threads may run Python */
+#define MADE_AT_ONCE 8192        /* elements whose strings are made before others may run */
 
 /* ---- names of tags -------------------------------------------------------------------------------------------- */
 
@@ -2135,6 +2136,10 @@ static PyObject *make_result(const Scan *s, PyObject *entities)
                                  f->in_template ? Py_True : Py_False, f->in_head ? Py_True : Py_False);
         failed = !item || PyList_Append(plain ? hrefs : others, item) < 0;
         Py_XDECREF(item);
+        if (i % MADE_AT_ONCE == MADE_AT_ONCE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
     }
     PyMem_Free(made);
     if (failed) {

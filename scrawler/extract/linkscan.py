@@ -35,9 +35,7 @@ _RAW_END = {
     for name in (b"iframe", b"noembed", b"noframes", b"style", b"textarea", b"title", b"xmp")
 }
 _SCRIPT_PLAIN = re.compile(rb"<!(?=--)|(?P<end></(?=script[ \t\n\f\r/>]))", re.IGNORECASE)
-_SCRIPT_ESCAPED = re.compile(
-    rb"(?P<plain>-->)|(?P<end></(?=script[ \t\n\f\r/>]))|<script[ \t\n\f\r/>]", re.IGNORECASE
-)
+_SCRIPT_ESCAPED = re.compile(rb"(?P<plain>-->)|(?P<end></(?=script[ \t\n\f\r/>]))|<script[ \t\n\f\r/>]", re.IGNORECASE)
 _SCRIPT_DOUBLE = re.compile(rb"(?P<plain>-->)|</script[ \t\n\f\r/>]", re.IGNORECASE)
 # In attributes a named reference without semicolon stands for itself before "=" and alphanumerics: ?a=1&copy=2.
 _REFERENCE = re.compile(

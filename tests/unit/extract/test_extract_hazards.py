@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from html.entities import html5
 from itertools import count
-from time import thread_time
+from threading import Event
+from time import perf_counter, thread_time
 
 import pytest
 from hypothesis import given
@@ -105,7 +107,9 @@ def test_scanner_is_linear(body: bytes) -> None:
 
 DEAR = {
     "end tags that look through a drawing": b"<table><svg>" + b"<g>" * 4_900 + b"</tr>" * 3_000,
-    "formatting with long attributes, nearly alike": b"".join(b"<b %s%d>" % (b"x" * 250, n) for n in range(1_000, 4_000)),
+    "formatting with long attributes, nearly alike": b"".join(
+        b"<b %s%d>" % (b"x" * 250, n) for n in range(1_000, 4_000)
+    ),
 }
 
 
@@ -120,7 +124,13 @@ def test_pages_that_cost_more_than_their_length_are_read_flat(form: linkscan.Sca
 def test_an_allocation_that_fails_is_a_memory_error() -> None:
     memory = pytest.importorskip("_testcapi")
     assert COMPILED is not None
-    page = b"<p><a href=x&amp;y><p>x<a rel href='" + b"&lt;" * 400 + b"'>" + b"<div><b><a href=z>" * 300 + b"<link rel=x href=y>"
+    page = (
+        b"<p><a href=x&amp;y><p>x<a rel href='"
+        + b"&lt;" * 400
+        + b"'>"
+        + b"<div><b><a href=z>" * 300
+        + b"<link rel=x href=y>"
+    )
     expected, failed = COMPILED(page, 3, html5), 0
     for number in count():
         memory.set_nomemory(number, number + 1)
@@ -134,6 +144,34 @@ def test_an_allocation_that_fails_is_a_memory_error() -> None:
         if found == expected:
             break
     assert failed > 100
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the link scanner is not compiled: python setup.py build_ext --inplace")
+def test_other_threads_run_while_a_page_of_many_links_is_scanned() -> None:
+    assert COMPILED is not None
+    page, done = b"<link rel href>" * 300_000, Event()
+    gaps: list[float] = []
+
+    def watch() -> None:
+        last = perf_counter()
+        while not done.is_set():
+            now = perf_counter()
+            gaps.append(now - last)
+            last = now
+
+    with ThreadPoolExecutor(1) as threads:
+        watching = threads.submit(watch)
+        shares = []
+        try:
+            for _ in range(3):  # the machine may be busy with other things in one
+                gaps.clear()
+                begin = perf_counter()
+                COMPILED(page, 0, html5)
+                shares.append(max(gaps) / (perf_counter() - begin))
+        finally:
+            done.set()
+        watching.result()
+    assert min(shares) < 0.5  # of the time of the scan; kept out, it is more than 0.6
 
 
 def test_100_000_links() -> None:
