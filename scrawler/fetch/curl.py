@@ -52,7 +52,7 @@ class CurlDownloader:
         if target is None:
             self._done.append(wire.refused(request))
             return
-        transfer = self._idle.pop() if self._idle else Transfer(self._limits, self._header_lines, self._ca_file)
+        transfer = self._idle.pop() if self._idle else self._new_transfer()
         transfer.begin(request, target, self._header_text, self._limits)
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
@@ -125,6 +125,9 @@ class CurlDownloader:
         self._multi.close()
         self._poller.close()
 
+    def _new_transfer(self) -> Transfer:
+        return Transfer(self._limits, self._header_lines, self._ca_file, self._on_open)
+
     def _finish(self, handle: pycurl.Curl, code: int, message: str) -> Response:
         transfer = self._active.pop(handle)
         response = transfer.response(code, message)
@@ -139,6 +142,10 @@ class CurlDownloader:
             self._poller.forget(fd)
         else:
             self._poller.watch(fd, events)
+
+    def _on_open(self, fd: int, _purpose: int) -> int:
+        self._poller.opened(fd)
+        return int(pycurl.SOCKOPT_OK)
 
     def _on_timer(self, milliseconds: int) -> None:
         self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000

@@ -56,42 +56,65 @@ class SelectorPoll:
 
 
 class Poller:
-    """Watches sockets for one thread; any thread can end its wait with `wake`."""
+    """Watches sockets for one thread; any thread can end its wait with `wake`.
+
+    libcurl watches and forgets the same kept-alive sockets with every request. epoll drops a closed descriptor by
+    itself, so there a forgotten one stays registered, as idle, until it is watched again or something happens to it.
+    """
 
     def __init__(self, poll: _Poll | None = None) -> None:
-        self._poll: _Poll = poll or (select.epoll() if hasattr(select, "epoll") else SelectorPoll())
+        self._keeps = poll is None and hasattr(select, "epoll")
+        self._poll: _Poll = poll or (select.epoll() if self._keeps else SelectorPoll())
         # A socket pair, not an eventfd: it is the same on every system and costs nothing until it is used.
         self._wake_reader, self._wake_writer = socket.socketpair()
         self._wake_reader.setblocking(False)
         self._wake_writer.setblocking(False)
         self._wake_fd = self._wake_reader.fileno()
         self._poll.register(self._wake_fd, READ)
-        self._watched: set[int] = set()
+        self._registered: dict[int, int] = {}  # events by descriptor, idle ones included
+        self._idle: set[int] = set()
+
+    def opened(self, fd: int) -> None:
+        """Note that `fd` is a new socket's: what was registered under this number was closed."""
+        self._registered.pop(fd, None)
+        self._idle.discard(fd)
 
     def watch(self, fd: int, events: int) -> None:
-        """Watch `fd` for READ, WRITE or both, until `forget`, which must come before the descriptor is closed."""
-        if fd in self._watched:
-            self._poll.modify(fd, events)
-        else:
+        """Watch `fd` for READ, WRITE or both, until `forget`, which must come before the descriptor is closed.
+
+        A number that may have been another socket's since must have been `opened`.
+        """
+        self._idle.discard(fd)
+        before = self._registered.get(fd)
+        if before == events:
+            return
+        if before is None:
             self._poll.register(fd, events)
-            self._watched.add(fd)
+        else:
+            self._poll.modify(fd, events)
+        self._registered[fd] = events
 
     def forget(self, fd: int) -> None:
         """Watch `fd` no more; a descriptor that is not watched is none of its business."""
-        if fd in self._watched:
-            self._watched.remove(fd)
-            self._poll.unregister(fd)
+        if fd not in self._registered:
+            return
+        if self._keeps:
+            self._idle.add(fd)
+        else:
+            self._unregister(fd)
 
     def wait(self, seconds: float) -> list[tuple[int, int]]:
-        """Return (fd, events) of the sockets that are ready within `seconds`; empty when woken or over."""
-        ready = self._poll.poll(seconds)
-        for index, (fd, _events) in enumerate(ready):
-            if fd == self._wake_fd:
+        """Return (fd, events) of what is ready within `seconds`; empty when over, woken, or an idle one was closed."""
+        watched = []
+        for fd, events in self._poll.poll(seconds):
+            if fd in self._idle:
+                self._unregister(fd)  # mostly a server that closes a connection that nobody uses
+            elif fd == self._wake_fd:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_reader.recv(4096)
-                del ready[index]
-                break
-        return ready
+            else:
+                watched.append((fd, events))
+        return watched
 
     def wake(self) -> None:
         """End the wait of now, or the next one, at once; callable from any thread, even after `close`."""
@@ -104,3 +127,8 @@ class Poller:
         self._poll.close()
         self._wake_reader.close()
         self._wake_writer.close()
+
+    def _unregister(self, fd: int) -> None:
+        del self._registered[fd]
+        self._idle.discard(fd)
+        self._poll.unregister(fd)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from time import time
 
 import pycurl
@@ -61,7 +62,9 @@ class Transfer:
         "timeout",
     )
 
-    def __init__(self, limits: FetchLimits, headers: list[str], ca_file: str) -> None:
+    def __init__(
+        self, limits: FetchLimits, headers: list[str], ca_file: str, on_open: Callable[[int, int], int]
+    ) -> None:
         self.request: Request | None = None
         self.address = ""
         self.origin = ""
@@ -78,6 +81,7 @@ class Transfer:
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
+        self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
         self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
 

@@ -14,7 +14,7 @@ from scrawler.fetch.downloader import Request
 from scrawler.fetch.poller import READ, WRITE, Poller, SelectorPoll
 from scrawler.model import Result
 from tests.integration.fetch.conftest import LIMITS, drive
-from tests.integration.fetch.servers import Visit, always, answer
+from tests.integration.fetch.servers import Visit, always, answer, once
 
 
 def hanging(visit: Visit) -> None:
@@ -179,6 +179,63 @@ def test_poller(poll):
         poller.close()
         os.close(reader)
         os.close(writer)
+
+
+@pytest.mark.parametrize("poll", [None, SelectorPoll], ids=["best", "selectors"])
+def test_poller_forgets_until_it_watches_again(poll):
+    poller = Poller(poll() if poll else None)
+    reader, writer = os.pipe()
+    try:
+        poller.watch(reader, READ)
+        poller.forget(reader)
+        os.write(writer, b"x")
+        assert poller.wait(0.2) == []
+        began = time.monotonic()
+        assert poller.wait(0.2) == []  # and does not return at once for ever
+        assert time.monotonic() - began >= 0.15
+        poller.watch(reader, READ)
+        assert poller.wait(5) == [(reader, READ)]
+    finally:
+        poller.close()
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.parametrize("poll", [None, SelectorPoll], ids=["best", "selectors"])
+def test_poller_watches_a_new_socket_that_has_the_number_of_a_closed_one(poll):
+    poller = Poller(poll() if poll else None)
+    (number, old_writer), (reader, writer) = os.pipe(), os.pipe()
+    try:
+        poller.watch(number, READ)
+        poller.forget(number)
+        os.dup2(reader, number)  # closes the old one
+        poller.opened(number)
+        poller.watch(number, READ)
+        os.write(writer, b"x")
+        assert poller.wait(5) == [(number, READ)]
+    finally:
+        poller.close()
+        for fd in (number, old_writer, reader, writer):
+            os.close(fd)
+
+
+def test_a_server_that_closes_each_connection_is_waited_for_each_time(serve, make_curl):
+    server = serve(once(answer(b"hello", "200 OK", "Connection: close")))
+    downloader = make_curl()
+    for number in range(5):  # a new socket each, mostly of the same number
+        assert drive(downloader, Request(server.url(f"/{number}"), "127.0.0.1"))[0].result is Result.FETCHED
+
+
+def test_a_connection_closed_while_nobody_uses_it_does_not_spin(serve, make_curl):
+    server = serve(once(answer()))
+    downloader = make_curl()
+    drive(downloader, Request(server.url(), "127.0.0.1"))
+    turns, end = 0, time.monotonic() + 0.5
+    while (left := end - time.monotonic()) > 0:
+        downloader.wait(left)
+        assert downloader.completed() == []
+        turns += 1
+    assert turns < 5
 
 
 def test_file_limit_is_never_lowered():
