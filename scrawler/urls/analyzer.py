@@ -2,7 +2,8 @@
 
 Most links of a site stand on many of its pages, so a party remembers what its hrefs came to. What an href means
 depends on the folder of the page on which it stands; one that starts with a slash, or names scheme and host, means
-the same in all folders of an origin and is kept with the origin.
+the same in all folders of an origin and is kept with the origin. Also known is which folders are internal as a whole:
+of a link to one of them only the name is judged.
 """
 
 from __future__ import annotations
@@ -160,12 +161,12 @@ class UrlAnalyzer:
 
     def _trust(self, above: str, place: Place) -> None:
         """Remember where an href leads up to its last slash, if plain names behind that are surely internal."""
-        folder = resolve_plain(above, place.folder, place.root)
-        if above in place.sure or self._entries >= self._cache_entries or not (place.is_plain and folder):
+        if above in place.sure or self._entries >= self._cache_entries or not place.is_plain:
             return
-        if self._judge_url(folder) == (_INTERNAL, folder) and (
-            self._shape is None or self._shape.allows_any_in(folder)
-        ):
+        folder = resolve_plain(above, place.folder, place.root)
+        if not folder or self._judge_url(folder) != (_INTERNAL, folder):
+            return
+        if self._shape is None or self._shape.allows_any_in(folder):
             self._entries += 1
             place.sure[above] = folder
 

@@ -12,6 +12,8 @@ from scrawler.urls.filetype import is_refused_type
 from scrawler.urls.lookup import COMPILED, LookUp, look_up
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import scope_of
+from scrawler.urls.steps import make_steps
+from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict
 
 SEED = "http://h/docs/index.html"
@@ -152,6 +154,41 @@ def test_every_pair_of_pages_and_hrefs_in_one_party(scope: Scope, look_up: LookU
     for hrefs in (HREFS, HREFS[::-1], HREFS * 2):
         for page in PAGES:
             assert tuple(part.analyze(page, hrefs)) == analyse_plainly(scope, page, hrefs)
+
+
+@pytest.mark.parametrize("look_up", FORMS)
+@pytest.mark.parametrize("limits", [None, UrlLimits(3, 1, 2), UrlLimits(6, 2, 2)])
+@pytest.mark.parametrize("max_length", [24, 2048])
+def test_a_name_in_a_folder_that_is_known_is_judged_like_any_url(
+    look_up: LookUp, limits: UrlLimits | None, max_length: int
+) -> None:
+    def part(entries: int) -> UrlAnalyzer:
+        rule, steps = scope_of("http://h.org/a/", Scope.PREFIX), make_steps(["session-ids", "percent-case"])
+        aliases = {"192.0.2.7": "h.org"}
+        return UrlAnalyzer(
+            rule, max_length=max_length, steps=steps, limits=limits, aliases=aliases, cache_entries=entries,
+            look_up=look_up,
+        )  # fmt: skip
+
+    learning, plain = part(4096), part(0)
+    folders = [
+        "",
+        "./",
+        "../",
+        "a/",
+        "../a/",
+        "/a/b/a/",
+        "/a/a/",
+        "/a/b/c/d/e/",
+        "http://192.0.2.7/a/",
+        "http://h.org/a/",
+    ]
+    folders += ["/a;jsessionid=1/", "/a/%7e/"]
+    names = ["x", "", "a", "b", "x.html", "x.HTML", "x.PNG", "x.tar.gz", ".x", "..", "x;y", "x?y", "x" * 30, "\u00e4"]
+    hrefs = [folder + name for folder in folders for name in names]
+    for page in ["http://h.org/a/", "http://h.org/a/b/c/", "http://h.org/a;b/", "http://192.0.2.7/a/", "http://h.org/"]:
+        for links in (hrefs, hrefs[::-1]):
+            assert learning.analyze(page, links) == plain.analyze(page, links)
 
 
 @pytest.mark.parametrize("look_up", FORMS)
