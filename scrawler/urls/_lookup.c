@@ -145,7 +145,9 @@ static PyObject *learn(Lookup *l, PyObject *href, PyObject *path)
 {
     PyObject *both = PyObject_CallFunctionObjArgs(l->learn, href, path, NULL), *known;
     int keeps;
-    if (!both || !PyArg_ParseTuple(both, "Op", &known, &keeps) || (keeps && remember(l, path, known) < 0)) {
+    if (both && !PyTuple_Check(both))
+        PyErr_SetString(PyExc_TypeError, "what is learned must be a tuple");
+    if (PyErr_Occurred() || !PyArg_ParseTuple(both, "Op", &known, &keeps) || (keeps && remember(l, path, known) < 0)) {
         Py_XDECREF(both);
         return NULL;
     }
