@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
-COMPILED := scrawler/extract/_linkscan.c
+COMPILED := scrawler/extract/_linkscan.c scrawler/urls/_lookup.c
 PYTEST_ARGS ?=
 TORTURE_ARGS ?=
 

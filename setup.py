@@ -44,8 +44,11 @@ setup(
         "scrawler.sql": ["*/*.sql", "*/migrations/*.sql"],
         "scrawler.input_urls": ["*.txt", "*.csv", "*.jsonl"],
     },
-    # Optional: where it cannot be built, Lexbor finds the links.
-    ext_modules=[Extension("scrawler.extract._linkscan", ["scrawler/extract/_linkscan.c"], optional=True)],
+    # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up.
+    ext_modules=[
+        Extension("scrawler.extract._linkscan", ["scrawler/extract/_linkscan.c"], optional=True),
+        Extension("scrawler.urls._lookup", ["scrawler/urls/_lookup.c"], optional=True),
+    ],
     install_requires=[
         "ada-url>=1.15",
         "brotli>=1.1",

@@ -130,7 +130,7 @@ class UrlCollector(threading.Thread):
                 if large:
                     readings = list(map(self._landing.read, large))  # others go on meanwhile
                     with self._turn:
-                        going = self._go_on(large, readings)
+                        going = self._go_on(large, readings, self._ending)
         except BaseException as error:
             with self._turn:
                 self._ports.failed(error)
@@ -150,33 +150,34 @@ class UrlCollector(threading.Thread):
         """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
         ends_at = time.monotonic() + _TURN
         while True:
-            landed = self._land(time.monotonic())
-            if any(len(response.body) > _LARGE_BODY for response in landed):
-                return True, landed
-            going = self._go_on(landed, list(map(self._landing.read, landed)))
+            ending = self._ending
+            landed = self._land(time.monotonic(), ending)
+            for response in landed:
+                if len(response.body) > _LARGE_BODY:
+                    return True, landed
+            going = self._go_on(landed, list(map(self._landing.read, landed)), ending)
             if not going or time.monotonic() >= ends_at or not self._downloader.ready():
                 return going, []
 
-    def _land(self, now: float) -> list[Response]:
+    def _land(self, now: float, ending: bool) -> list[Response]:
         """Take what has completed; where there is no delay, the next request starts before the page is read."""
         landed = []
         for response in self._downloader.completed():
             site, due = self._visits.landed(response, now)
-            if due <= now and not self._ending and not self._ports.wants_site(self):
+            if due <= now and not ending and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
             if not self._lister.takes(response):
                 landed.append(response)
         return landed
 
-    def _go_on(self, landed: list[Response], readings: list[Reading | None]) -> bool:
+    def _go_on(self, landed: list[Response], readings: list[Reading | None], ending: bool) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
         for response, reading in zip(landed, readings, strict=True):
             self._apply(response, reading)
         if self._lister.busy:
             self._list_on()
         now = time.monotonic()
-        ending = self._ending
         if not ending:
             self._ports.help_yourself(self)
             while (site := self._schedule.take_due(now)) is not None:
@@ -187,8 +188,9 @@ class UrlCollector(threading.Thread):
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
             return at_work and now < self._grace_ends
-        self._may_begin = self._ports.may_start()
-        self._blocked = self._blocked or not self._may_begin
+        if not self._downloader.at_once:
+            self._may_begin = self._ports.may_start()
+            self._blocked = self._blocked or not self._may_begin
         return True
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
@@ -245,7 +247,7 @@ class UrlCollector(threading.Thread):
             if site.collector is not self:
                 return
         at = self._visits.start_requests(site, now)
-        if any(party.ended for party in site.parties) or (not site.parties and site.inactive):
+        if [party for party in site.parties if party.ended] or (not site.parties and site.inactive):
             self._settle(site, now)
         elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)

@@ -211,15 +211,14 @@ class SeedContext:
         if not (self._dirty or changed):
             return None
         seed_id = self.seed.id
-        candidates = tuple(
-            CandidateRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in self._candidates.items()
-        )
+        found = self._candidates.items()
+        candidates = [CandidateRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in found]
         delta = SeedDelta(
             seed_id=seed_id,
             pages=tuple(self.pages),
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
-            candidates=candidates,
+            candidates=tuple(candidates),
             rejections=self.rejections.take(),
             counts=replace(self.counts),
             verdicts=dict(self.verdicts),

@@ -76,10 +76,11 @@ class AliasFlight:
 
 
 Flight = PageFlight | RobotsFlight | AliasFlight
+_KINDS = (PageFlight, RobotsFlight, AliasFlight)  # the union would be made anew for each question
 
 
 def flight_of(request: Request) -> Flight:
     """Return what a request is for."""
     flight = request.tag
-    assert isinstance(flight, PageFlight | RobotsFlight | AliasFlight)
+    assert isinstance(flight, _KINDS)
     return flight

@@ -79,6 +79,7 @@ def declared_in_header(content_type: str) -> str:
     return _known(match[1] or match[2] or match[3]) if match else ""
 
 
+@lru_cache(maxsize=64)  # and the same <meta>, in at most 1 MB
 def _meta_charset(source: bytes) -> str:
     attributes: dict[bytes, bytes] = {}
     for match in _ATTRIBUTE.finditer(source):

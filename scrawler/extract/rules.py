@@ -123,11 +123,11 @@ class LinkCollector:
             self.hrefs.append(href)
 
     def _link(self, attributes: Attributes) -> None:
-        href, said = _value(attributes, "href"), relations(attributes.get("rel"))
+        href, said = (attributes.get("href") or "").strip(HTML_SPACE), relations(attributes.get("rel"))
         if not href:
             return
-        if _leads_to_document(said, attributes):
-            self._place_for(attributes).append(href)
+        if not said.isdisjoint(_RELATIONS) and "stylesheet" not in said and _may_be_document(attributes):
+            (self._place_for(attributes) if self._policy.nofollow else self.hrefs).append(href)
         elif self._policy.assets and _leads_to_asset(said, attributes):
             self._assets.append(href)
 
@@ -194,10 +194,8 @@ def refresh_target(content: str) -> str:
     return (match["double"] or match["single"] or match["bare"] or "").strip(HTML_SPACE)
 
 
-def _leads_to_document(said: frozenset[str], attributes: Attributes) -> bool:
-    if said.isdisjoint(_RELATIONS) or "stylesheet" in said:
-        return False
-    return _value(attributes, "type").partition(";")[0].rstrip().lower() in _HTML_TYPES
+def _may_be_document(attributes: Attributes) -> bool:
+    return "type" not in attributes or _value(attributes, "type").partition(";")[0].rstrip().lower() in _HTML_TYPES
 
 
 def _leads_to_asset(said: frozenset[str], attributes: Attributes) -> bool:

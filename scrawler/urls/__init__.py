@@ -4,5 +4,6 @@ In: text as people and pages write it (a line of a seed file, the hrefs of a pag
 `ScopeRule`. Out: normalised absolute URLs, or the `Verdict` that says why not. `normalise` makes URLs, `steps` spells
 them alike, `scope` says to whom they belong, `filetype` which are surely no documents, `traps` which are shaped like no
 URL of a real page, `refusals` says so in words, and `analyzer` does all of it for the links of a page at a time, with a
-cache for each party. `patterns` folds URLs that differ only in numbers and parameters into one.
+cache for each party; `lookup`, compiled where that can be, finds what is in it. `patterns` folds URLs that differ only
+in numbers and parameters into one.
 """

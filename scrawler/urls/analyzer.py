@@ -2,18 +2,21 @@
 
 Most links of a site stand on many of its pages, so a party remembers what its hrefs came to. What an href means
 depends on the folder of the page on which it stands; one that starts with a slash, or names scheme and host, means
-the same in all folders of an origin and is kept with the origin.
+the same in all folders of an origin and is kept with the origin. Also known is which folders are internal as a whole:
+of a link to one of them only the name is judged.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Set
 from copy import copy
+from functools import partial
 from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
-from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, normalise, resolve_plain
+from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, LookUp, NameRules, Place, look_up
+from scrawler.urls.normalise import MAX_URL_LENGTH, normalise, resolve_plain
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
@@ -21,12 +24,10 @@ from scrawler.urls.traps import ShapeJudge, UrlLimits
 from scrawler.urls.verdict import Verdict
 
 CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
-_CACHED_HREF = 256  # characters; longer hrefs hardly ever come again
 
-_ROOTED = ("/", *HTTP_SCHEMES)
 _BOUND_TO_PAGE = re.compile(r"https?:(?!//)", re.IGNORECASE)
 
-# Members of an enum cost a look-up each time they are named, and the loop over links names them often.
+# Members of an enum cost a look-up each time they are named.
 _INTERNAL, _EXTERNAL, _SAME_PAGE = Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE
 
 
@@ -36,25 +37,6 @@ class Analysis(NamedTuple):
     internal: list[str]
     external: list[str]
     counts: Mapping[str, int]
-
-
-class _Known(NamedTuple):
-    """What hrefs, cut before their fragment, came to; internal ones apart, for speed."""
-
-    internal: dict[str, str]
-    other: dict[str, tuple[Verdict, str]]  # external with its URL, or refused
-
-
-class _Place(NamedTuple):
-    """Where the hrefs in work stand, and what is known there."""
-
-    base: str
-    is_page: bool  # the base is the page itself
-    folder: str  # the base up to the last slash of its path
-    root: str  # the same of its origin
-    is_plain: bool  # no step changes a URL for the folder's sake
-    in_folder: _Known
-    in_origin: _Known  # hrefs that mean the same in all its folders
 
 
 class UrlAnalyzer:
@@ -76,6 +58,7 @@ class UrlAnalyzer:
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
+        look_up: LookUp = COMPILED or look_up,
     ) -> None:
         self._scope = scope
         self._max_length = max_length
@@ -83,15 +66,18 @@ class UrlAnalyzer:
         self._limits = limits
         self._shape = None if limits is None else ShapeJudge(limits)
         self._refused_types = refused_types
+        self._rules = NameRules(refused_types, max_length)
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
         self._cache_entries = cache_entries
-        self._known: dict[str, _Known] = {}
+        self._look_up = look_up
+        self._places: dict[str, Place] = {}
+        self._in_origins: dict[str, dict[str, Known]] = {}
         self._entries = 0
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
 
-    def analyze(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
+    def analyze(self, page: str, hrefs: list[str], base: str = "") -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
 
         A base that is no http URL is ignored (as HTML, 4.2.3, does with broken, data and javascript ones). With a base,
@@ -99,17 +85,20 @@ class UrlAnalyzer:
         """
         base = page if base in ("", page) else normalise(base, page, self._max_length).url or page
         self._keep_bounds()
-        place = self._place(base, page)
-        paths = [href if "#" not in href else href.partition("#")[0] for href in hrefs]
-        in_origin = map(place.in_origin.internal.get, paths)
-        targets: list[str | None] = list(map(place.in_folder.internal.get, paths, in_origin))
-        misses = [i for i, target in enumerate(targets) if target is None]
-        verdicts, external = self._judge_misses(misses, hrefs, paths, targets, place)
-        counts: dict[str, int] = {verdict: verdicts.count(verdict) for verdict in dict.fromkeys(verdicts)}
-        if len(misses) < len(hrefs):
-            counts[_INTERNAL] = counts.get(_INTERNAL, 0) + len(hrefs) - len(misses)
-        internal = [url for url in dict.fromkeys(targets) if url is not None]
-        return Analysis(internal, list(dict.fromkeys(external)), counts)
+        folder = folder_of(base)
+        place = self._places.get(folder) or self._new_place(folder)
+        room = self._cache_entries - self._entries
+        found = self._look_up(hrefs, base == page, place, self._rules, room, partial(self._learn, base, place))
+        internal, internal_times, external, external_times, same_page, refused, remembered = found
+        self._entries += remembered
+        counts: dict[str, int] = {verdict: refused.count(verdict) for verdict in dict.fromkeys(refused)}
+        if internal_times:
+            counts[_INTERNAL] = internal_times
+        if external_times:
+            counts[_EXTERNAL] = external_times
+        if same_page:
+            counts[_SAME_PAGE] = same_page
+        return Analysis(internal, external, counts)
 
     def judge(self, href: str, page: str) -> tuple[Verdict, str]:
         """Judge one link that hardly comes again: nothing is kept of it. The URL is empty if it is refused."""
@@ -134,36 +123,14 @@ class UrlAnalyzer:
             return Analysis([url], [], {_INTERNAL: 1}) if internal else Analysis([], [url], {_EXTERNAL: 1})
         return self.analyze(page, [location])
 
-    def analyze_any_type(self, page: str, hrefs: Sequence[str], base: str = "") -> Analysis:
+    def analyze_any_type(self, page: str, hrefs: list[str], base: str = "") -> Analysis:
         """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
         if self._of_any_type is None:
             self._of_any_type = copy(self)
             self._of_any_type._refused_types = frozenset()
-            self._of_any_type._known, self._of_any_type._entries = {}, 0
+            self._of_any_type._rules = NameRules(frozenset(), self._max_length)
+            self._of_any_type._forget()
         return self._of_any_type.analyze(page, hrefs, base)
-
-    def _judge_misses(
-        self, misses: list[int], hrefs: Sequence[str], paths: list[str], targets: list[str | None], place: _Place
-    ) -> tuple[list[Verdict], list[str]]:
-        """Fill in the targets that are internal; return a verdict for each miss, and the external URLs."""
-        in_folder, in_origin, is_page = place.in_folder.other, place.in_origin.other, place.is_page
-        verdicts: list[Verdict] = []
-        external: list[str] = []
-        for i in misses:
-            path = paths[i]
-            if not path and is_page:
-                verdicts.append(_SAME_PAGE)
-                continue
-            known = in_folder.get(path) or in_origin.get(path)
-            verdict, url = known or self._learn(hrefs[i], path, place)
-            verdicts.append(verdict)
-            if verdict is _INTERNAL:
-                targets[i] = url
-            elif verdict is _EXTERNAL:
-                external.append(url)
-            elif known is None:
-                self._offer(verdict, hrefs[i], place.base)
-        return verdicts, external
 
     def _offer(self, verdict: Verdict, href: str, base: str) -> None:
         """Let the sample have a refused link, if it wants it."""
@@ -171,27 +138,37 @@ class UrlAnalyzer:
             url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
             self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
-    def _learn(self, href: str, path: str, place: _Place) -> tuple[Verdict, str]:
-        """Judge an href that was not known when its page began; `path` is the href before its fragment."""
-        target = place.in_folder.internal.get(path) or place.in_origin.internal.get(path)  # met further up on this page
-        if target is not None:
-            return _INTERNAL, target
+    def _learn(self, base: str, place: Place, href: str, path: str) -> tuple[Known, bool]:
+        """Judge an href that is not known, and say whether to remember what it came to; `path` is as in `look_up`."""
+        keeps = 0 < len(path) <= CACHED_HREF
         # What is plain means the same in its folder: the cheaper question comes first.
-        plain = resolve_plain(path, place.folder, place.root) if 0 < len(path) <= _CACHED_HREF else ""
+        plain = resolve_plain(path, place.folder, place.root) if keeps else ""
         if plain and len(plain) <= self._max_length:
-            judged = self._judge_url(plain if place.is_plain else self._spelt(plain))
-        elif _means_the_same_in_folder(path):
-            judged = self._judge(*normalise(path, place.base, self._max_length))
+            verdict, url = self._judge_url(plain if place.is_plain else self._spelt(plain))
+            if verdict is _INTERNAL:
+                self._trust(path[: path.rfind("/") + 1], place)
+        elif keeps and _means_the_same_in_folder(path):
+            verdict, url = self._judge(*normalise(path, base, self._max_length))
         else:
-            return self._judge(*normalise(href, place.base, self._max_length))
-        if self._entries < self._cache_entries:
+            keeps = False
+            verdict, url = self._judge(*normalise(href, base, self._max_length))
+        if verdict is _INTERNAL:
+            return url, keeps
+        if verdict is _EXTERNAL:
+            return (url,), keeps
+        self._offer(verdict, href, base)
+        return verdict, keeps
+
+    def _trust(self, above: str, place: Place) -> None:
+        """Remember where an href leads up to its last slash, if plain names behind that are surely internal."""
+        if above in place.sure or self._entries >= self._cache_entries or not place.is_plain:
+            return
+        folder = resolve_plain(above, place.folder, place.root)
+        if not folder or self._judge_url(folder) != (_INTERNAL, folder):
+            return
+        if self._shape is None or self._shape.allows_any_in(folder):
             self._entries += 1
-            known = place.in_origin if path.startswith(_ROOTED) else place.in_folder
-            if judged[0] is _INTERNAL:
-                known.internal[path] = judged[1]
-            else:
-                known.other[path] = judged
-        return judged
+            place.sure[above] = folder
 
     def _spelt(self, url: str) -> str:
         return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
@@ -208,24 +185,23 @@ class UrlAnalyzer:
             return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
-    def _place(self, base: str, page: str) -> _Place:
-        folder, root = folder_of(base), origin(base)  # without a slash at its end, the origin is no folder's key
+    def _new_place(self, folder: str) -> Place:
+        root = origin(folder)  # without a slash at its end, the origin is no folder's key
+        in_origin = self._in_origins.setdefault(root, {})
         is_plain = self._steps is None or MARKS.search(folder) is None
-        return _Place(base, base == page, folder, root + "/", is_plain, self._known_in(folder), self._known_in(root))
-
-    def _known_in(self, key: str) -> _Known:
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = _Known({}, {})
-            self._entries += 1
-        return known
+        place = self._places[folder] = Place(folder, root + "/", is_plain, {}, {}, in_origin)
+        self._entries += 1
+        return place
 
     def _keep_bounds(self) -> None:
         """Begin a new cache when the old one is full, or may hold an authority that has become an alias."""
         if self._entries >= self._cache_entries or len(self._aliases) != self._aliases_seen:
-            self._known = {}
-            self._entries = 0
+            self._forget()
             self._aliases_seen = len(self._aliases)
+
+    def _forget(self) -> None:
+        self._places, self._in_origins = {}, {}
+        self._entries = 0
 
 
 def _means_the_same_in_folder(path: str) -> bool:
@@ -234,6 +210,6 @@ def _means_the_same_in_folder(path: str) -> bool:
     Not so for an empty one and for `?x`, nor for `http:x`, which is relative where the page itself is http. What the
     standard trims or takes out (spaces at the ends, tabs, line ends) could hide one of those.
     """
-    if not path or len(path) > _CACHED_HREF or path[0] in "? " or path[-1] == " " or not path.isprintable():
+    if path[0] in "? " or path[-1] == " " or not path.isprintable():
         return False
     return path[0] not in "hH" or not _BOUND_TO_PAGE.match(path)

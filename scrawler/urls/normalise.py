@@ -26,6 +26,12 @@ _SCHEME_PART = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?!\d+(?:[/?#\\]|$))[/\\]*
 _AUTHORITY_END = re.compile(r"[/?#\\]")
 # Segments that nothing is done to: none begins with a dot. Possessive, so that no text takes more than linear time.
 _PLAIN_PATH = re.compile(r"(?:\./)?((?:\.\./)*+)(?:[\w~-][\w.~-]*+/)*+(?:[\w~-][\w.~-]*+)?", re.ASCII)
+is_plain_name = re.compile(r"[\w~-][\w.~-]*+|", re.ASCII).fullmatch  # such a segment, or none
+# A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
+_PLAIN_URL = re.compile(
+    r"https?://(?:(?!xn--)[a-z0-9-]++\.)++[a-z]++/(?:[\w~-][\w.~-]*+/)*+(?:[\w~-][\w.~-]*+)?(?:\?[\w.~=&;%+/:,*!-]*+)?",
+    re.ASCII,
+)
 _SHOWN = 40  # characters of a bad part that a message quotes
 
 
@@ -58,6 +64,8 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         if len(head) > max_length:
             return _judge_long(head[:max_length], base)
         text = head + sharp  # the "#" stays: without it a space before it would be trimmed, not encoded
+    elif _PLAIN_URL.fullmatch(text) is not None:
+        return Normalised(text)
     try:
         url = normalize_url(text) if base is None else join_url(base, text)
     except ValueError:

@@ -42,6 +42,10 @@ class ShapeJudge:
             self._good.add(folder)
         return verdict
 
+    def allows_any_in(self, folder: str) -> bool:
+        """Whether any file in a folder, given with its last slash, is within the limits, if it has no query."""
+        return folder.count("/") <= self._few_slashes or self._is_good(folder[:-1])
+
     def _is_good(self, folder: str) -> bool:
         """Whether its segments are all different, so that with one more there is one pair of equal ones at most."""
         segments = folder.split("/")[_BEFORE_PATH + 1 :]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrawler.model import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import is_refused_type
+from scrawler.urls.lookup import COMPILED, LookUp, look_up
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import scope_of
+from scrawler.urls.steps import make_steps
+from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict
 
 SEED = "http://h/docs/index.html"
@@ -19,11 +23,32 @@ HREFS = ["", "#", "#x", "?x", "?x#y", " ?x", "\t?x", "x", "x#y", "x #y", " x", "
 HREFS += ["/x#y", "//h/x", "//www.h/x", "/\\h/x", "http://h/x", "https://h/x", "HTTP://H/x", "http:x", "http:?x"]
 HREFS += ["https:?x", "http:", "http:/x", "ht\ntp:?x", "http://h", "http://h?x", "http://user@h/x", "http://h:80/x"]
 HREFS += ["mailto:x@h", "javascript:void(0)", "a.jpg", "../a.jpg?x", "File:a.jpg", "http://[", "\ud800", "x" * 300]
+HREFS += [
+    "y/x",
+    "y/x#z",
+    "y/x",
+    "y/",
+    "./y/x.HTML",
+    "../docs/y/x",
+    "y/x.jpg",
+    "y/x.JPG#z",
+    "y/.x",
+    "y/x:z.jpg",
+    "y/x?z",
+]
+HREFS += ["y/ü", "/docs/y/x", "http://h/docs/y/x", "http://h/docs/y/z.css", "httpd/x", "http:y/x", "y/ŵ", "ŵ"]
+HREFS += ["http://h/ŵ", "y/" + "x" * 2100, "y/" + "x" * 250, "y/" + "x" * 254, "y.z/x", "y\\z/x", "//o.org/y/x"]
+HREFS += ["http://o.org/x?y=z", "http://xn--a.org/", "http://o.1/", "http://o.org/%7e/x", "http://o.org/a/../x"]
 HREFS += ["x" * 3000, "%2e%2e/x", "a b", "ü", "a\0b", " #x", " ", "hello.html", "http", "httpx:y", "\xa0?x"]
 
 
-def analyzer(scope: Scope = Scope.HOST, cache_entries: int = 4096) -> UrlAnalyzer:
-    return UrlAnalyzer(scope_of(SEED, scope), cache_entries=cache_entries)
+FORMS = [look_up, COMPILED or look_up]
+
+
+def analyzer(
+    scope: Scope = Scope.HOST, cache_entries: int = 4096, look_up: LookUp = COMPILED or look_up
+) -> UrlAnalyzer:
+    return UrlAnalyzer(scope_of(SEED, scope), cache_entries=cache_entries, look_up=look_up)
 
 
 def analyse_plainly(
@@ -112,35 +137,78 @@ def test_base_href() -> None:
     ),
     st.sampled_from(Scope),
     st.sampled_from([0, 1, 7, 4096]),
+    st.sampled_from(FORMS),
 )
-def test_no_cache_can_be_told_from_none(pages: list[tuple[str, list[str], str]], scope: Scope, entries: int) -> None:
-    part = analyzer(scope, entries)
+def test_no_cache_can_be_told_from_none(
+    pages: list[tuple[str, list[str], str]], scope: Scope, entries: int, look_up: LookUp
+) -> None:
+    part = analyzer(scope, entries, look_up)
     for page, hrefs, base in pages + pages:
         assert tuple(part.analyze(page, hrefs, base)) == analyse_plainly(scope, page, hrefs, base)
 
 
-def test_every_pair_of_pages_and_hrefs_in_one_party() -> None:
-    part = analyzer()
+@pytest.mark.parametrize("look_up", FORMS)
+@pytest.mark.parametrize("scope", Scope)
+def test_every_pair_of_pages_and_hrefs_in_one_party(scope: Scope, look_up: LookUp) -> None:
+    part = analyzer(scope, look_up=look_up)
     for hrefs in (HREFS, HREFS[::-1], HREFS * 2):
         for page in PAGES:
-            assert tuple(part.analyze(page, hrefs)) == analyse_plainly(Scope.HOST, page, hrefs)
+            assert tuple(part.analyze(page, hrefs)) == analyse_plainly(scope, page, hrefs)
 
 
-def test_the_cache_is_bounded() -> None:
-    part = analyzer(cache_entries=100)
+@pytest.mark.parametrize("look_up", FORMS)
+@pytest.mark.parametrize("limits", [None, UrlLimits(3, 1, 2), UrlLimits(6, 2, 2)])
+@pytest.mark.parametrize("max_length", [24, 2048])
+def test_a_name_in_a_folder_that_is_known_is_judged_like_any_url(
+    look_up: LookUp, limits: UrlLimits | None, max_length: int
+) -> None:
+    def part(entries: int) -> UrlAnalyzer:
+        rule, steps = scope_of("http://h.org/a/", Scope.PREFIX), make_steps(["session-ids", "percent-case"])
+        aliases = {"192.0.2.7": "h.org"}
+        return UrlAnalyzer(
+            rule, max_length=max_length, steps=steps, limits=limits, aliases=aliases, cache_entries=entries,
+            look_up=look_up,
+        )  # fmt: skip
+
+    learning, plain = part(4096), part(0)
+    folders = [
+        "",
+        "./",
+        "../",
+        "a/",
+        "../a/",
+        "/a/b/a/",
+        "/a/a/",
+        "/a/b/c/d/e/",
+        "http://192.0.2.7/a/",
+        "http://h.org/a/",
+    ]
+    folders += ["/a;jsessionid=1/", "/a/%7e/"]
+    names = ["x", "", "a", "b", "x.html", "x.HTML", "x.PNG", "x.tar.gz", ".x", "..", "x;y", "x?y", "x" * 30, "\u00e4"]
+    hrefs = [folder + name for folder in folders for name in names]
+    for page in ["http://h.org/a/", "http://h.org/a/b/c/", "http://h.org/a;b/", "http://192.0.2.7/a/", "http://h.org/"]:
+        for links in (hrefs, hrefs[::-1]):
+            assert learning.analyze(page, links) == plain.analyze(page, links)
+
+
+@pytest.mark.parametrize("look_up", FORMS)
+def test_the_cache_is_bounded(look_up: LookUp) -> None:
+    part = analyzer(cache_entries=100, look_up=look_up)
     most = 0
     for n in range(50):
         part.analyze(f"http://h/{n}/", [f"{n}-{m}.html" for m in range(n * 5)] + [f"/{n}/{m}" for m in range(20)])
-        held = sum(1 + len(known.internal) + len(known.other) for known in part._known.values())
+        held = sum(1 + len(place.sure) + len(place.in_folder) for place in part._places.values())
+        held += sum(map(len, part._in_origins.values()))
         assert held == part._entries
         most = max(most, held)
-    assert 100 <= most <= 102  # a page may add its folder and its origin to a cache that is nearly full
+    assert 100 <= most <= 103  # a page may add its own folder and those it links to, to a cache that is nearly full
 
 
-def test_hrefs_of_no_use_to_other_pages_are_not_kept() -> None:
-    part = analyzer()
+@pytest.mark.parametrize("look_up", FORMS)
+def test_hrefs_of_no_use_to_other_pages_are_not_kept(look_up: LookUp) -> None:
+    part = analyzer(look_up=look_up)
     part.analyze(SEED, ["?x", "", "#x", "http:?x", " ?x", "x" * 300, "x.html#a", "x.html#b", "x.html"])
-    assert part._entries == 3  # folder, origin, x.html
+    assert part._entries == 3  # the folder of the page, that of x.html, and x.html
 
 
 def test_an_alias_is_that_site_from_the_moment_it_is_known() -> None:

@@ -1,0 +1,99 @@
+"""The look-up of a page's hrefs in what their party knows, compiled (`_lookup.c`) where that was built, else in Python.
+
+This is done for every link of a crawl, while about one in fifty has anything to be learned about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Set
+from importlib import import_module
+from typing import NamedTuple
+
+from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
+from scrawler.urls.verdict import Verdict
+
+CACHED_HREF = 256  # characters; longer hrefs hardly ever come again
+_ROOTED = ("/", *HTTP_SCHEMES)
+
+External = tuple[str]
+Known = str | External | Verdict  # an internal URL, an external one, or why it is refused; the type tells them apart
+Learn = Callable[[str, str], tuple[Known, bool]]
+
+
+class Place(NamedTuple):
+    """A folder in which hrefs stand, and what is known there of hrefs cut before their fragment."""
+
+    folder: str  # URL up to the last slash of its path
+    root: str  # the same of its origin
+    is_plain: bool  # no step changes a URL for the folder's sake
+    sure: dict[str, str]  # hrefs up to their last slash -> folder in which any plain name of a right type is internal
+    in_folder: dict[str, Known]
+    in_origin: dict[str, Known]  # hrefs that mean the same in all folders of an origin
+
+
+class NameRules(NamedTuple):
+    """What is asked of a name in a folder in which all else is sure."""
+
+    refused_types: Set[str]  # file extensions, lower case, without dot; a set or frozenset
+    max_length: int  # of the whole URL
+
+
+# Internal URLs, distinct and in order, and how many links led to them; external ones likewise; the number of links to
+# the page itself; for each refused link, why; the number of hrefs that were not in the cache and are now.
+Found = tuple[list[str], int, list[str], int, int, list[Verdict], int]
+LookUp = Callable[[list[str], bool, Place, NameRules, int, Learn], Found]
+
+
+def look_up(hrefs: list[str], is_page: bool, place: Place, rules: NameRules, room: int, learn: Learn) -> Found:
+    """Look up each href, cut before its fragment, in the cache of its place, which takes up to `room` more.
+
+    What is not there and leads to no folder that is `sure` is judged by `learn`, given the href and its part before the
+    fragment; it says also whether to remember that. `is_page`: an empty href, or a fragment alone, leads to the page.
+    """
+    internal: dict[str, None] = {}
+    external: dict[str, None] = {}
+    refused: list[Verdict] = []
+    internal_times = external_times = same_page = remembered = 0
+    for href in hrefs:
+        path = href if "#" not in href else href[: href.index("#")]
+        if not path and is_page:
+            same_page += 1
+            continue
+        known = place.in_folder.get(path) or place.in_origin.get(path)
+        if known is None:
+            sure = _in_sure_folder(path, place, rules)
+            known, keeps = (sure, True) if sure else learn(href, path)
+            if keeps and remembered < room:
+                remembered += 1
+                (place.in_origin if path.startswith(_ROOTED) else place.in_folder)[path] = known
+        if isinstance(known, Verdict):
+            refused.append(known)
+        elif isinstance(known, tuple):
+            external_times += 1
+            external[known[0]] = None
+        else:
+            internal_times += 1
+            internal[known] = None
+    return list(internal), internal_times, list(external), external_times, same_page, refused, remembered
+
+
+def _in_sure_folder(path: str, place: Place, rules: NameRules) -> str:
+    """Return the URL to which an href leads if that is surely internal, else an empty string."""
+    if not 0 < len(path) <= CACHED_HREF:
+        return ""
+    start = path.rfind("/") + 1
+    folder, name = place.sure.get(path[:start]), path[start:]
+    if folder is None or len(folder) + len(name) > rules.max_length or is_plain_name(name) is None:
+        return ""
+    return "" if "." in name and name.rpartition(".")[2].lower() in rules.refused_types else folder + name
+
+
+def _compiled() -> LookUp | None:
+    try:
+        made: LookUp = import_module("scrawler.urls._lookup").look_up
+    except ImportError:  # it is built where there is a compiler
+        return None
+    return made
+
+
+COMPILED = _compiled()
