@@ -13,8 +13,8 @@ from experiments.__main__ import EXPERIMENTS
 
 _ROOT = Path(__file__).parents[2]
 _PNG = b"\x89PNG\r\n\x1a\n"
-# In seconds. On a quiet machine each takes less than a minute, as --help says. How much longer a slow or busy one needs,
-# nobody knows: this is for a program that hangs.
+# In seconds. On a quiet machine each takes less than a minute, as --help says. How much longer a slow or busy one
+# needs, nobody knows: this is for a program that hangs.
 _LONGEST = 300
 
 
