@@ -24,7 +24,8 @@ from scrawler.synthweb.spec import WebSpec
 
 MB = 1_000_000
 PAGE_BYTES = 32_000
-PLACES = 200  # 20 threads of 10 seeds, the program's own defaults
+_SEEDS_PER_THREAD = 10
+PLACES = 20 * _SEEDS_PER_THREAD  # the program's own defaults
 WEB = WebSpec(mean_pages=250, equal=True, page_bytes=PAGE_BYTES, hidden=0.0, latency_spread=0.0)
 CAPS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # MB/s
 LATENCIES = (0, 25, 50, 100, 200, 400, 800)  # milliseconds
@@ -94,7 +95,7 @@ def main(quick: bool, results: Path, window: float) -> None:
         "Narrow and long lines",
         "crawl",
         rows,
-        [*_conditions(window), *findings(capped, far)],
+        [*conditions(window, sorted({trial.places for trial in narrow + long})), *findings(capped, far)],
         claims(capped),
         _plots(capped, far),
     )
@@ -110,7 +111,8 @@ def _measure(trial: Trial) -> Row:
             web.web.seeds(),
             timeout=_START + trial.ramp + trial.seconds + _TAIL,
             sampler=meter.sampler,
-            threads=trial.places // 10,
+            threads=trial.places // _SEEDS_PER_THREAD,
+            seeds_per_thread=_SEEDS_PER_THREAD,
             checkpoint_interval=0.5,
             **trial.settings,
         ) as crawl:
@@ -197,9 +199,11 @@ def _at(capped: Sequence[Row], cap: float) -> str:
     return "; ".join(here) or "not measured"
 
 
-def _conditions(window: float) -> list[str]:
+def conditions(window: float, places: Sequence[int]) -> list[str]:
+    """Say how it was measured: with so many seconds and these numbers of places."""
+    threads = " or ".join(f"{number // _SEEDS_PER_THREAD} threads ({number} places)" for number in places)
     return [
-        f"20 threads of 10 seeds ({PLACES} places), or 5 of 10; pages of {PAGE_BYTES:,} bytes on the average; "
+        f"{threads} of {_SEEDS_PER_THREAD} seeds each; pages of {PAGE_BYTES:,} bytes on the average; "
         f"{window:g} s of each crawl count, on narrow lines as many as fill all places three times",
         "the cap holds for what the server sends, over all connections, which take turns of 8 KiB; MB/s: bodies of "
         "answers that came whole, 1 MB = 10^6 bytes; pages: those with 200; polite: a pause of 1 s or twice the last "

@@ -10,7 +10,7 @@ import click
 
 from experiments.competitors.peer import Peer
 from experiments.competitors.roster import CLASSIC, DEFAULT, TWO, peers
-from experiments.competitors.turns import CRAWL, Turn, ratio, rows_of, take_turn
+from experiments.competitors.turns import CRAWL, Turn, in_turn, ratio_text, ratios, rows_of, take_turn
 from experiments.competitors.webs import Web, docsweb, docsweb_why_not, synthetic
 from experiments.lab.command import experiment
 from experiments.lab.plots import Line, Panel
@@ -21,7 +21,6 @@ _SPEC = WebSpec(sites=40, mean_pages=150, hidden=0.0)
 _GENTLE = WebSpec(sites=40, mean_pages=25, equal=True, latency_ms=100.0, hidden=0.0)
 _QUICK_SPEC = WebSpec(sites=6, mean_pages=8, hidden=0.0)
 _QUICK_GENTLE = WebSpec(sites=4, mean_pages=3, equal=True, latency_ms=5.0, hidden=0.0)
-_SLOW_ROUNDS = 1
 _TIMEOUT, _QUICK_TIMEOUT = 400.0, 60.0
 _NAMES = [peer.name for peer in peers()]
 _WEBS = ("docsweb", "synthetic", "gentle")
@@ -40,7 +39,7 @@ _COMPARED = (
 
 
 @experiment
-@click.option("--rounds", default=3, show_default=True, help="Turns of the fast crawlers; medians are reported.")
+@click.option("--rounds", default=3, show_default=True, help="Turns of each crawler but the slowest, which have one.")
 @click.option("--only", multiple=True, type=click.Choice(_NAMES), help="Leave the others out; may be repeated.")
 @click.option("--web", multiple=True, type=click.Choice(_WEBS), help="Leave the other webs out; may be repeated.")
 def main(quick: bool, results: Path, rounds: int, only: Sequence[str], web: Sequence[str]) -> None:
@@ -58,7 +57,7 @@ def main(quick: bool, results: Path, rounds: int, only: Sequence[str], web: Sequ
         "SCrawler and its peers",
         CRAWL,
         rows,
-        _notes(chosen, absent, webs),
+        [*_notes(chosen, absent, webs), *(others_text(rows, web.name) for web in webs[1:])],
         _claims(rows, webs[0].name, absent),
         [Plot("pages/s over time (as paper 002, Figure 4-1)", _panels(turns, webs))],
         {"over-time": _over_time(turns)},
@@ -96,9 +95,7 @@ def _webs(stack: ExitStack, chosen: Sequence[str], absent: dict[str, str], quick
 def _turns(webs: Sequence[Web], present: Sequence[Peer], rounds: int, quick: bool) -> Iterator[Turn]:
     for number in range(1, rounds + 1):
         for web in webs:
-            for peer in present:
-                if number > _SLOW_ROUNDS and peer.slow:
-                    continue
+            for peer in in_turn(present, number):
                 turn = take_turn(number, web, peer, _QUICK_TIMEOUT if quick else _TIMEOUT)
                 click.echo(row_text(rows_of([turn], {web.name: web.truth})[0]))
                 yield turn
@@ -116,9 +113,18 @@ def _claims(rows: Sequence[Row], web: str, absent: Mapping[str, str]) -> list[Cl
 
 def _beside(rows: Sequence[Row], web: str, one: str, other: str, column: str, absent: Mapping[str, str]) -> str:
     """Return how many times as much `one` has of a column as `other`, or why nobody knows."""
-    times = ratio(rows, web, one, other, lambda row: float(row[column]))
+    times = ratios(rows, web, one, other, column)
     missing = "; ".join(f"{name}: {absent[name]}" for name in (one, other) if name in absent)
-    return f"not measured ({missing or 'left out'})" if times is None else f"{times:.2f}"
+    return ratio_text(times) if times else f"not measured ({missing or 'left out'})"
+
+
+def others_text(rows: Sequence[Row], web: str) -> str:
+    """Say the ratios on a web for which nobody states any."""
+    parts = []
+    for _, one, other, column, *_ in _COMPARED:
+        if times := ratios(rows, web, one, other, column):
+            parts.append(f"{column}, {one} over {other}: {ratio_text(times)}")
+    return f"{web}: {'; '.join(parts) or 'nothing to compare'}"
 
 
 def _notes(chosen: Sequence[Peer], absent: Mapping[str, str], webs: Sequence[Web]) -> list[str]:

@@ -14,7 +14,6 @@ class Crawlee(Peer):
     """Crawlee's ParselCrawler with links enqueued as its documentation does it."""
 
     name = "crawlee"
-    slow = True
     settings = (
         "ParselCrawler, which took less CPU a page than BeautifulSoupCrawler, with the HTTP client impit (less than "
         f"httpx); {_CONCURRENCY} requests at a time in all, fixed, since it has no limit a site and its autoscaling "

@@ -42,7 +42,7 @@ class Peer(ABC):
     name: str
     settings: str  # in words, with the reasons
     habits: Habits
-    slow: bool = False  # is given fewer rounds, because each of them takes minutes
+    slow: bool = False  # is given one round, because it takes many minutes
     exits: frozenset[int] = frozenset({0})  # exit codes of a crawl that went well
 
     def why_not(self) -> str | None:

@@ -12,8 +12,6 @@ _ENVIRONMENT = PythonEnvironment("scrapy", "scrapy", "uvloop", distribution="scr
 class Scrapy(Peer):
     """Scrapy with the CrawlSpider of its documentation, or with a spider made for speed."""
 
-    slow = True
-
     def __init__(self, *, tuned: bool = False) -> None:
         self.name = "scrapy-tuned" if tuned else "scrapy"
         self._program = str(PROGRAMS / ("scrapy_tuned_spider.py" if tuned else "scrapy_crawl_spider.py"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +14,7 @@ import click
 from experiments.competitors.peer import Peer, Task
 from experiments.competitors.webs import Answer, Web, pages_of
 from experiments.lab.process import OUTPUT, Figures, PeakMemory, Sampler, cpu_seconds, fresh_folder, run_measured
-from experiments.lab.report import MIB, ROUND, Row
+from experiments.lab.report import MIB, ROUND, Row, number
 
 CRAWL = "crawl"  # column that names web and crawler
 _SAMPLE_SECONDS = 0.2
@@ -43,7 +43,7 @@ class Turn:
         """
         times = sorted(answer.at for answer in self.answers if answer.is_page)
         pieces = min(_PIECES, len(times) // _FEWEST)
-        marks = [times[number * (len(times) - 1) // pieces] for number in range(pieces + 1)] if pieces else []
+        marks = [times[piece * (len(times) - 1) // pieces] for piece in range(pieces + 1)] if pieces else []
         pages = (len(times) - 1) / max(pieces, 1)
         spans = [(end - times[0], max(end - begin, _SHORTEST)) for begin, end in pairwise(marks)]
         return [at for at, _ in spans], [pages / seconds for _, seconds in spans]
@@ -112,13 +112,24 @@ def _row(turn: Turn, truth: frozenset[str]) -> Row:
     }
 
 
-def ratio(rows: Iterable[Row], web: str, one: str, other: str, value: Callable[[Row], float]) -> float | None:
-    """Return how many times as much a crawler has of something as another: the median of the rounds that both ran.
+def ratios(rows: Iterable[Row], web: str, one: str, other: str, column: str) -> list[float]:
+    """Return how many times as much a crawler has in a column as another, within each round that both ran."""
+    of = {(row[CRAWL], row[ROUND]): number(row, column) for row in rows}
+    rounds = sorted({turn for _, turn in of}, key=int)
+    pairs = [(of.get((f"{web}: {one}", turn)), of.get((f"{web}: {other}", turn))) for turn in rounds]
+    return [first / second for first, second in pairs if first is not None and second]
 
-    None where there is no such round.
+
+def ratio_text(values: Sequence[float]) -> str:
+    """Say a ratio: the median of the rounds, and their range."""
+    if len(values) == 1:
+        return f"{values[0]:.2f} (one round)"
+    return f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f}, {len(values)} rounds)"
+
+
+def in_turn(peers: Sequence[Peer], turn: int) -> list[Peer]:
+    """Return who crawls in a round, in order: every second one goes backwards, as the machine may get busier.
+
+    Slow ones crawl in the first round alone.
     """
-    of = {(row[CRAWL], row[ROUND]): value(row) for row in rows}
-    rounds = sorted({number for _, number in of}, key=int)
-    pairs = [(of.get((f"{web}: {one}", number)), of.get((f"{web}: {other}", number))) for number in rounds]
-    quotients = [first / second for first, second in pairs if first is not None and second]
-    return median(quotients) if quotients else None
+    return [peer for peer in peers[:: 1 if turn % 2 else -1] if turn == 1 or not peer.slow]

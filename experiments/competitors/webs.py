@@ -107,9 +107,12 @@ def docsweb(sites: Sequence[Site] = SITES) -> Iterator[Web]:
     with socket.socket() as probe:
         probe.bind((sites[0].address, 0))
         port = int(probe.getsockname()[1])
-    with serving(port, sites) as server:
-        yield DocsWeb(server)
-    shutil.rmtree(server.folder)  # is named by the port, which is another one next time
+    folder = DocsServer(port, sites).folder  # is named by the port, which is another one next time
+    try:
+        with serving(port, sites) as server:
+            yield DocsWeb(server)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)  # is not there if the packages are missing
 
 
 def docsweb_why_not() -> str | None:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from multiprocessing.connection import Connection
+from typing import TypeVar, cast
+
+import click
+
+from experiments.lab.process import raise_once_on_signals
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -13,10 +18,46 @@ R = TypeVar("R")
 def side_by_side(function: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
     """Call a function with each argument, all at the same time, each in a process of its own; results in order.
 
-    When this program is interrupted, so are the processes: each ends what it has started.
+    When one fails or this program is interrupted, the others are, too: each ends what it has started. They are no pool,
+    which would start new processes in place of those that Ctrl-C in a terminal has ended.
+
+    Raises:
+        ClickException: a process ended without a result.
+        Exception: what the function raised.
     """
-    with multiprocessing.get_context("fork").Pool(len(arguments)) as pool:
-        results = pool.map(function, arguments, chunksize=1)
-        pool.close()
-        pool.join()  # else those that are idle were interrupted as well
-        return results
+    context = multiprocessing.get_context("fork")
+    processes, receivers = [], []
+    try:
+        for argument in arguments:
+            receiver, sender = context.Pipe(duplex=False)
+            processes.append(context.Process(target=_call, args=(sender, function, argument)))
+            receivers.append(receiver)
+            processes[-1].start()
+            sender.close()  # the process alone has it then, and its end is seen
+        return [cast("R", _result(receiver)) for receiver in receivers]
+    finally:
+        begun = [process for process in processes if process.pid is not None]
+        for process in begun:
+            process.terminate()
+        for process in begun:
+            process.join()
+
+
+def _call(sender: Connection, function: Callable[[A], R], argument: A) -> None:
+    raise_once_on_signals(SystemExit)  # multiprocessing writes a traceback of KeyboardInterrupt
+    outcome: tuple[R | None, Exception | None]
+    try:
+        outcome = function(argument), None
+    except Exception as error:
+        outcome = None, error
+    sender.send(outcome)
+
+
+def _result(receiver: Connection) -> object:
+    try:
+        result, error = receiver.recv()
+    except EOFError as end:
+        raise click.ClickException("a process ended without a result") from end
+    if error:
+        raise error
+    return cast("object", result)

@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import click
 
 OUTPUT = "output.txt"
+_STOPS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,28 @@ class Sampler:
 
 def interrupt_on_sigterm() -> None:
     """Let SIGTERM end this program the way Ctrl-C does, so that servers are stopped in either case."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    raise_once_on_signals(KeyboardInterrupt)
+
+
+def raise_once_on_signals(error: type[BaseException]) -> None:
+    """Raise an error at the first SIGINT or SIGTERM; those that follow do not interrupt the clean-up.
+
+    One Ctrl-C can bring several: from the terminal, and from the program that started this one. A signal that is
+    ignored, as by a program in the background, stays so.
+    """
+    numbers = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        for number in numbers:
+            signal.signal(number, _pass)
+        raise error
+
+    for number in numbers:
+        signal.signal(number, stop)
+
+
+def _pass(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing; unlike SIG_IGN, this is not passed on to programs that are started."""
 
 
 def run_to_end(command: Sequence[str], folder: Path) -> int:

@@ -13,10 +13,12 @@ from experiments.__main__ import EXPERIMENTS
 
 _ROOT = Path(__file__).parents[2]
 _PNG = b"\x89PNG\r\n\x1a\n"
-_LONGEST = 120  # seconds; alone each takes less than a minute
+# In seconds. On a quiet machine each takes less than a minute, as --help says. How much longer a slow or busy one
+# needs, nobody knows: this is for a program that hangs.
+_LONGEST = 300
 
 
-@pytest.mark.parametrize("name", [name for name in EXPERIMENTS if (_ROOT / f"experiments/{name}.py").exists()])
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_short_form_runs(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", f"experiments.{name}", "--quick", "--results", str(tmp_path)]
     done = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=_LONGEST)

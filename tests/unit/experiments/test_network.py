@@ -10,7 +10,7 @@ import pytest
 
 from experiments.lab.meter import OTHERS
 from experiments.lab.report import Row
-from experiments.network import answered, claims, findings
+from experiments.network import answered, claims, conditions, findings
 
 
 def narrow(cap: float, share: float, manner: str = "polite", put_off: float = 0.0) -> Row:
@@ -39,6 +39,11 @@ def test_the_papers_lines_stand_beside_ours_of_the_same_width() -> None:
     two, half = claims([narrow(2, 96), narrow(2, 80, "no pauses, no slow lane")])
     assert two.ours == "polite: 60.0 (96 % of the line); no pauses, no slow lane: 50.0 (80 % of the line)"
     assert half.ours == "not measured"
+
+
+def test_the_conditions_name_the_places_that_were_used() -> None:
+    assert conditions(1.5, [50])[0].startswith("5 threads (50 places) of 10 seeds each; ")
+    assert conditions(20, [50, 200])[0].startswith("5 threads (50 places) or 20 threads (200 places) of 10 seeds each")
 
 
 def test_an_answer_counts_when_it_has_come_not_when_it_was_asked_for(tmp_path: Path) -> None:

@@ -14,11 +14,11 @@ from experiments.competitors.nutch import Nutch
 from experiments.competitors.peer import Task
 from experiments.competitors.roster import peers
 from experiments.competitors.scrawler import SCrawler
-from experiments.competitors.turns import Turn, ratio, rows_of
+from experiments.competitors.turns import Turn, in_turn, ratio_text, ratios, rows_of
 from experiments.competitors.webs import Answer
 from experiments.competitors.wget2 import Wget2
 from experiments.lab.process import Figures
-from experiments.lab.report import Row
+from experiments.peers import others_text
 
 SEEDS = ["http://127.10.0.1:8400/?a=1&b=2", "http://127.10.0.2:8400/en/index.html"]
 BEANS = "{http://www.springframework.org/schema/beans}"
@@ -157,16 +157,30 @@ def test_what_nobody_can_tell_all_crawlers_tell_together() -> None:
     ]
 
 
-def test_a_ratio_is_the_median_of_the_rounds_of_both() -> None:
+def test_a_ratio_is_taken_within_each_round_of_both() -> None:
     turns = [_turn(number, "x", ANSWERS, wall=2.0 / number) for number in (1, 2, 3)]
     turns += [_turn(number, "y", ANSWERS, wall=2.0) for number in (1, 2)]
     rows = rows_of(turns, {"web": None})
 
-    def speed(row: Row) -> float:
-        return float(row["pages/s"])
+    assert ratios(rows, "web", "x", "y", "pages/s") == pytest.approx([1.0, 2.0])
+    assert ratios(rows, "web", "x", "z", "pages/s") == []
 
-    assert ratio(rows, "web", "x", "y", speed) == pytest.approx(1.5)
-    assert ratio(rows, "web", "x", "z", speed) is None
+
+def test_a_ratio_comes_with_its_range() -> None:
+    assert ratio_text([21.0, 19.5, 20.0]) == "20.00 (19.50 to 21.00, 3 rounds)"
+    assert ratio_text([21.0]) == "21.00 (one round)"
+
+
+def test_every_second_round_goes_backwards_and_the_slow_have_one() -> None:
+    one, two, classic = SCrawler("one"), SCrawler("two", machines=2), SCrawler("classic", classic=True)
+    orders = [[peer.name for peer in in_turn([one, classic, two], number)] for number in (1, 2, 3)]
+    assert orders == [["one", "classic", "two"], ["two", "one"], ["one", "two"]]
+
+
+def test_every_web_has_its_ratios_in_words() -> None:
+    turns = [_turn(1, name, ANSWERS, wall) for name, wall in (("scrawler", 1.0), ("scrapy", 4.0))]
+    said = others_text(rows_of(turns, {"web": None}), "web")
+    assert said == "web: pages/s, scrawler over scrapy: 4.00 (one round)"
 
 
 def test_speed_over_time_is_taken_in_runs_of_equally_many_pages() -> None:

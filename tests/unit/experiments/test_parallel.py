@@ -1,0 +1,75 @@
+"""Functions in processes of their own, and their end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+
+from experiments.lab.parallel import side_by_side
+
+
+def _half(number: int) -> int:
+    if number % 2:
+        raise click.ClickException(f"{number} is odd")
+    return number // 2
+
+
+def test_results_come_in_order() -> None:
+    assert side_by_side(_half, [6, 2, 4]) == [3, 1, 2]
+
+
+def test_what_one_raises_is_raised() -> None:
+    with pytest.raises(click.ClickException, match="3 is odd"):
+        side_by_side(_half, [2, 3])
+
+
+def test_a_process_that_is_gone_is_told() -> None:
+    with pytest.raises(click.ClickException, match="without a result"):
+        side_by_side(os._exit, [3])
+
+
+# One has its result and waits for the others, two clean up for longer than the second signal takes to come.
+_PROGRAM = """
+import signal, sys, time
+from pathlib import Path
+from experiments.lab.parallel import side_by_side
+from experiments.lab.process import interrupt_on_sigterm
+
+def work(number):
+    if not number:
+        print("ready", flush=True)
+        return
+    try:
+        print("ready", flush=True)
+        signal.pause()
+    finally:
+        time.sleep(0.5)
+        Path(sys.argv[1], f"stopped-{number}").touch()
+
+interrupt_on_sigterm()
+try:
+    side_by_side(work, range(3))
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_in_a_terminal_lets_all_clean_up_in_silence(tmp_path: Path) -> None:
+    root = Path(__file__).parents[3]
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path)],
+        cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        assert [process.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to this one and to those that it started
+        process.send_signal(signal.SIGINT)
+        said, errors = process.communicate()
+    assert (said, errors) == ("interrupted\n", "")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["stopped-1", "stopped-2"]
