@@ -19,6 +19,8 @@ _TOP = Path(__file__).resolve().parents[1]
 _START = 60  # seconds until all have to be ready
 _LONGEST = 300  # seconds
 
+_ready: Callable[[], object]  # of the process that was forked
+
 
 def together(function: Callable[..., Any], processes: int, *arguments: Any) -> list[Any]:
     """Return what `function(number, ready, *arguments)` gave in each process; arguments and results are JSON.
