@@ -21,6 +21,7 @@ EXPERIMENTS = (
     "network",
     "seen_filter",
     "peers",
+    "profiles",
     "planner",
 )
 

@@ -96,9 +96,17 @@ def _arm(number: int, web: SynthServer, scale: Scale, profile: str, distribution
         if crawl.figures.timed_out:
             raise click.ClickException(f"{profile}, {distribution}: not finished after {scale.timeout:,.0f} s")
         samples = crawl.recording()
+        if missing := missing_text(crawl, samples):
+            raise click.ClickException(f"{profile}, {distribution}: {missing}, so that there is nothing to compare")
         row: Row = {ROUND: number, "arm": f"{profile}, {distribution}", **_figures(crawl, samples)}
         held = [(sample.at - crawl.started, sample.held) for sample in samples]
         return Arm(profile, distribution, row, held, crawl.pages_over_time(max(crawl.seconds / _POINTS, 0.1)))
+
+
+def missing_text(crawl: Crawl, samples: Sequence[Sample]) -> str:
+    """Say what the figures of a crawl cannot be without and is not there; empty if all is."""
+    needed = (("no page was fetched", crawl.pages), ("nothing was recorded of the threads", samples))
+    return " and ".join(text for text, there in needed if not there)
 
 
 def _figures(crawl: Crawl, samples: Sequence[Sample]) -> dict[str, int | float]:

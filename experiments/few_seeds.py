@@ -187,12 +187,17 @@ def _seeds(number: int) -> str:
 
 
 def gains(arms: Sequence[Arm]) -> dict[int, list[float]]:
-    """Return by what share the distributor was faster than free competition in each turn, by the number of seeds."""
+    """Return by what share the distributor was faster than free competition in each turn, by the number of seeds.
+
+    Turns in which free competition fetched nothing are left out.
+    """
     speeds = {(arm.way, arm.seeds, arm.row[ROUND]): _value(arm, "pages/s") for arm in arms}
     found: dict[int, list[float]] = {}
     for (way, number, turn), speed in speeds.items():
         if way == CLASSIC:
-            found.setdefault(number, []).append(speed / speeds[FREE, number, turn] - 1)
+            of_number = found.setdefault(number, [])
+            if free := speeds[FREE, number, turn]:
+                of_number.append(speed / free - 1)
     return found
 
 
@@ -216,6 +221,9 @@ def _idle_claims(arms: Sequence[Arm], scale: Scale) -> list[Claim]:
 def _gain_claim(arms: Sequence[Arm]) -> Claim:
     parts = []
     for number, values in gains(arms).items():
+        if not values:
+            parts.append(f"not to be said with {_seeds(number)}, as free competition fetched nothing")
+            continue
         low, middle, high = (f"{100 * value:+.0f}" for value in (min(values), median(values), max(values)))
         parts.append(f"{middle}{f' ({low} to {high})' * (len(values) > 1)} % with {_seeds(number)}")
     return Claim(

@@ -27,6 +27,7 @@ DOORS = "doors"  # seeds: the home page, a page of each part that it does not le
 DRAWN = "drawn"  # seeds: the home page, then pages drawn at random from all of the site
 ONE_DATABASE = "one database"  # two machines share the crawl; a site is with one of them
 SITES_SPLIT = "sites split"  # two crawls that know nothing of each other, each with all seeds of half of the sites
+KILLED = f"killed after {_TIMEOUT:g} s"  # column: crawls
 SEEDS_SPLIT = "seeds split"  # the same, each with half of the seeds of every site
 
 Seeds = Sequence[Sequence[str]]  # by site
@@ -104,13 +105,22 @@ def _measure(web: SynthServer, arm: str, count: int, crawls: Sequence[Seeds], ma
     """Run the crawls of an arm, and hold what they fetched against the truth."""
     lists = [[url for of_site in seeds for url in of_site] for seeds in crawls]
     fetched: Counter[str] = Counter()
+    killed = 0
     for urls in lists:
         with crawled(web, urls, timeout=_TIMEOUT, machines=machines, threads=5, export=False) as crawl:
             fetched.update(line.url for line in crawl.pages)
+            killed += crawl.figures.timed_out
     known = {url for urls in lists for url in urls}
     everything = {url for site in range(web.web.spec.sites) for url in pages_of(web.web, site)}
     figures = account(fetched, everything, (party(web.web, url).pages for url in known))
-    row: Row = {"arm": f"{arm}, {count}", "way": arm, "seeds a site": count, "seeds": len(known), **figures}
+    row: Row = {
+        "arm": f"{arm}, {count}",
+        "way": arm,
+        "seeds a site": count,
+        "seeds": len(known),
+        **figures,
+        KILLED: killed,
+    }
     click.echo(row_text(row))
     return row
 
@@ -127,7 +137,7 @@ def account(fetched: Counter[str], everything: set[str], parties: Iterable[set[s
         "found %": 100 * len(found) / len(everything),
         "not as the truth says": len(found ^ set().union(*parties)),
         "pages fetched": total,
-        "overlap %": 100 * (total - len(found)) / len(found),
+        "overlap %": 100 * (total - len(found)) / max(len(found), 1),
     }
 
 
@@ -186,7 +196,9 @@ def _overlap_text(rows: Sequence[Row], scale: Scale) -> str:
 
 def _truth_text(rows: Sequence[Row]) -> str:
     wrong = [str(row["arm"]) for row in rows if row["not as the truth says"]]
-    return f"not what the truth says: {'; '.join(wrong)}" if wrong else "all crawls found what the truth says, no more"
+    killed = [str(row["arm"]) for row in rows if row[KILLED]]
+    said = f"not what the truth says: {'; '.join(wrong)}" if wrong else "all crawls found what the truth says, no more"
+    return f"{said}; {KILLED}, their figures are of what was there then: {'; '.join(killed)}" if killed else said
 
 
 def _claims(rows: Sequence[Row], scale: Scale) -> list[Claim]:

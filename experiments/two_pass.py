@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import click
 
@@ -17,7 +15,8 @@ from experiments.lab.meter import ENOUGH, OTHERS, Meter, cpu_counters
 from experiments.lab.parallel import side_by_side
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import Claim, Plot, Report, Row, number, row_text, write_report
-from experiments.lab.waits import Wait, waited
+from experiments.lab.slow_pages import PATIENCE, Course, Pass, Trial
+from experiments.lab.waits import waited
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
@@ -35,21 +34,12 @@ WEB = WebSpec(
     slow_sites=0.2,
     slow_ms=8_000,
 )
-PATIENCE, TIMEOUT = 3.0, 20.0  # seconds: of the first pass, and of the only or the second one
+TIMEOUT = 20.0  # seconds of the only or the second pass
 DELAY, SLOW_DELAY = 0.5, 3.0  # between two requests to a site
 THREADS: Mapping[str, int] = {"default": 3, "classic": 12}  # profile -> threads, of 10 seeds each
 SEEDS_PER_THREAD = 10
 _KILL_AFTER = 900.0  # seconds
 _STEP, _SMOOTH = 1.0, 6  # seconds of the plots, and how many of them are drawn as one
-
-
-@dataclass(frozen=True)
-class Pass:
-    """A way to treat slow pages; `patience` 0: in one pass."""
-
-    name: str
-    patience: float = PATIENCE
-    settings: Mapping[str, Any] | None = None
 
 
 ONE_PASS = Pass("one pass", patience=0.0)
@@ -59,60 +49,6 @@ WAYS = (
     Pass("crawl", settings={"slow_pass": "crawl"}),
     Pass("crawl, 8 at a time", settings={"slow_pass": "crawl", "slow_per_site": 8}),
 )
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One crawl; `scale` shortens patience, timeouts and pauses, as the slow pages of the web are faster."""
-
-    profile: str
-    way: Pass
-    web: WebSpec
-    scale: float = 1.0
-
-    @property
-    def name(self) -> str:
-        """Name in the tables."""
-        return f"{self.profile}: {self.way.name}"
-
-
-class Course(NamedTuple):
-    """What became of a crawl."""
-
-    trial: Trial
-    waits: list[Wait]
-    truth: frozenset[str]  # pages that a crawler must have that waits until the timeout
-    slow: frozenset[str]  # those of them, and later ones, that take longer than the patience
-    used: Mapping[str, float]  # of the cores, in per cent, while it ran
-
-    @property
-    def fetched(self) -> list[float]:
-        """When each page of the truth came, in order of time."""
-        first: dict[str, float] = {}
-        for wait in self.waits:
-            if wait.came and wait.url in self.truth:
-                first.setdefault(wait.url, wait.ended)
-        return sorted(first.values())
-
-    @property
-    def seconds(self) -> float:
-        """Length of the crawl, to the last wait."""
-        return max((wait.ended for wait in self.waits), default=0.0)
-
-    @property
-    def first_pass(self) -> float | None:
-        """End of the first pass, where it is one of all parties: the begin of the first second try."""
-        again = [wait.began for wait in self.waits if wait.second and wait.url in self.slow]
-        whole = (self.trial.way.settings or {}).get("slow_pass") == "crawl"
-        return min(again) if whole and again else None
-
-    def by(self, seconds: float) -> int:
-        """Pages fetched by a time."""
-        return bisect_right(self.fetched, seconds)
-
-    def blocked(self, at: float) -> int:
-        """Requests for slow pages under way at a time; in the classic profile each of them blocks a thread."""
-        return sum(wait.began <= at < wait.ended and wait.url in self.slow for wait in self.waits)
 
 
 @experiment

@@ -1,25 +1,16 @@
-"""The command line: python -m experiments.docsweb setup | serve | stop | seeds | walk | compare | check | profiles."""
+"""The command line: python -m experiments.docsweb setup | serve | stop | seeds | walk | compare | check."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
 
 import click
 
 from experiments.docsweb.compare import compare, page_statuses
-from experiments.docsweb.profiles import (
-    PROFILES,
-    Accounts,
-    compare_profiles,
-    differing_pages,
-    html_pages,
-    read_accounts,
-)
 from experiments.docsweb.server import RUN_FOLDER, DocsServer, LogEntry, serving
 from experiments.docsweb.sites import PORT, SITES, home_urls, install_packages, missing_packages
 from experiments.docsweb.walk import MAX_DEPTH, Visit, read_visits, walk_sites, write_visits
@@ -119,37 +110,6 @@ def check(port: int, max_depth: int, threads: int, timeout: float) -> None:
         mark = server.log.mark()
         _crawl(folder, port, timeout, threads=threads, max_depth=max_depth)
         _verdict(visits, folder / DATABASE, list(server.log.entries(mark)))
-
-
-@main.command()
-@port_option
-@depth_option
-@click.option("--threads", default=7, show_default=True, help="Threads of SCrawler.")
-@click.option("--timeout", default=1800.0, show_default=True, help="Seconds after which a crawl is given up.")
-def profiles(port: int, max_depth: int, threads: int, timeout: float) -> None:
-    """Serve, crawl with the default and the classic profile, compare; exit code 1: different.
-
-    Serves the sites itself, unless that is done on this port already. Where the crawls differ, all pages are read once
-    more with both parsers, to say on which of them they see different links.
-    """
-    with nullcontext() if DocsServer(port).pids() else serving(port):
-        accounts = {profile: _profile_crawl(profile, port, max_depth, threads, timeout) for profile in PROFILES}
-        default, classic = (accounts[profile] for profile in PROFILES)
-        findings = compare_profiles(default, classic)
-        click.echo(f"{len(default.pages)} URLs, {len(default.candidates)} candidate seeds")
-        for finding in findings:
-            click.echo("\n".join(finding.lines()))
-        if any(finding.examples for finding in findings):
-            for line in differing_pages(html_pages(default)):
-                click.echo(line)
-            raise click.ClickException("the profiles differ")
-    click.echo("EQUAL")
-
-
-def _profile_crawl(profile: str, port: int, max_depth: int, threads: int, timeout: float) -> Accounts:
-    with fresh_folder(f"docsweb-{profile}") as folder:
-        _crawl(folder, port, timeout, threads=threads, max_depth=max_depth, profile=profile)
-        return read_accounts(folder / DATABASE)
 
 
 def _crawl(folder: Path, port: int, timeout: float, **settings: object) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from experiments.distributor_vs_free import FULL, Arm, gain_text, gains, report, verdict
+from experiments.distributor_vs_free import FULL, Arm, gain_text, gains, missing_text, report, verdict
+from experiments.lab.crawls import Crawl
+from experiments.lab.process import Figures
+from experiments.lab.recording import Sample
+from scrawler.synthweb.process import LoggedRequest
 
 COLUMNS = (
     *("pages/s", "time s", "pages/s until then", "all threads have seeds until s"),
@@ -30,6 +36,15 @@ def test_webs_are_compared_one_by_one() -> None:
     assert values == pytest.approx([0.1, -0.25])
     assert gain_text(values) == "-7.5 % (-25.0 % to +10.0 %)"
     assert gain_text(values[:1]) == "+10.0 %"
+
+
+def test_a_crawl_without_a_page_or_a_sample_says_so() -> None:
+    figures, sample = Figures(0, 1.0, 1.0, 1, timed_out=False), Sample(1.0, 0, (1,), (1,))
+    missed, page = (LoggedRequest(1.0, 2.0, status, "GET", "http://a/") for status in (404, 200))
+    nothing, something = (Crawl(figures, Path(), [missed, *pages]) for pages in ([], [page]))
+    assert missing_text(nothing, []) == "no page was fetched and nothing was recorded of the threads"
+    assert missing_text(something, []) == "nothing was recorded of the threads"
+    assert missing_text(something, [sample]) == ""
 
 
 def _arm(distribution: str, time: float) -> Arm:

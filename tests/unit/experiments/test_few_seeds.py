@@ -47,3 +47,9 @@ def test_turns_are_compared_one_by_one_and_shown_as_one() -> None:
         (FREE, 40.0, [(1.0, [50.0])]),
     ]
     assert report(arms, QUICK).claims[-1].ours == "+0 (-25 to +25) % with 150 seeds"
+
+
+def test_a_turn_in_which_free_competition_fetched_nothing_is_no_gain() -> None:
+    arms = [_arm(1, CLASSIC, 1, 5.0), _arm(1, FREE, 1, 0.0)]
+    assert gains(arms) == {1: []}
+    assert report(arms, QUICK).claims[-1].ours == "not to be said with 1 seed, as free competition fetched nothing"

@@ -9,6 +9,7 @@ from experiments.seed_by_seed import (
     DOORS,
     DRAWN,
     FULL,
+    KILLED,
     ONE_DATABASE,
     QUICK,
     SEEDS_SPLIT,
@@ -66,6 +67,7 @@ def _row(way: str, count: int, found: int, wrong: int, overlap: float) -> Row:
         "found %": found / 2,
         "not as the truth says": wrong,
         "overlap %": overlap,
+        KILLED: 0,
     }
 
 
@@ -73,5 +75,19 @@ def test_what_speaks_against_us_is_said() -> None:
     alone = [_row(DOORS, 1, 100, 0, 0.0), _row(DOORS, 3, 95, 5, 0.0), _row(DRAWN, 3, 100, 0, 0.0)]
     found = report([*alone, _row(ONE_DATABASE, 3, 100, 0, 12.5), _row(SEEDS_SPLIT, 3, 100, 0, 3.0)], QUICK)
     assert "not what the truth says: doors, 3" in found.notes
+    assert not any("killed" in note for note in found.notes)
     assert found.claims[0].ours == "doors, 3: -5.0 %, drawn, 3: +0.0 %"
     assert found.claims[1].ours == "one database 12.5 %; seeds split 3.0 %"
+
+
+def test_crawls_that_were_killed_are_named() -> None:
+    alone = [_row(DOORS, 1, 100, 0, 0.0), _row(DOORS, 3, 95, 5, 0.0), _row(DRAWN, 3, 100, 0, 0.0)]
+    killed = {**_row(ONE_DATABASE, 3, 100, 0, 12.5), KILLED: 1}
+    (note,) = [
+        note for note in report([*alone, killed, _row(SEEDS_SPLIT, 3, 9, 0, 3.0)], QUICK).notes if KILLED in note
+    ]
+    assert note.endswith("what was there then: one database, 3")
+
+
+def test_a_crawl_that_found_nothing_has_no_overlap() -> None:
+    assert account(Counter(), {"a"}, [{"a"}])["overlap %"] == 0
