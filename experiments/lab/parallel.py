@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar, cast
 
 import click
 
-from experiments.lab.process import raise_once_on_signals
+from experiments.lab.process import pass_over, raise_once_on_signals
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -45,6 +46,7 @@ def side_by_side(function: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
 
 def _call(sender: Connection, function: Callable[[A], R], argument: A) -> None:
     raise_once_on_signals(SystemExit)  # multiprocessing writes a traceback of KeyboardInterrupt
+    signal.signal(signal.SIGINT, pass_over)  # may come several times; the SIGTERM that follows comes once
     outcome: tuple[R | None, Exception | None]
     try:
         outcome = function(argument), None

@@ -70,14 +70,14 @@ def raise_once_on_signals(error: type[BaseException]) -> None:
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         for number in numbers:
-            signal.signal(number, _pass)
+            signal.signal(number, pass_over)
         raise error
 
     for number in numbers:
         signal.signal(number, stop)
 
 
-def _pass(_number: int, _frame: FrameType | None) -> None:
+def pass_over(_number: int, _frame: FrameType | None) -> None:
     """Do nothing; unlike SIG_IGN, this is not passed on to programs that are started."""
 
 
