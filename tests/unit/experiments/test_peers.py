@@ -51,7 +51,9 @@ def test_every_crawler_has_a_name_of_its_own_and_says_how_it_works() -> None:
     assert all(peer.settings and peer.habits.works_as for peer in peers())
 
 
-@pytest.mark.parametrize(("peer", "variable"), [(Heritrix(), "HERITRIX_HOME"), (Nutch(), "NUTCH_HOME")], ids=["heritrix", "nutch"])
+@pytest.mark.parametrize(
+    ("peer", "variable"), [(Heritrix(), "HERITRIX_HOME"), (Nutch(), "NUTCH_HOME")], ids=["heritrix", "nutch"]
+)
 def test_java_crawlers_need_their_folder(
     peer: Heritrix | Nutch, variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
