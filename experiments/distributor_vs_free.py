@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from functools import partial
 from pathlib import Path
 from statistics import fmean, median, pstdev
 
@@ -16,6 +16,7 @@ import click
 
 from experiments.lab.command import experiment
 from experiments.lab.crawls import Crawl, crawled
+from experiments.lab.parallel import side_by_side
 from experiments.lab.plots import Line, Panel
 from experiments.lab.recording import Sample, between, last_time, mean_over_time, share, thinned
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
@@ -70,7 +71,7 @@ class Arm:
 
 
 @experiment
-@click.option("--rounds", default=3, show_default=True, help="Random webs; on each, all arms take turns.")
+@click.option("--rounds", default=3, show_default=True, help="Random webs; on each, both ways at the same time.")
 @click.option("--sites", default=FULL.sites, show_default=True, help="Sites of a web, one seed each.")
 @click.option("--profile", "profiles", multiple=True, type=click.Choice(PROFILES), help="Leave the other one out.")
 def main(quick: bool, results: Path, rounds: int, sites: int, profiles: Sequence[str]) -> None:
@@ -78,17 +79,18 @@ def main(quick: bool, results: Path, rounds: int, sites: int, profiles: Sequence
     scale, rounds = (QUICK, 1) if quick else (replace(FULL, sites=sites), rounds)
     arms: list[Arm] = []
     for number in range(1, rounds + 1):
-        with SynthServer(scale.web(number)) as web:
-            # Who is first takes turns: the machine may be busier now than later.
-            for profile, distribution in product(profiles or PROFILES, DISTRIBUTIONS[:: 1 if number % 2 else -1]):
-                arms.append(_arm(number, web, scale, profile, distribution))
-                click.echo(row_text(arms[-1].row))
+        for profile in profiles or PROFILES:
+            # At the same time, each with a server of its own: they wait more than they work, and share the machine's
+            # good and bad minutes.
+            arms += side_by_side(partial(_arm, number, scale, profile), DISTRIBUTIONS)
+            for arm in arms[-len(DISTRIBUTIONS) :]:
+                click.echo(row_text(arm.row))
     write_report(report(arms, scale), results)
 
 
-def _arm(number: int, web: SynthServer, scale: Scale, profile: str, distribution: str) -> Arm:
+def _arm(number: int, scale: Scale, profile: str, distribution: str) -> Arm:
     politeness = {"delay": 0} if profile == "classic" else {"delay": scale.delay, "delay_factor": 0}
-    with crawled(
+    with SynthServer(scale.web(number)) as web, crawled(
         web, web.web.seeds(), timeout=scale.timeout, recording=True, profile=profile, distribution=distribution,
         threads=scale.threads, seeds_per_thread=scale.seeds_per_thread, robots=False, patience=0, export=False,
         **politeness,
