@@ -112,9 +112,10 @@ class Result(StrEnum):
     @property
     def answered(self) -> bool:
         """Whether the server gave a whole HTTP answer."""
-        return self in (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
+        return self in _ANSWERED
 
 
+_ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
 NO_ERROR = frozenset({Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE, Result.TRAP})  # all others count as errors
 
 

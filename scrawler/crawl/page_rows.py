@@ -18,9 +18,9 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
     return PageRow(  # names would cost half as much again, for each page
         flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
-        response.result.value, response.status, response.content_type[:100], len(response.body), digest, flight.attempt,
-        response.started_at, response.elapsed_ms, file, offset, length, int(revisit), note[:_DETAIL_CHARACTERS],
-        int(reading.flags),
+        response.result._value_, response.status, response.content_type[:100], len(response.body), digest,
+        flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
+        note[:_DETAIL_CHARACTERS], int(reading.flags),
     )  # fmt: skip
 
 

@@ -34,10 +34,10 @@ _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter conte
 home index last license next prev previous related search section start subsection toc top up"""
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 _ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
-_ASSET_OR_PRELOADED = _ASSET_RELATIONS | {"preload"}
 _NO_RELATIONS: frozenset[str] = frozenset()
 _LONGEST_KNOWN = 100  # characters of a rel that is remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
+_DOCUMENT, _CANONICAL, _ASSET, _PRELOADED = 1, 2, 4, 8  # what a <link> may be, by its rel
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
     r"""[ \t\n\f\r]*+(?=[0-9.])[0-9.]*+[ \t\n\f\r;,]
@@ -77,7 +77,7 @@ class LinkCollector:
             if "href" in attributes:
                 self._place_for(attributes).append(_value(attributes, "href"))
         elif tag == "link":
-            self._link(attributes)
+            self.link(attributes, in_head=False)
         elif tag in ("iframe", "frame"):
             self._append(_value(attributes, "src"))
         elif tag == "meta":
@@ -87,6 +87,19 @@ class LinkCollector:
                 self._base_href = _value(attributes, "href")
         elif self._policy.assets and tag in _ASSET_TAGS:
             self._asset(tag, attributes)
+
+    def link(self, attributes: Attributes, in_head: bool) -> None:
+        """Take the attributes of a <link>; what it calls canonical counts only in the head."""
+        kind = link_kind(attributes.get("rel"))
+        if in_head and kind & _CANONICAL:
+            self.canonical(attributes)
+        href = (attributes.get("href") or "").strip(HTML_SPACE)
+        if not href:
+            return
+        if kind & _DOCUMENT and _may_be_document(attributes):
+            (self._place_for(attributes) if self._policy.nofollow else self.hrefs).append(href)
+        elif self._policy.assets and (kind & _ASSET or (kind & _PRELOADED and _is_preloaded_asset(attributes))):
+            self._assets.append(href)
 
     def canonical(self, attributes: Attributes) -> None:
         """Take the attributes of a <link> in the head for which `is_canonical` holds."""
@@ -122,15 +135,6 @@ class LinkCollector:
         if href:
             self.hrefs.append(href)
 
-    def _link(self, attributes: Attributes) -> None:
-        href, said = (attributes.get("href") or "").strip(HTML_SPACE), relations(attributes.get("rel"))
-        if not href:
-            return
-        if not said.isdisjoint(_RELATIONS) and "stylesheet" not in said and _may_be_document(attributes):
-            (self._place_for(attributes) if self._policy.nofollow else self.hrefs).append(href)
-        elif self._policy.assets and _leads_to_asset(said, attributes):
-            self._assets.append(href)
-
     def _meta(self, attributes: Attributes, in_template: bool) -> None:
         if "http-equiv" in attributes and _value(attributes, "http-equiv").lower() == "refresh":
             self._append(refresh_target(_value(attributes, "content")))
@@ -161,17 +165,33 @@ def _relations(rel: str) -> frozenset[str]:
     return frozenset(rel.lower().split())
 
 
+def link_kind(rel: str | None) -> int:
+    """Return what a <link> with this rel may be: bits for a document, a canonical URL, an asset, a preloaded one."""
+    if not rel:
+        return 0
+    return _known_kind(rel) if len(rel) <= _LONGEST_KNOWN else _kind_of(relations(rel))
+
+
+@lru_cache(maxsize=1_024)
+def _known_kind(rel: str) -> int:
+    return _kind_of(relations(rel))
+
+
+def _kind_of(said: frozenset[str]) -> int:
+    kind = _DOCUMENT if not said.isdisjoint(_RELATIONS) and "stylesheet" not in said else 0
+    kind |= _CANONICAL if "canonical" in said else 0
+    kind |= _ASSET if not said.isdisjoint(_ASSET_RELATIONS) else 0
+    return kind | _PRELOADED if "preload" in said else kind
+
+
 def may_matter(rel: str | None, with_assets: bool) -> bool:
     """Tell by its rel whether a <link> may be a link, a canonical URL or an asset: most are style sheets."""
-    said = relations(rel)
-    if with_assets and not said.isdisjoint(_ASSET_OR_PRELOADED):
-        return True
-    return not said.isdisjoint(_RELATIONS) and ("stylesheet" not in said or "canonical" in said)
+    return bool(link_kind(rel) & (_DOCUMENT | _CANONICAL | (_ASSET | _PRELOADED if with_assets else 0)))
 
 
 def is_canonical(attributes: Attributes) -> bool:
     """Tell whether a <link> calls its target canonical, if it stands in the head."""
-    return "canonical" in relations(attributes.get("rel"))
+    return bool(link_kind(attributes.get("rel")) & _CANONICAL)
 
 
 def srcset_urls(srcset: str) -> list[str]:
@@ -198,10 +218,8 @@ def _may_be_document(attributes: Attributes) -> bool:
     return "type" not in attributes or _value(attributes, "type").partition(";")[0].rstrip().lower() in _HTML_TYPES
 
 
-def _leads_to_asset(said: frozenset[str], attributes: Attributes) -> bool:
-    if "preload" in said and _value(attributes, "as").lower() in _PRELOADED_ASSETS:
-        return True
-    return not said.isdisjoint(_ASSET_RELATIONS)
+def _is_preloaded_asset(attributes: Attributes) -> bool:
+    return _value(attributes, "as").lower() in _PRELOADED_ASSETS
 
 
 def _value(attributes: Attributes, name: str) -> str:

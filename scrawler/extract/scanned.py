@@ -7,7 +7,7 @@ from importlib import import_module
 
 from scrawler.extract import linkscan
 from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, WantsWords
-from scrawler.extract.rules import LinkCollector, is_canonical
+from scrawler.extract.rules import LinkCollector
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.simhash import words_of
 
@@ -36,9 +36,10 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: linkscan.Scan = 
         if before > taken:
             collector.hrefs += hrefs[taken:before]
             taken = before
-        collector.element(tag, attributes, in_template)
-        if in_head and is_canonical(attributes):
-            collector.canonical(attributes)
+        if tag == "link":
+            collector.link(attributes, in_head)
+        else:
+            collector.element(tag, attributes, in_template)
     if taken:
         collector.hrefs += hrefs[taken:]
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
@@ -172,12 +173,12 @@ class Checkpoints:
     def _count(self, connection: Connection, deltas: list[SiteDelta], number: int) -> None:
         """Add to the machine's totals, last of all: its heartbeat writes the same row and shall not wait for long."""
         pages = list(chain.from_iterable(one.pages for delta in deltas for one in delta.seeds))
-        fetched = sum(row.result == Result.FETCHED.value for row in pages)
+        results = Counter(row.result for row in pages)
         totals = {
             "checkpoints": number + 1,
-            "pages": machine.c.pages + fetched,
+            "pages": machine.c.pages + results[Result.FETCHED.value],
             "bytes": machine.c.bytes + sum(row.length for row in pages),
-            "errors": machine.c.errors + sum(row.result not in NO_ERROR for row in pages),
+            "errors": machine.c.errors + sum(times for result, times in results.items() if result not in NO_ERROR),
         }
         mine = update(machine).where(
             machine.c.id == self._machine_id,
