@@ -24,6 +24,7 @@ from scrawler.crawl.lister import SitemapLister
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.origins import ROBOTS_KEPT, Origins
 from scrawler.crawl.parties import Parties
+from scrawler.crawl.patience import Patience
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.ports import CollectorPorts
 from scrawler.crawl.reading import AnswerReader
@@ -158,11 +159,11 @@ def _collector_maker(
     reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
     landing = Landing(reader, answers, origins)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
-    fetch_limits = _fetch_limits(settings)
+    fetch_limits, patience = _fetch_limits(settings), Patience(rules)
 
     def make_collector(number: int) -> UrlCollector:
         downloader = make_downloader(fetch_limits)
-        visits = Visits(downloader, origins, parties, answers, machine.budget, rules)
+        visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules)
         lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
         return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
 

@@ -52,12 +52,6 @@ class CrawlRules:
         """Compute what is asked for with each request."""
         self.most_in_flight = max(self.per_site, self.slow_per_site)
 
-    def timeout_of(self, slow: bool) -> float:
-        """Return the seconds that a request, of the slow lane or not, may take; 0: the downloader's own limit."""
-        if slow:
-            return self.slow_timeout
-        return self.patience if self.patience < self.timeout else 0.0
-
     def change_to(self, other: CrawlRules) -> None:
         """Take over all that another one says."""
         for one in fields(self):

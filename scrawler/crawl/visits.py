@@ -16,6 +16,7 @@ from scrawler.crawl.flights import Flight, PageFlight, flight_of
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.page_rows import refused_row
 from scrawler.crawl.parties import Choice, Parties
+from scrawler.crawl.patience import Patience
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Downloader, Request, Response
@@ -40,10 +41,11 @@ class Visits:
         parties: Parties,
         answers: AnswerHandler,
         budget: AddressBudget,
+        patience: Patience,
         rules: CrawlRules,
     ) -> None:
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
-        self._budget, self._rules = budget, rules
+        self._budget, self._patience, self._rules = budget, patience, rules
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -62,6 +64,8 @@ class Visits:
         flight = flight_of(response.request)
         site, due = self._over(flight, response.request, now, response.elapsed_ms / 1000)
         page = flight if isinstance(flight, PageFlight) else None
+        if page is not None and not page.lane.slow:
+            self._patience.note(response)
         if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
             site.count_push_back(page.party if page else None)
         return site, due
@@ -194,7 +198,7 @@ class Visits:
         if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
             accept += _SITEMAP_TYPES  # a seed may be one as well
         cookie = cookies.header(url) if cookies else ""
-        timeout = self._rules.timeout_of(choice.lane.slow)
+        timeout = self._rules.slow_timeout if choice.lane.slow else self._patience.timeout()
         return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 
     def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:

@@ -12,6 +12,8 @@ from itertools import pairwise
 import pytest
 
 from scrawler.model import EndReason, PageFlag, Result, SeedState
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
 from tests.integration.crawl.rig import running
@@ -129,6 +131,18 @@ def test_without_patience_there_is_no_slow_lane(crawl: Crawl, serve: Serve, log:
     run_whole(crawl, patience=0)
     assert rows(crawl, server)["/1"] == (Result.FETCHED, False)
     assert log.paths.count("here/1") == 1
+
+
+def test_behind_a_narrow_line_patience_grows(crawl: Crawl) -> None:
+    """All answers together take half a second, twice of what is waited for one: not the pages are slow."""
+    spec = WebSpec(sites=40, mean_pages=8, equal=True, page_bytes=4_000, links=3, hidden=0.0, bandwidth=300_000)
+    with SynthServer(spec) as server:
+        crawl.add(server.web.seeds())
+        run_whole(crawl, patience=0.25, slow_delay=0, threads=4, robots=False)
+    counts = [seed.counts for seed in crawl.seeds()]
+    pages, slowed = sum(count.pages for count in counts), sum(count.slowed for count in counts)
+    assert pages == spec.sites * spec.mean_pages
+    assert 0 < slowed < pages / 2
 
 
 def test_killed_at_any_point_the_slow_lane_is_still_there(crawl: Crawl, serve: Serve, log: Log) -> None:
