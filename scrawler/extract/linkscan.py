@@ -1,4 +1,4 @@
-"""The link scanner in Python: one pass over the bytes of a page, the same as `_linkscan.c` makes where it was built.
+"""The link scanner in Python: one pass over the bytes of a page, the same as `linkscan_c` makes where it was built.
 
 This is the tokenizer of the HTML Standard (13.2.5); `treeless.Builder` says what its tags and texts mean.
 """

@@ -1,4 +1,4 @@
-"""Links by the link scanner, in the form that is there: compiled (`_linkscan.c`), or in Python (`linkscan`)."""
+"""Links by the link scanner, in the form that is there: compiled (`linkscan_c`), or in Python (`linkscan`)."""
 
 from __future__ import annotations
 

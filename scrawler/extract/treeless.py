@@ -2,7 +2,7 @@
 
 Kept is what later tags depend on: the stack of open elements, the list of active formatting elements, and the insertion
 mode. That decides which tags are dropped, which text is markup, and what stands in the head, in a template, in SVG.
-Elements are noted as they are opened; no node is made, moved or kept. `_linkscan.c` is the same, rule by rule under the
+Elements are noted as they are opened; no node is made, moved or kept. `linkscan_c` is the same, rule by rule under the
 same names, and compiled; the tests hold the two together.
 
 No rule costs more than the depth of the stack, and all of them together no more than a number of steps that grows with
