@@ -39,10 +39,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: linkscan.Scan = 
         collector.element(tag, attributes, in_template)
         if in_head and is_canonical(attributes):
             collector.canonical(attributes)
-    if taken:
-        collector.hrefs += hrefs[taken:]
-    else:
-        collector.hrefs = collector.hrefs + hrefs if collector.hrefs else hrefs
+    collector.hrefs += hrefs[taken:]
     return collector, DEEP_HTML if deep else ""
 
 
