@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
-COMPILED := scrawler/extract/_linkscan.c scrawler/urls/_lookup.c
+COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/urls/_lookup.c
 PYTEST_ARGS ?=
 TORTURE_ARGS ?=
 
@@ -59,7 +59,7 @@ schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tabl
 	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
 
 clean:  ## Remove the virtual environments, caches and the demo's folder
-	rm -rf $(VENV) $(REPLAY) $(COMPILED:.c=.*.so) demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(REPLAY) scrawler/*/_*.so demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -7,6 +7,8 @@ from setuptools import Extension, find_packages, setup
 
 HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
+LINKSCAN = "scrawler/extract/linkscan_c"
+LINKSCAN_PARTS = sorted(f"{LINKSCAN}/{part.name}" for part in (HERE / LINKSCAN).glob("*.h"))
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9"]
 DEV = [
@@ -46,7 +48,7 @@ setup(
     },
     # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up.
     ext_modules=[
-        Extension("scrawler.extract._linkscan", ["scrawler/extract/_linkscan.c"], optional=True),
+        Extension("scrawler.extract._linkscan", [f"{LINKSCAN}/linkscan.c"], depends=LINKSCAN_PARTS, optional=True),
         Extension("scrawler.urls._lookup", ["scrawler/urls/_lookup.c"], optional=True),
     ],
     install_requires=[

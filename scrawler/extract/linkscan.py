@@ -1,6 +1,6 @@
-"""The link scanner in Python: one pass over the bytes of a page, the same as `_linkscan.c` makes where it was built.
+"""The link scanner in Python: one pass over the bytes of a page, the same as `linkscan_c` makes where it was built.
 
-This is the tokenizer of the HTML Standard (13.2.5); `treeless.Builder` says what its tags and texts mean.
+This is the tokenizer of the HTML Standard (13.2.5); `treeless` says what its tags and texts mean.
 """
 
 from __future__ import annotations
@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from scrawler.extract.treeless import Builder, Token
+from scrawler.extract.treeless import limits
+from scrawler.extract.treeless.dispatcher import end_tag, start_tag
+from scrawler.extract.treeless.state import HTML, State, Token
+from scrawler.extract.treeless.text import text
 
 WITH_ASSETS, WITH_REL = 1, 2  # flags: note assets too, and the rel of <a> and <area>
-_MOST_ATTRIBUTES = 1_000  # of one tag of a page that is not called deep
 
 Other = tuple[int, str, dict[str, str], bool, bool]  # hrefs before it, tag, attributes, in a template, in the head
 Scan = Callable[[bytes, int, Mapping[str, str]], tuple[list[str], list[Other], bool]]
@@ -24,10 +26,6 @@ _ATTRIBUTE = re.compile(
     rb"""(?:=[ \t\n\f\r]*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?=>)|(?P<bare>[^"' \t\n\f\r>][^ \t\n\f\r>]*+)"""
     rb"|(?P<cut>.?+)))?+)",
     re.DOTALL,
-)
-_TEXT_PART = re.compile(
-    rb"(?P<spaces>[ \t\n\f\r]++)|(?P<nul>\0)"
-    rb"|(?P<reference>&(?:Tab;|NewLine;|#(?:0*+(?:9|1[023]|32)(?![0-9])|[xX]0*+(?:9|[aAcCdD]|20)(?![0-9a-fA-F]));?))"
 )
 _COMMENT_END = re.compile(rb"-?>|.*?(?:--!?>|\Z)", re.DOTALL)
 _RAW_END = {
@@ -84,7 +82,7 @@ def scan(page: bytes, flags: int, entities: Mapping[str, str]) -> tuple[list[str
     hrefs: list[str] = []
     others: list[Other] = []
     made: dict[int, dict[str, str]] = {}  # a copied link has the string of the first: a long one may be copied often
-    for one in scanner.builder.found:
+    for one in scanner.state.found:
         key = id(one.attributes)
         if key not in made:
             made[key] = {name.decode(): _value(value, entities) for name, value in one.attributes.items()}
@@ -92,7 +90,7 @@ def scan(page: bytes, flags: int, entities: Mapping[str, str]) -> tuple[list[str
             hrefs.append(made[key]["href"])
         else:
             others.append((len(hrefs), one.name.decode(), made[key], one.in_template, one.in_head))
-    return hrefs, others, scanner.builder.deep
+    return hrefs, others, scanner.state.deep
 
 
 def _value(source: bytes, entities: Mapping[str, str]) -> str:
@@ -119,9 +117,7 @@ class _Scanner:
     def __init__(self, page: bytes, flags: int) -> None:
         self._page = page
         wanted = {**_LINKING, **(_SHOWN if flags & WITH_ASSETS else {})}
-        self.builder = Builder(
-            len(page), {name: tuple(map(frozenset, conditions)) for name, conditions in wanted.items()}
-        )
+        self.state = State(len(page), {name: tuple(map(frozenset, conditions)) for name, conditions in wanted.items()})
         self._attributes = {**_ATTRIBUTES, **(_ASSET_ATTRIBUTES if flags & WITH_ASSETS else {})}
         if flags & WITH_REL:
             self._attributes.update(dict.fromkeys((b"a", b"area"), (b"href", b"rel")))
@@ -133,7 +129,7 @@ class _Scanner:
             if bracket < 0:
                 bracket = end
             if bracket > position:
-                self._text(position, bracket)
+                text(self.state, page, position, bracket)
             position = self._markup(bracket) if bracket < end else end
 
     def _markup(self, bracket: int) -> int:
@@ -150,7 +146,7 @@ class _Scanner:
             return self._declaration(bracket + 2)
         if after == b"?":
             return self._skip_to(bracket + 2, b">")
-        self._text(bracket, bracket + 1)
+        text(self.state, page, bracket, bracket + 1)
         return bracket + 1
 
     def _skip_to(self, position: int, what: bytes) -> int:
@@ -164,33 +160,36 @@ class _Scanner:
             return comment.end() if comment else len(page)
         if page[position : position + 7].lower() == b"doctype":
             end = self._skip_to(position + 7, b">")
-            if self.builder.quirks is None and not self.builder.has_begun:
-                self.builder.quirks = _asks_for_quirks(page[position + 7 : min(end, position + 519)])
+            if self.state.quirks is None and not self.state.open:
+                self.state.quirks = _asks_for_quirks(page[position + 7 : min(end, position + 519)])
             return end
-        if page.startswith(b"[CDATA[", position) and self.builder.takes_cdata:
+        if page.startswith(b"[CDATA[", position) and self._takes_cdata():
             end = self._skip_to(position + 7, b"]]>")
             closed = page.endswith(b"]]>", position + 7, end)
-            self._text(position + 7, end - 3 if closed else end, has_references=False)
+            text(self.state, page, position + 7, end - 3 if closed else end, has_references=False)
             return end
         return self._skip_to(position, b">")
+
+    def _takes_cdata(self) -> bool:
+        return bool(self.state.open) and self.state.open[-1].namespace != HTML and not self.state.flat
 
     def _tag(self, position: int, is_end: bool) -> int:
         """Read a tag whose name begins at a place; returns the place after it, or the end if the page ends in it."""
         token, position = self._token(position, is_end)
-        builder = self.builder
+        state = self.state
         if token is None:
             return position
-        if builder.quirks is None and not builder.has_begun:
-            builder.quirks = True
+        if state.quirks is None and not state.open:
+            state.quirks = True
         if is_end:
-            builder.end(token)
+            end_tag(state, token)
             return position
-        builder.start(token)
-        if builder.plaintext:
-            self._text(position, len(self._page), has_references=False)
+        start_tag(state, token)
+        if state.plaintext:
+            text(state, self._page, position, len(self._page), has_references=False)
             return len(self._page)
-        if builder.raw:
-            raw, builder.raw = builder.raw, b""
+        if state.raw:
+            raw, state.raw = state.raw, b""
             name = self._script_end(position) if raw == b"script" else self._raw_end(raw, position)
             return self._token(name, True)[1] if name else len(self._page)
         return position
@@ -208,8 +207,8 @@ class _Scanner:
             position = match.end()
             kind = match.lastgroup
             if kind in ("end", "self_closing") or match["slash"] == b"/>":
-                if count > _MOST_ATTRIBUTES:
-                    self.builder.deep = True
+                if count > limits.MOST_ATTRIBUTES:
+                    self.state.deep = True
                 return Token(name, found, page[begin : position - 1], match["slash"] is not None), position
             if match["cut"] is not None:
                 break
@@ -238,22 +237,6 @@ class _Scanner:
             else:
                 state = _SCRIPT_DOUBLE if state is _SCRIPT_ESCAPED else _SCRIPT_ESCAPED
         return 0
-
-    def _text(self, position: int, end: int, has_references: bool = True) -> None:
-        builder = self.builder
-        while position < end and builder.hears_text:
-            part = _TEXT_PART.match(self._page, position, end)
-            if part is None or (part["reference"] and not has_references):
-                builder.letters()
-                if not builder.drops_letters:
-                    return
-                position += 1
-            else:
-                if part["nul"]:
-                    builder.letters(is_nul=True)
-                else:
-                    builder.spaces()
-                position = part.end()
 
 
 def _asks_for_quirks(doctype: bytes) -> bool:

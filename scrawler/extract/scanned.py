@@ -1,4 +1,4 @@
-"""Links by the link scanner, in the form that is there: compiled (`_linkscan.c`), or in Python (`linkscan`)."""
+"""Links by the link scanner, in the form that is there: compiled (`linkscan_c`), or in Python (`linkscan`)."""
 
 from __future__ import annotations
 
@@ -40,10 +40,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: linkscan.Scan = 
             collector.link(attributes, in_head)
         else:
             collector.element(tag, attributes, in_template)
-    if taken:
-        collector.hrefs += hrefs[taken:]
-    else:
-        collector.hrefs = collector.hrefs + hrefs if collector.hrefs else hrefs
+    collector.hrefs += hrefs[taken:]
     return collector, DEEP_HTML if deep else ""
 
 

@@ -1,0 +1,50 @@
+/* Noting what says something: links, and whatever changes or judges them. These are places; results.h makes strings. */
+
+static int room_for_found(Scan *s)
+{
+    if ((s->found_count < s->found_room || grow((void **)&s->found, &s->found_room, sizeof(Found), 256))
+        && (s->span_count + ATTRIBUTE_COUNT <= s->span_room
+            || grow((void **)&s->spans, &s->span_room, sizeof(Span), 512)))
+        return 1;
+    s->failed = 1;
+    return 0;
+}
+
+/* Note the element of the start tag if it says something. */
+static void emit(Scan *s, int tag)
+{
+    uint32_t a = s->attributes, assets = s->flags & WITH_ASSETS;
+    switch (tag) {
+    case T_A: case T_AREA: case T_BASE: if (!(a & BIT(HREF))) return; break;
+    case T_LINK: if (!(a & BIT(HREF)) || !(a & BIT(REL))) return; break;
+    case T_IFRAME: case T_FRAME: if (!(a & BIT(SRC))) return; break;
+    case T_META: if (!(a & (BIT(HTTP_EQUIV) | BIT(NAME)))) return; break;
+    case T_IMG: if (!assets || !(a & (BIT(SRC) | BIT(SRCSET)))) return; break;
+    case T_INPUT: case T_SCRIPT: if (!assets || !(a & BIT(SRC))) return; break;
+    case T_SOURCE: if (!assets || !(a & BIT(SRCSET))) return; break;
+    case T_VIDEO: if (!assets || !(a & BIT(POSTER))) return; break;
+    default: return;
+    }
+    if (!room_for_found(s))
+        return;
+    int in_head = 0;
+    if (tag == T_LINK && s->depth && !s->flat) {
+        Element *e = &TOP(s);
+        if (e->ns == HTML_NS && e->tag == T_NOSCRIPT && s->depth > 1)
+            e--;
+        in_head = e->ns == HTML_NS && e->tag == T_HEAD;
+    }
+    s->found[s->found_count++] = (Found){(uint8_t)tag, s->templates > 0, (uint8_t)in_head, a, s->span_count};
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+        if (a & BIT(i))
+            s->spans[s->span_count++] = s->values[i];
+}
+
+/* A copy of a formatting element comes into the tree; if it is a link, the page has one more. */
+static void emit_copy(Scan *s, const Formatting *f)
+{
+    if (f->attributes && room_for_found(s)) {
+        s->has_copies = 1;
+        s->found[s->found_count++] = (Found){f->tag, s->templates > 0, 0, f->attributes, f->first};
+    }
+}

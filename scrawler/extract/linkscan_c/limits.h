@@ -1,0 +1,10 @@
+/* The bounds of a scan; those that a page can meet are in `treeless/limits.py` too. */
+
+#define DEEPEST 5000             /* open elements that are followed; also in limits.py */
+#define MOST_ATTRIBUTES 1000     /* of one tag of a page that is not called deep; also in limits.py */
+#define STEPS_A_BYTE 64          /* that may be gone over the stack and the list of formatting elements; the same */
+#define STEPS_AT_LEAST 1000000   /* the same */
+#define COMPARED_A_STEP 16       /* bytes of the attributes of two formatting elements; the same */
+#define FIRST_OPEN 64            /* open elements for which there is room from the start */
+#define UNLOCKED_FROM 262144     /* bytes of a page during whose scan other threads may run Python */
+#define MADE_AT_ONCE 8192        /* elements whose strings are made before others may run */

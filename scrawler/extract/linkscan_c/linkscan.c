@@ -1,0 +1,96 @@
+/* The compiled form of the link scanner; `linkscan.py` and `treeless/` are the same algorithm in Python, and say what
+ * it does and why.
+ *
+ * scan(page, flags, entities) -> (hrefs, others, deep)
+ *
+ * The page is passed over once, without a Python object: the tokenizer of the HTML Standard (13.2.5), and of its tree
+ * construction (13.2.6) the stack of open elements, the list of active formatting elements and the insertion modes, but
+ * no tree. What it finds is noted as places in the page; strings are made of them at the end. References to Python
+ * objects are held only by the caller's arguments during the first part, and only by the lists made in the second.
+ *
+ * All parts are one translation unit, so that the compiler sees through them. Each stands on those above it; from
+ * limits.h to text.h they have the names of the modules of `treeless/`, and those after them are `linkscan.py`.
+ */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <string.h>
+
+/* names and state */
+#include "limits.h"
+#include "tags.h"
+#include "state.h"
+
+/* tree construction, without a tree */
+#include "found.h"
+#include "open_elements.h"
+#include "formatting.h"
+#include "templates.h"
+#include "foreign.h"
+#include "starts.h"
+#include "ends.h"
+#include "tables.h"
+#include "modes.h"
+#include "dispatcher.h"
+#include "text.h"
+
+/* the tokenizer */
+#include "attributes.h"
+#include "raw_text.h"
+#include "tokenizer.h"
+
+/* what Python gets */
+#include "results.h"
+
+PyDoc_STRVAR(scan_doc,
+"scan(page, flags, entities) -> (hrefs, others, deep)\n\n"
+"Scan a page, bytes in UTF-8. `flags`: 1 for assets too, 2 if links with a rel are to be judged by it. `entities`:\n"
+"the named character references (html.entities.html5). `hrefs`: of a and area, in order. `others`: (number of hrefs\n"
+"before it, tag, attributes, is in a template, is in the head) of what else says something. `deep`: a tree builder\n"
+"would have taken too long; part of the page was read without looking at what is open.");
+
+static PyObject *scan(PyObject *module, PyObject *args)
+{
+    (void)module;
+    Py_buffer page;
+    PyObject *entities;
+    Scan s;
+    memset(&s, 0, sizeof s);
+    if (!PyArg_ParseTuple(args, "y*iO!:scan", &page, &s.flags, &PyDict_Type, &entities))
+        return NULL;
+    s.page = page.buf;
+    s.end = s.page + page.len;
+    s.frameset_ok = 1;
+    s.quirks = 2; /* not known yet */
+    s.most_steps = STEPS_AT_LEAST + STEPS_A_BYTE * (uint64_t)page.len;
+    PyObject *result = NULL;
+    if (!grow((void **)&s.open, &s.open_room, sizeof(Element), FIRST_OPEN))
+        s.failed = 1;
+    else if (page.len >= UNLOCKED_FROM) {
+        Py_BEGIN_ALLOW_THREADS
+        scan_page(&s);
+        Py_END_ALLOW_THREADS
+    }
+    else
+        scan_page(&s);
+    result = s.failed ? PyErr_NoMemory() : make_result(&s, entities);
+    PyMem_RawFree(s.open);
+    PyMem_RawFree(s.listed);
+    PyMem_RawFree(s.found);
+    PyMem_RawFree(s.spans);
+    PyBuffer_Release(&page);
+    return result;
+}
+
+static PyMethodDef methods[] = {{"scan", scan, METH_VARARGS, scan_doc}, {NULL, NULL, 0, NULL}};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "_linkscan", "The compiled form of the link scanner.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__linkscan(void)
+{
+    return fill_tables() < 0 ? NULL : PyModule_Create(&definition);
+}

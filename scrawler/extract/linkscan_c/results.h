@@ -1,0 +1,198 @@
+/* From places to strings: character references, line ends, and the lists that scan() returns. */
+
+static const uint16_t WINDOWS_1252[32] = {
+    0x20ac, 0x81, 0x201a, 0x192, 0x201e, 0x2026, 0x2020, 0x2021, 0x2c6, 0x2030, 0x160, 0x2039, 0x152, 0x8d, 0x17d,
+    0x8f, 0x90, 0x2018, 0x2019, 0x201c, 0x201d, 0x2022, 0x2013, 0x2014, 0x2dc, 0x2122, 0x161, 0x203a, 0x153, 0x9d,
+    0x17e, 0x178,
+};
+
+static size_t put_utf8(char *out, uint32_t c)
+{
+    if (c < 0x80) {
+        out[0] = (char)c;
+        return 1;
+    }
+    size_t length = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (size_t i = length; i-- > 1; c >>= 6)
+        out[i] = (char)(0x80 | (c & 0x3f));
+    out[0] = (char)((0xf00 >> length & 0xff) | c);
+    return length;
+}
+
+/* Decode a numeric reference behind "&#"; returns how many bytes of it were read, 0 for none. */
+static size_t number_reference(const char *p, const char *end, uint32_t *code)
+{
+    const char *begin = p;
+    int hex = p < end && (*p | 32) == 'x';
+    p += hex;
+    const char *digits = p;
+    uint32_t c = 0;
+    for (; p < end; p++) {
+        int l = *p | 32, digit = *p >= '0' && *p <= '9' ? *p - '0' : hex && l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
+        if (digit < 0)
+            break;
+        if (c < 0x110000)
+            c = c * (hex ? 16 : 10) + (uint32_t)digit;
+    }
+    if (p == digits)
+        return 0;
+    if (!c || c > 0x10ffff || (c >= 0xd800 && c < 0xe000))
+        c = 0xfffd;
+    else if (c >= 0x80 && c < 0xa0)
+        c = WINDOWS_1252[c - 0x80];
+    *code = c;
+    return (size_t)(p - begin) + (p < end && *p == ';');
+}
+
+/* Copy a value with its references decoded, NUL replaced and line ends made LF. `room` is 3 bytes a byte of it. */
+static Py_ssize_t decode_value(const char *p, const char *end, char *out, PyObject *entities)
+{
+    char *begin = out;
+    while (p < end) {
+        if (!*p) {
+            out += put_utf8(out, 0xfffd);
+            p++;
+            continue;
+        }
+        if (*p == '\r') {
+            *out++ = '\n';
+            p += 1 + (p + 1 < end && p[1] == '\n');
+            continue;
+        }
+        if (*p != '&') {
+            *out++ = *p++;
+            continue;
+        }
+        uint32_t code = 0;
+        size_t used;
+        if (end - p > 1 && p[1] == '#' && (used = number_reference(p + 2, end, &code))) {
+            out += put_utf8(out, code);
+            p += used + 2;
+            continue;
+        }
+        const char *name = p + 1, *stop = name;
+        while (stop < end && stop - name < 64 && Py_ISALNUM(*stop))
+            stop++;
+        if (stop < end && *stop == ';')
+            stop++;
+        else if (stop < end && (*stop == '=' || Py_ISALNUM(*stop)))
+            stop = name; /* ?a=1&copy=2 */
+        if (stop == name) {
+            *out++ = *p++;
+            continue;
+        }
+        if (stop - name == 4 && !memcmp(name, "amp;", 4)) {
+            *out++ = '&';
+            p = stop;
+            continue;
+        }
+        PyObject *key = PyUnicode_DecodeASCII(name, stop - name, NULL);
+        if (!key)
+            return -1;
+        PyObject *known = PyDict_GetItemWithError(entities, key); /* borrowed; nothing runs before its last use */
+        Py_DECREF(key);
+        if (!known && PyErr_Occurred())
+            return -1;
+        Py_ssize_t length = 0;
+        const char *text = known ? PyUnicode_AsUTF8AndSize(known, &length) : NULL;
+        if (known && !text)
+            return -1;
+        if (text && length <= 3 * (stop - p)) {
+            memcpy(out, text, (size_t)length);
+            out += length;
+            p = stop;
+        }
+        else
+            *out++ = *p++;
+    }
+    return out - begin;
+}
+
+static inline int is_blank(int byte) { return CLASS[(uint8_t)byte] & C_SPACE; }
+
+/* Make the string of a value: references decoded, white space around it stripped. */
+static PyObject *value_string(const Scan *s, Span span, PyObject *entities)
+{
+    const char *p = (const char *)s->page + span.begin, *end = p + span.length;
+    char small[1024], *room = small, *large = NULL;
+    size_t length = (size_t)span.length;
+    if (length && (memchr(p, '&', length) || memchr(p, '\r', length) || memchr(p, 0, length))) {
+        if (length > sizeof(small) / 3) {
+            large = PyMem_Malloc(length * 3);
+            if (!large)
+                return PyErr_NoMemory();
+            room = large;
+        }
+        Py_ssize_t decoded = decode_value(p, end, room, entities);
+        if (decoded < 0) {
+            PyMem_Free(large);
+            return NULL;
+        }
+        p = room;
+        end = room + decoded;
+    }
+    while (p < end && is_blank(*p))
+        p++;
+    while (p < end && is_blank(end[-1]))
+        end--;
+    PyObject *value = PyUnicode_DecodeUTF8(p, end - p, "replace");
+    PyMem_Free(large);
+    return value;
+}
+
+static PyObject *attributes_of(const Scan *s, const Found *f, PyObject *entities)
+{
+    PyObject *attributes = PyDict_New();
+    if (!attributes)
+        return NULL;
+    const Span *span = &s->spans[f->first];
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
+        if (f->attributes & BIT(i)) {
+            PyObject *value = value_string(s, *span++, entities);
+            if (!value || PyDict_SetItem(attributes, attribute_strings[i], value) < 0) {
+                Py_XDECREF(value);
+                Py_DECREF(attributes);
+                return NULL;
+            }
+            Py_DECREF(value);
+        }
+    return attributes;
+}
+
+/* Make the lists that scan() returns. A copied link has the string of the first: a long one may be copied often. */
+static PyObject *make_result(const Scan *s, PyObject *entities)
+{
+    PyObject *hrefs = PyList_New(0), *others = PyList_New(0);
+    /* The lists own them. */
+    PyObject **made = s->has_copies ? PyMem_Calloc(s->span_count + 1, sizeof(PyObject *)) : NULL;
+    int failed = !hrefs || !others;
+    if (s->has_copies && !made) {
+        PyErr_NoMemory();
+        failed = 1;
+    }
+    for (size_t i = 0; i < s->found_count && !failed; i++) {
+        const Found *f = &s->found[i];
+        int plain = (f->tag == T_A || f->tag == T_AREA) && f->attributes == BIT(HREF);
+        PyObject *item = made ? Py_XNewRef(made[f->first]) : NULL;
+        if (!item)
+            item = plain ? value_string(s, s->spans[f->first], entities) : attributes_of(s, f, entities);
+        if (made)
+            made[f->first] = item;
+        if (item && !plain)
+            item = Py_BuildValue("nONOO", PyList_GET_SIZE(hrefs), tag_strings[f->tag], item,
+                                 f->in_template ? Py_True : Py_False, f->in_head ? Py_True : Py_False);
+        failed = !item || PyList_Append(plain ? hrefs : others, item) < 0;
+        Py_XDECREF(item);
+        if (i % MADE_AT_ONCE == MADE_AT_ONCE - 1) {
+            Py_BEGIN_ALLOW_THREADS
+            Py_END_ALLOW_THREADS
+        }
+    }
+    PyMem_Free(made);
+    if (failed) {
+        Py_XDECREF(hrefs);
+        Py_XDECREF(others);
+        return NULL;
+    }
+    return Py_BuildValue("NNO", hrefs, others, s->deep ? Py_True : Py_False);
+}

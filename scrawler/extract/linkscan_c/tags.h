@@ -1,0 +1,160 @@
+/* Names: the tags that have rules, and their kinds; the attributes that say something; classes of bytes.
+ *
+ * A name is compared as one number. What depends on numbers is filled in once, by fill_tables().
+ */
+
+enum { /* kinds of tags, as bits */
+    SPECIAL = 1,      /* 13.2.4.2, "special" */
+    SCOPE = 2,        /* ends the search of an element in scope */
+    IMPLIED = 4,      /* has an implied end tag */
+    FORMATTING = 8,   /* goes into the list of active formatting elements */
+    BREAKOUT = 16,    /* ends foreign content */
+    TABLE_PART = 32,  /* caption, col, colgroup, tbody, td, tfoot, th, thead, tr */
+    HEADED = 64,      /* in the body processed as in the head */
+    BLOCK = 128,      /* start tags close a p, end tags what is open inside */
+    HEADING = 256,
+    MATH_TEXT = 512,  /* a MathML text integration point, if it is MathML */
+    SECTION = 1024,   /* tbody, tfoot, thead */
+};
+
+#define TAGS(X)                                                                                                        \
+    X(A, "a", FORMATTING) X(ADDRESS, "address", SPECIAL | BLOCK) X(ANNOTATION_XML, "annotation-xml", 0)                \
+    X(APPLET, "applet", SPECIAL | SCOPE) X(AREA, "area", SPECIAL) X(ARTICLE, "article", SPECIAL | BLOCK)               \
+    X(ASIDE, "aside", SPECIAL | BLOCK) X(B, "b", FORMATTING | BREAKOUT) X(BASE, "base", SPECIAL | HEADED)              \
+    X(BASEFONT, "basefont", SPECIAL | HEADED) X(BGSOUND, "bgsound", SPECIAL | HEADED)                                  \
+    X(BIG, "big", FORMATTING | BREAKOUT) X(BLOCKQUOTE, "blockquote", SPECIAL | BLOCK | BREAKOUT)                       \
+    X(BODY, "body", SPECIAL | BREAKOUT) X(BR, "br", SPECIAL | BREAKOUT) X(BUTTON, "button", SPECIAL)                   \
+    X(CAPTION, "caption", SPECIAL | SCOPE | TABLE_PART) X(CENTER, "center", SPECIAL | BLOCK | BREAKOUT)                \
+    X(CODE, "code", FORMATTING | BREAKOUT) X(COL, "col", SPECIAL | TABLE_PART)                                         \
+    X(COLGROUP, "colgroup", SPECIAL | TABLE_PART) X(DD, "dd", SPECIAL | IMPLIED | BREAKOUT) X(DESC, "desc", 0)         \
+    X(DETAILS, "details", SPECIAL | BLOCK) X(DIALOG, "dialog", BLOCK) X(DIR, "dir", SPECIAL | BLOCK)                   \
+    X(DIV, "div", SPECIAL | BLOCK | BREAKOUT) X(DL, "dl", SPECIAL | BLOCK | BREAKOUT)                                  \
+    X(DT, "dt", SPECIAL | IMPLIED | BREAKOUT) X(EM, "em", FORMATTING | BREAKOUT) X(EMBED, "embed", SPECIAL | BREAKOUT) \
+    X(FIELDSET, "fieldset", SPECIAL | BLOCK) X(FIGCAPTION, "figcaption", SPECIAL | BLOCK)                              \
+    X(FIGURE, "figure", SPECIAL | BLOCK) X(FONT, "font", FORMATTING) X(FOOTER, "footer", SPECIAL | BLOCK)              \
+    X(FOREIGN_OBJECT, "foreignobject", 0) X(FORM, "form", SPECIAL) X(FRAME, "frame", SPECIAL)                          \
+    X(FRAMESET, "frameset", SPECIAL) X(H1, "h1", SPECIAL | HEADING | BREAKOUT)                                         \
+    X(H2, "h2", SPECIAL | HEADING | BREAKOUT) X(H3, "h3", SPECIAL | HEADING | BREAKOUT)                                \
+    X(H4, "h4", SPECIAL | HEADING | BREAKOUT) X(H5, "h5", SPECIAL | HEADING | BREAKOUT)                                \
+    X(H6, "h6", SPECIAL | HEADING | BREAKOUT) X(HEAD, "head", SPECIAL | BREAKOUT)                                      \
+    X(HEADER, "header", SPECIAL | BLOCK) X(HGROUP, "hgroup", SPECIAL | BLOCK) X(HR, "hr", SPECIAL | BREAKOUT)          \
+    X(HTML, "html", SPECIAL | SCOPE) X(I, "i", FORMATTING | BREAKOUT) X(IFRAME, "iframe", SPECIAL)                     \
+    X(IMAGE, "image", 0) X(IMG, "img", SPECIAL | BREAKOUT) X(INPUT, "input", SPECIAL) X(KEYGEN, "keygen", SPECIAL)     \
+    X(LI, "li", SPECIAL | IMPLIED | BREAKOUT) X(LINK, "link", SPECIAL | HEADED)                                        \
+    X(LISTING, "listing", SPECIAL | BLOCK | BREAKOUT) X(MAIN, "main", SPECIAL | BLOCK)                                 \
+    X(MALIGNMARK, "malignmark", 0) X(MARQUEE, "marquee", SPECIAL | SCOPE) X(MATH, "math", 0)                           \
+    X(MENU, "menu", SPECIAL | BLOCK | BREAKOUT) X(META, "meta", SPECIAL | HEADED | BREAKOUT) X(MGLYPH, "mglyph", 0)    \
+    X(MI, "mi", MATH_TEXT) X(MN, "mn", MATH_TEXT) X(MO, "mo", MATH_TEXT) X(MS, "ms", MATH_TEXT)                        \
+    X(MTEXT, "mtext", MATH_TEXT) X(NAV, "nav", SPECIAL | BLOCK) X(NOBR, "nobr", FORMATTING | BREAKOUT)                 \
+    X(NOEMBED, "noembed", SPECIAL) X(NOFRAMES, "noframes", SPECIAL | HEADED) X(NOSCRIPT, "noscript", SPECIAL)          \
+    X(OBJECT, "object", SPECIAL | SCOPE) X(OL, "ol", SPECIAL | BLOCK | BREAKOUT) X(OPTGROUP, "optgroup", IMPLIED)      \
+    X(OPTION, "option", IMPLIED) X(P, "p", SPECIAL | IMPLIED | BLOCK | BREAKOUT) X(PARAM, "param", SPECIAL)            \
+    X(PLAINTEXT, "plaintext", SPECIAL) X(PRE, "pre", SPECIAL | BLOCK | BREAKOUT) X(RB, "rb", IMPLIED)                  \
+    X(RP, "rp", IMPLIED) X(RT, "rt", IMPLIED) X(RTC, "rtc", IMPLIED) X(RUBY, "ruby", BREAKOUT)                         \
+    X(S, "s", FORMATTING | BREAKOUT) X(SCRIPT, "script", SPECIAL | HEADED) X(SEARCH, "search", SPECIAL | BLOCK)        \
+    X(SECTION_, "section", SPECIAL | BLOCK) X(SELECT, "select", SPECIAL | SCOPE)                                       \
+    X(SMALL, "small", FORMATTING | BREAKOUT) X(SOURCE, "source", SPECIAL) X(SPAN, "span", BREAKOUT)                    \
+    X(STRIKE, "strike", FORMATTING | BREAKOUT) X(STRONG, "strong", FORMATTING | BREAKOUT)                              \
+    X(STYLE, "style", SPECIAL | HEADED) X(SUB, "sub", BREAKOUT) X(SUMMARY, "summary", SPECIAL | BLOCK)                 \
+    X(SUP, "sup", BREAKOUT) X(SVG, "svg", 0) X(TABLE, "table", SPECIAL | SCOPE | BREAKOUT)                             \
+    X(TBODY, "tbody", SPECIAL | TABLE_PART | SECTION) X(TD, "td", SPECIAL | SCOPE | TABLE_PART)                        \
+    X(TEMPLATE, "template", SPECIAL | SCOPE | HEADED) X(TEXTAREA, "textarea", SPECIAL)                                 \
+    X(TFOOT, "tfoot", SPECIAL | TABLE_PART | SECTION) X(TH, "th", SPECIAL | SCOPE | TABLE_PART)                        \
+    X(THEAD, "thead", SPECIAL | TABLE_PART | SECTION) X(TITLE, "title", SPECIAL | HEADED)                              \
+    X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL) X(TT, "tt", FORMATTING | BREAKOUT)                    \
+    X(U, "u", FORMATTING | BREAKOUT) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT) X(VAR, "var", BREAKOUT)                   \
+    X(VIDEO, "video", 0) X(WBR, "wbr", SPECIAL) X(XMP, "xmp", SPECIAL)
+
+enum {
+    OTHER, /* a tag without a rule of its own */
+#define X(name, text, kinds) T_##name,
+    TAGS(X)
+#undef X
+    TAG_COUNT
+};
+
+static const uint16_t KINDS[TAG_COUNT] = {
+    0,
+#define X(name, text, kinds) kinds,
+    TAGS(X)
+#undef X
+};
+
+static const char *const TAG_NAMES[TAG_COUNT] = {
+    "",
+#define X(name, text, kinds) text,
+    TAGS(X)
+#undef X
+};
+
+/* A name as one number: its bytes if there are at most 8 of them (NUL is not among them), else a hash of 63 bits. */
+typedef uint64_t Name;
+#define LONG_NAME ((Name)1 << 63)
+#define HASH_SEED 0xcbf29ce484222325u
+#define HASH_STEP(hash, byte) (((hash) ^ (byte)) * 0x100000001b3u)
+
+#define NAME_SLOTS 1024
+#define SLOT(name) ((size_t)(((name) * 0x9e3779b97f4a7c15u) >> 54))
+static struct { Name name; uint8_t tag; } tag_slots[NAME_SLOTS];
+
+enum { /* attributes that say something, and their bits */
+    HREF, SRC, REL, TYPE, AS, HTTP_EQUIV, CONTENT, NAME, SRCSET, POSTER, ENCODING, COLOR, FACE, SIZE, ATTRIBUTE_COUNT
+};
+static const char *const ATTRIBUTE_NAMES[ATTRIBUTE_COUNT] = {
+    "href", "src", "rel", "type", "as", "http-equiv", "content", "name", "srcset", "poster", "encoding", "color",
+    "face", "size",
+};
+#define BIT(attribute) (1u << (attribute))
+static Name attribute_names[ATTRIBUTE_COUNT];
+static PyObject *attribute_strings[ATTRIBUTE_COUNT];
+static PyObject *tag_strings[TAG_COUNT];
+
+enum { WITH_ASSETS = 1, WITH_REL = 2 }; /* flags of scan() */
+
+enum { C_SPACE = 1, C_NAME_END = 2, C_ATTRIBUTE_END = 4, C_BARE_END = 8, C_ALPHA = 16 };
+static uint8_t CLASS[256];
+static uint8_t LOWER[256];
+
+static Name pack(const char *name)
+{
+    size_t length = strlen(name);
+    Name packed = 0;
+    if (length <= 8) {
+        for (size_t i = 0; i < length; i++)
+            packed |= (Name)(uint8_t)name[i] << 8 * i;
+        return packed;
+    }
+    packed = HASH_SEED;
+    for (size_t i = 0; i < length; i++)
+        packed = HASH_STEP(packed, (uint8_t)name[i]);
+    return packed | LONG_NAME;
+}
+
+static int fill_tables(void)
+{
+    for (int byte = 0; byte < 256; byte++) {
+        int lower = byte >= 'A' && byte <= 'Z' ? byte + 32 : byte;
+        int space = byte == ' ' || byte == '\t' || byte == '\n' || byte == '\f' || byte == '\r';
+        LOWER[byte] = (uint8_t)(byte ? lower : 0xff); /* no name has 0xff; that of NUL must not be the end of one */
+        CLASS[byte] = (uint8_t)((space ? C_SPACE | C_NAME_END | C_ATTRIBUTE_END | C_BARE_END : 0)
+                                | (byte == '/' || byte == '>' ? C_NAME_END | C_ATTRIBUTE_END : 0)
+                                | (byte == '=' ? C_ATTRIBUTE_END : 0) | (byte == '>' ? C_BARE_END : 0)
+                                | (lower >= 'a' && lower <= 'z' ? C_ALPHA : 0));
+    }
+    for (int tag = 1; tag < TAG_COUNT; tag++) {
+        Name name = pack(TAG_NAMES[tag]);
+        size_t slot = SLOT(name);
+        while (tag_slots[slot].name && tag_slots[slot].name != name)
+            slot = (slot + 1) % NAME_SLOTS;
+        tag_slots[slot].name = name;
+        tag_slots[slot].tag = (uint8_t)tag;
+        if (!tag_strings[tag] && !(tag_strings[tag] = PyUnicode_InternFromString(TAG_NAMES[tag])))
+            return -1;
+    }
+    for (int i = 0; i < ATTRIBUTE_COUNT; i++) {
+        attribute_names[i] = pack(ATTRIBUTE_NAMES[i]);
+        if (!attribute_strings[i] && !(attribute_strings[i] = PyUnicode_InternFromString(ATTRIBUTE_NAMES[i])))
+            return -1;
+    }
+    return 0;
+}
