@@ -112,3 +112,16 @@ def test_a_plug_in_that_fails_is_told_in_a_line(
     assert "URL filter moody failed on http" in errors[0]
     assert errors[0].endswith("ZeroDivisionError: division by zero")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("setting", ["archive", "extractor"])
+def test_a_machine_whose_part_cannot_be_made_has_ended(
+    scrawler: Scrawler, rows: Rows, seed_file: Path, tmp_path: Path, setting: str
+) -> None:
+    install(tmp_path, "broken", "def make(*_, **__): raise OSError('no')", {f"scrawler.{setting}s:broken": "make"})
+    scrawler("import", str(seed_file))
+    done = scrawler(*CRAWL, f"--{setting}", "broken", code=2, PYTHONPATH=python_path(tmp_path))
+    assert done.stderr.splitlines()[-1].endswith("(broken:make) cannot be made: OSError: no")
+    assert [row["state"] for row in rows("machines", "--all")] == ["stopped"]
+    with closing(sqlite3.connect(tmp_path / "scrawler.db")) as database:
+        assert database.execute("SELECT outcome, ended_at >= started_at FROM run").fetchall() == [("failed", 1)]
