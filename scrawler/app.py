@@ -8,12 +8,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
 
+from scrawler.archive.archive import Archive
 from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, make_archive, make_filters
 from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
@@ -197,7 +198,6 @@ class _Run:
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
-        self._archive = make_archive(settings, warc_prefix(crawl, self._machine_id))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
         self._count_at = 0.0
@@ -205,24 +205,19 @@ class _Run:
 
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
-        settings = self._settings
+        settings, prompt = self._settings, self._prompt
         crawls = Crawls(self._database)
-        prompt = self._prompt
         run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
         stores = Stores.of(prompt, self._machine_id)
-        machine, resolver = build_machine(
-            settings, stores, self._archive, self._stop, self._promote, self._launch.machines, self._filters
-        )
-        machine.on_settings = partial(self._change_settings, machine)
+        archive, machine, resolver = self._build(stores, run_id)
         self._work = stores.claims
         heartbeat = Heartbeat(
             partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
         )
-        files = self._archive.closed_files
+        files = archive.closed_files
         records = Records(settings.pages_dir, Pages(prompt), Orphans(prompt))
         finish_gone = partial(self._finish_gone, self._beats, records)
         indexer = Indexer(records, finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
-        outcome = "failed"
         try:
             indexer.start()
             machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
@@ -230,19 +225,31 @@ class _Run:
         except LeaseLostError as error:
             outcome = "stopped" if error.was_to_end else _LEASE_LOST
         except BaseException:
-            with suppress(StoreError):  # what came first is what is told
-                self._sign_off(self._beats, Crawls(prompt), run_id, outcome, machine)
+            self._fail(run_id, machine.checkpointer.refused)
             raise
         finally:
             resolver.close()
             machine.stopping.set()
             indexer.join()
-            self._archive.close()
-        mine = self._sign_off(self._machines, crawls, run_id, outcome, machine)
+            archive.close()
+        mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._finish_gone(self._machines, self._records)  # some may have died meanwhile
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
+
+    def _build(self, stores: Stores, run_id: int) -> tuple[Archive, Machine, Resolver]:
+        """Make the parts; when one of them cannot be made, sign off."""
+        with ExitStack() as failing:
+            failing.callback(self._fail, run_id)
+            archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
+            failing.callback(archive.close)
+            machine, resolver = build_machine(
+                self._settings, stores, archive, self._stop, self._promote, self._launch.machines, self._filters
+            )
+            failing.pop_all()
+        machine.on_settings = partial(self._change_settings, machine)
+        return archive, machine, resolver
 
     def _finish_gone(self, machines: Machines, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
@@ -252,8 +259,13 @@ class _Run:
             if done.cut or done.orphans:
                 machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
 
-    def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, machine: Machine) -> MachineView:
-        mine = machines.stop(self._machine_id, refused=machine.checkpointer.refused)
+    def _fail(self, run_id: int, refused: int = 0) -> None:
+        """Sign off after an error; if the database has one as well, it is not told: the first one is."""
+        with suppress(StoreError):
+            self._sign_off(self._beats, Crawls(self._prompt), run_id, "failed", refused)
+
+    def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, refused: int) -> MachineView:
+        mine = machines.stop(self._machine_id, refused=refused)
         crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
         return mine
 

@@ -6,11 +6,14 @@ import multiprocessing
 import signal
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from typing import TypeVar, cast
 
 import click
 
-from experiments.lab.process import pass_over, raise_once_on_signals
+from experiments.lab.process import pass_over, raise_once_on_signals, uninterrupted
+
+_AGAIN = 0.5  # seconds
 
 A = TypeVar("A")
 R = TypeVar("R")
@@ -33,20 +36,25 @@ def side_by_side(function: Callable[[A], R], arguments: Sequence[A]) -> list[R]:
             receiver, sender = context.Pipe(duplex=False)
             processes.append(context.Process(target=_call, args=(sender, function, argument)))
             receivers.append(receiver)
-            processes[-1].start()
+            with uninterrupted():
+                processes[-1].start()
             sender.close()  # the process alone has it then, and its end is seen
         return [cast("R", _result(receiver)) for receiver in receivers]
     finally:
-        begun = [process for process in processes if process.pid is not None]
-        for process in begun:
+        _end([process for process in processes if process.pid is not None])
+
+
+def _end(processes: Sequence[ForkProcess]) -> None:
+    """End processes: who was just being forked may not hear the first SIGTERM, who cleans up passes the others over."""
+    while alive := [process for process in processes if process.is_alive()]:
+        for process in alive:
             process.terminate()
-        for process in begun:
-            process.join()
+        alive[0].join(_AGAIN)
 
 
 def _call(sender: Connection, function: Callable[[A], R], argument: A) -> None:
     raise_once_on_signals(SystemExit)  # multiprocessing writes a traceback of KeyboardInterrupt
-    signal.signal(signal.SIGINT, pass_over)  # may come several times; the SIGTERM that follows comes once
+    signal.signal(signal.SIGINT, pass_over)  # of a terminal; the SIGTERM that follows is what counts
     outcome: tuple[R | None, Exception | None]
     try:
         outcome = function(argument), None

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -20,6 +20,7 @@ import click
 
 OUTPUT = "output.txt"
 _STOPS = (signal.SIGINT, signal.SIGTERM)
+_HEARD_WITHIN = 0.5  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +61,56 @@ def interrupt_on_sigterm() -> None:
     raise_once_on_signals(KeyboardInterrupt)
 
 
+class _Hold:
+    """Whether interrupts wait, and which signal came meanwhile (0: none)."""
+
+    on = False
+    came = 0
+
+
 def raise_once_on_signals(error: type[BaseException]) -> None:
     """Raise an error at the first SIGINT or SIGTERM; those that follow do not interrupt the clean-up.
 
     One Ctrl-C can bring several: from the terminal, and from the program that started this one. A signal that is
     ignored, as by a program in the background, stays so.
+
+    The error is raised by the main thread, which may be about to wait, and not notice: when a signal comes at that very
+    moment, as the second of two often does, or when another thread takes it (one with threads missed SIGINT and SIGTERM
+    at once in 10 to 40 of 100 trials). So an alarm wakes it again and again.
     """
     numbers = [number for number in _STOPS if signal.getsignal(number) is not signal.SIG_IGN]
 
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        for number in numbers:
-            signal.signal(number, pass_over)
+    def stop(number: int, _frame: FrameType | None) -> None:
+        if _Hold.on:
+            _Hold.came = number
+            return
+        for one in numbers:
+            signal.signal(one, pass_over)
+        signal.setitimer(signal.ITIMER_REAL, 0)
         raise error
 
     for number in numbers:
         signal.signal(number, stop)
+    signal.signal(signal.SIGALRM, pass_over)
+    signal.setitimer(signal.ITIMER_REAL, _HEARD_WITHIN, _HEARD_WITHIN)
+    _interrupt()  # a process that was just forked, and had a signal before it came here
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Let interrupts wait while a process is started: else it might run, and nobody know that it is to end."""
+    _Hold.on = True
+    try:
+        yield
+    finally:
+        _interrupt()
+
+
+def _interrupt() -> None:
+    """Wait no more with interrupts; if one has come, it comes now."""
+    _Hold.on, came, _Hold.came = False, _Hold.came, 0
+    if came:
+        signal.raise_signal(came)
 
 
 def pass_over(_number: int, _frame: FrameType | None) -> None:
@@ -87,12 +123,15 @@ def run_to_end(command: Sequence[str], folder: Path) -> int:
     It is in a session of its own, where Ctrl-C does not reach it: one SIGTERM does, and then it has all the time that
     it wants to stop what it has started. `subprocess.run` would kill it after a quarter of a second.
     """
-    process = subprocess.Popen(command, cwd=folder, start_new_session=True)
+    process = None
     try:
+        with uninterrupted():
+            process = subprocess.Popen(command, cwd=folder, start_new_session=True)
         return process.wait()
     except KeyboardInterrupt:
-        process.terminate()
-        process.wait()
+        if process is not None:
+            process.terminate()
+            process.wait()
         raise
 
 
@@ -121,36 +160,32 @@ def run_measured(
 
     CPU is user + system time of the process and all descendants it has waited for (wait4).
     """
-    with (folder / OUTPUT).open("ab") as output:
-        started = time.monotonic()
-        process = subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
     late = threading.Event()
+    with (folder / OUTPUT).open("ab") as output, ExitStack() as ending:
+        started = time.monotonic()
+        with uninterrupted():
+            process = subprocess.Popen(
+                command,
+                cwd=folder,
+                env={**os.environ, **(environment or {})},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            ending.callback(_kill, process)
 
-    def kill_late() -> None:
-        late.set()
-        os.killpg(process.pid, signal.SIGKILL)
+            def kill_late() -> None:
+                late.set()
+                os.killpg(process.pid, signal.SIGKILL)
 
-    timer = threading.Timer(timeout, kill_late)
-    timer.start()
-    thread = sampler.watch(process.pid) if sampler else None
-    try:
+            timer = threading.Timer(timeout, kill_late)
+            timer.start()
+            ending.callback(timer.cancel)
+            if sampler:
+                ending.callback(sampler.watch(process.pid).join)
+                ending.callback(sampler.stop)
         usage = _wait(process)
-    finally:
-        timer.cancel()
-        if sampler and thread:
-            sampler.stop()
-            thread.join()
-        if process.returncode is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
     wall = time.monotonic() - started
     cpu = usage.ru_utime + usage.ru_stime
     return Figures(process.returncode, wall, cpu, usage.ru_maxrss * 1024, late.is_set())
@@ -199,6 +234,13 @@ def _family(pid: int) -> Iterator[int]:
         with suppress(OSError):  # a thread or process that is over
             for child in file.read_text().split():
                 yield from _family(int(child))
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a program that has not ended, and what it has started in its session."""
+    if process.returncode is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _wait(process: subprocess.Popen[bytes]) -> resource.struct_rusage:

@@ -95,15 +95,27 @@ def scrawler() -> None:
     """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""
 
 
+def _told(error: click.ClickException) -> str:
+    """Say what click does not understand, how the command is used, and where there is more help."""
+    line = f"scrawler: error: {' '.join(error.format_message().split())}"
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    if context is None:
+        return line
+    return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
+
+
 def main() -> None:
-    """Run the command line; errors for users become one line on standard error and an exit code."""
+    """Run the command line; errors for users become one line on standard error and an exit code.
+
+    Above the line of a wrong usage stands how the command is used.
+    """
     try:
         code = scrawler.main(standalone_mode=False)
     except ScrawlerError as error:
         click.echo(f"scrawler: error: {error}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
-        error.show()
+        click.echo(_told(error), err=True)
         sys.exit(error.exit_code)
     except click.Abort:  # what click makes of a Ctrl-C
         sys.exit(STOPPED_BY_USER)

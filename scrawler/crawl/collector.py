@@ -23,7 +23,6 @@ from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
 from scrawler.fetch.downloader import Downloader, Response
-from scrawler.model import EndReason
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -260,9 +259,7 @@ class UrlCollector(threading.Thread):
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
         self._handover.changes(site, now)
-        if any(party.end is EndReason.SEEN_MEMORY for party in site.parties):
-            site.more_seeds = False  # let go of it and of its memory; what is left of it is claimed again later
-        site.parties = [party for party in site.parties if not party.ended]
+        site.forget_ended()
         for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
             self._fill(other)
         if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room

@@ -21,7 +21,7 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import Result, RobotsRow, SiteDelta, Slot
+from scrawler.model import EndReason, Result, RobotsRow, SiteDelta, Slot
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
@@ -135,6 +135,12 @@ class SiteContext:
         """Return the party of a seed, if it is here and not over."""
         here = (party for party in chain(self.parties, self.set_aside) if party.seed.id == seed_id)
         return next((party for party in here if not party.ended), None)
+
+    def forget_ended(self) -> None:
+        """Forget the parties that are over; what they did has been handed over."""
+        if any(party.end is EndReason.SEEN_MEMORY for party in self.parties):
+            self.more_seeds = False  # its holder lets go of it and its memory; what is left is claimed again later
+        self.parties = [party for party in self.parties if not party.ended]
 
     def remember(self, digest: bytes, archived: RevisitOf) -> None:
         """Keep the newest payload digests with their records, to which later ones may refer."""

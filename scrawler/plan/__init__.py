@@ -6,5 +6,5 @@ sizes come from an earlier crawl's rows (`known`) or are assumed (`sizes`).
 
 simulation -> machine (claims, contention for the processor) -> collector -> site, whose requests are not made one by
 one: a site goes on at a rate (`contention`) until another one changes that. So a site costs a few events, whatever its
-size.
+size. What is due when stands in the `agenda`, which has the virtual time.
 """

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from scrawler.plan.agenda import Agenda
 from scrawler.plan.contention import thread_wait
+from scrawler.plan.rules import PlanRules
 from scrawler.plan.site import SiteRun
 
-if TYPE_CHECKING:
-    from scrawler.plan.machine import PlannedMachine
+
+class Machine(Protocol):
+    """What a collector tells its machine."""
+
+    def joined(self, collector: PlannedCollector, site: SiteRun) -> None:
+        """A site was taken in."""
+
+    def left(self, collector: PlannedCollector, site: SiteRun) -> None:
+        """A site is let go of."""
+
+    def woken(self, collector: PlannedCollector) -> None:
+        """The collector is to look for seeds."""
+
+    def site_due(self, collector: PlannedCollector, site: SiteRun) -> None:
+        """A site is due."""
+
+    def collector_due(self, collector: PlannedCollector) -> None:
+        """The collector itself is due."""
 
 
 class PlannedCollector:
     """One crawling thread of a planned machine."""
 
-    def __init__(self, machine: PlannedMachine, capacity: int) -> None:
-        self.machine = machine
+    def __init__(self, machine: Machine, rules: PlanRules, agenda: Agenda) -> None:
+        self._machine, self._blocking, self._agenda = machine, rules.blocking, agenda
         self.sites: dict[int, SiteRun] = {}
         self.held = 0
-        self.room = capacity
+        self.room = rules.seeds_per_thread
         self.wait = 0.0  # of its sites for the thread, if it serves one at a time
         self.woken = False
-        self.look_at = -1.0  # when it is looked at for an answer; negative: it is not
+        self.event_at = -1.0  # when it is looked at for an answer; negative: it is not
         self._short: dict[int, SiteRun] = {}  # sites that have seeds set aside
 
     # -- called by the distribution ------------------------------------------------------------------------
@@ -32,11 +50,11 @@ class PlannedCollector:
         site.collector = self
         self._hold(site.count)
         self._fill(site)
-        self.machine.joined(site)
+        self._machine.joined(self, site)
 
     def give_away(self, site: SiteRun) -> None:
         """Let go of a site."""
-        self.machine.left(site)
+        self._machine.left(self, site)
         del self.sites[site.id]
         self._short.pop(site.id, None)
         self._hold(-site.count)
@@ -45,7 +63,17 @@ class PlannedCollector:
     def wake(self) -> None:
         """Look for seeds: at once, or when the download in hand is over."""
         self.woken = True
-        self.machine.woken.append(self)
+        self._machine.woken(self)
+
+    # -- called when it is time ----------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Let the machine go on with this collector."""
+        self._machine.collector_due(self)
+
+    def site_due(self, site: SiteRun) -> None:
+        """Let the machine go on with a site."""
+        self._machine.site_due(self, site)
 
     # -- called by the machine -----------------------------------------------------------------------------
 
@@ -68,22 +96,21 @@ class PlannedCollector:
 
     def used(self, more: float) -> float:
         """Return the share of the processor's time that its sites use if each request waits `more` seconds for it."""
-        if not self.machine.rules.blocking:
+        if not self._blocking:
             return sum(site.cost / (site.cycle + more) for site in self.sites.values())
         self.saturate(more)
         return sum(site.cost * self.rate(site, more) for site in self.sites.values())
 
     def rate(self, site: SiteRun, more: float) -> float:
         """Return how many cycles a second a site makes here."""
-        if not self.machine.rules.blocking:
+        if not self._blocking:
             return 1.0 / (site.cycle + more)
         return 1.0 / (max(self.wait, site.busy + site.cost + more) + site.pause)
 
     def answer_in(self) -> float:
         """Return the seconds until the next answer comes here; an idle collector has nothing to wait for."""
-        now = self.machine.now
         for site in self.sites.values():
-            site.go_on(now)
+            site.go_on(self._agenda.now)
         return min((site.answer_in() for site in self.sites.values()), default=0.0)
 
     def _hold(self, seeds: int) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from heapq import heapify, heappop, heappush
-from itertools import count
 from threading import Event, RLock
-from typing import TypeAlias
 
 from scrawler.crawl.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
+from scrawler.plan.agenda import Agenda
 from scrawler.plan.collector import PlannedCollector
 from scrawler.plan.contention import processor_wait
 from scrawler.plan.progress import Bound, Progress
@@ -17,39 +15,6 @@ from scrawler.plan.rules import FREE, PlanRules
 from scrawler.plan.site import SiteRun
 
 _TOLERANCE = 0.02  # of the processor's time, by which its use may be off before waits are found anew
-_STALE = 4  # entries of the heap to each site and collector in work, before it is cleared of those that hold no more
-
-Due: TypeAlias = SiteRun | PlannedCollector
-
-
-class Agenda:
-    """Virtual time: what is due when. Of several times of a site or collector the one that it notes itself counts."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._heap: list[tuple[float, int, Due]] = []
-        self._ticket = count()
-        self._most = 1_000
-
-    def put(self, at: float, what: Due) -> None:
-        """Look at something at a time."""
-        heappush(self._heap, (at, next(self._ticket), what))
-        if len(self._heap) > self._most:
-            self._heap = [entry for entry in self._heap if entry[0] == _noted(entry[2])]
-            heapify(self._heap)
-            self._most = max(1_000, _STALE * len(self._heap))
-
-    def take(self) -> tuple[float, Due] | None:
-        """Return what is due next, and when; None: nothing is."""
-        while self._heap:
-            at, _, what = heappop(self._heap)
-            if at == _noted(what):
-                return at, what
-        return None
-
-
-def _noted(what: Due) -> float:
-    return what.event_at if isinstance(what, SiteRun) else what.look_at
 
 
 @dataclass(slots=True)
@@ -79,12 +44,12 @@ class PlannedMachine:
     """Deals out sites as a real machine does, and finds how fast they go on."""
 
     def __init__(self, rules: PlanRules, pool: Pool, agenda: Agenda, progress: Progress) -> None:
-        self.rules = rules
-        self.woken: list[PlannedCollector] = []
+        self._rules = rules
+        self._woken: list[PlannedCollector] = []
         self._pool, self._agenda, self._progress = pool, agenda, progress
         self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
         self.queue.on_taken = self._on_taken
-        self.collectors = [PlannedCollector(self, rules.seeds_per_thread) for _ in range(rules.threads)]
+        self.collectors = [PlannedCollector(self, rules, agenda) for _ in range(rules.threads)]
         self.dealer = SeedDealer(self.queue, self.collectors)
         self.free: FreeCompetition[SiteRun] | None = None
         if rules.distribution == FREE:
@@ -97,22 +62,16 @@ class PlannedMachine:
         self._bound: Bound | None = None
         self._bound_since = 0.0
 
-    @property
-    def now(self) -> float:
-        """Virtual time in seconds."""
-        return self._agenda.now
-
     # -- what is due ---------------------------------------------------------------------------------------
 
-    def site_due(self, site: SiteRun) -> None:
+    def site_due(self, collector: PlannedCollector, site: SiteRun) -> None:
         """End the seeds of a site that are at their end."""
         site.event_at = -1.0
-        site.go_on(self.now)
-        collector, held = site.collector, site.count
-        assert collector is not None
+        site.go_on(self._agenda.now)
+        held = site.count
         while not site.over and site.at_end:
             collector.seed_ended(site)
-            self._progress.ends.append(self.now)
+            self._progress.ends.append(self._agenda.now)
         if site.over:
             self._progress.requests += site.left_out
             self._pool.owned[self] -= 1
@@ -123,7 +82,7 @@ class PlannedMachine:
 
     def collector_due(self, collector: PlannedCollector) -> None:
         """Let a collector whose download is over help itself, or give away the site."""
-        collector.look_at = -1.0
+        collector.event_at = -1.0
         if self.free is not None:
             self._help(collector)
         else:
@@ -151,7 +110,7 @@ class PlannedMachine:
         self._find_rates()
         if self.free is None and not len(self.queue):
             for collector in self.collectors:
-                if collector.look_at < 0 and self.dealer.wants_site(collector):
+                if collector.event_at < 0 and self.dealer.wants_site(collector):
                     self._look_at_answer(collector)
         held = sum(collector.held for collector in self.collectors)
         self._progress.held += held - self._held
@@ -182,13 +141,17 @@ class PlannedMachine:
     def _on_taken(self) -> None:
         self._claim()
 
+    def woken(self, collector: PlannedCollector) -> None:
+        """Note that a collector is to look for seeds."""
+        self._woken.append(collector)
+
     def _tell_free(self, free: FreeCompetition[SiteRun]) -> None:
         free.seeds_changed()
-        woken, self.woken = self.woken, []
+        woken, self._woken = self._woken, []
         for collector in woken:
-            if not (self.rules.blocking and collector.sites):
+            if not (self._rules.blocking and collector.sites):
                 self._help(collector)
-            elif collector.look_at < 0:
+            elif collector.event_at < 0:
                 self._look_at_answer(collector)
 
     def _help(self, collector: PlannedCollector) -> None:
@@ -198,26 +161,24 @@ class PlannedMachine:
 
     def _look_at_answer(self, collector: PlannedCollector) -> None:
         self._find_rates()
-        collector.look_at = self.now + collector.answer_in()
-        self._agenda.put(collector.look_at, collector)
+        collector.event_at = self._agenda.now + collector.answer_in()
+        self._agenda.put(collector.event_at, collector)
 
     # -- rates ---------------------------------------------------------------------------------------------
 
-    def joined(self, site: SiteRun) -> None:
+    def joined(self, collector: PlannedCollector, site: SiteRun) -> None:
         """Note that a collector has taken a site in."""
-        site.go_on(self.now)
-        assert site.collector is not None
-        if self.rules.blocking:
-            self._changed[site.collector] = None
+        site.go_on(self._agenda.now)
+        if self._rules.blocking:
+            self._changed[collector] = None
         else:
-            self._set_rate(site, site.collector.rate(site, self._wait))
+            self._set_rate(site, collector.rate(site, self._wait))
 
-    def left(self, site: SiteRun) -> None:
+    def left(self, collector: PlannedCollector, site: SiteRun) -> None:
         """Note that a collector lets go of a site."""
-        assert site.collector is not None
         self._set_rate(site, 0.0)
-        if self.rules.blocking:
-            self._changed[site.collector] = None
+        if self._rules.blocking:
+            self._changed[collector] = None
 
     def _find_rates(self) -> None:
         """Find the rates of sites whose thread has others now, and of all if the processor's use is another one."""
@@ -235,7 +196,7 @@ class PlannedMachine:
         return sum(collector.used(wait) for collector in self.collectors)
 
     def _rate_anew(self, collector: PlannedCollector) -> None:
-        if self.rules.blocking:
+        if self._rules.blocking:
             collector.saturate(self._wait)
         for site in collector.sites.values():
             self._set_rate(site, collector.rate(site, self._wait))
@@ -243,7 +204,7 @@ class PlannedMachine:
     def _set_rate(self, site: SiteRun, rate: float) -> None:
         if rate == site.rate:
             return
-        site.go_on(self.now)
+        site.go_on(self._agenda.now)
         self._progress.rate += rate - site.rate
         self._used += site.cost * (rate - site.rate)
         site.rate = rate
@@ -254,7 +215,7 @@ class PlannedMachine:
 
     def _put(self, site: SiteRun) -> None:
         """Look at a site when its next seed ends, or earlier if that is planned already."""
-        at = self.now + site.ends_in()
+        at = self._agenda.now + site.ends_in()
         if site.event_at < 0 or at < site.event_at:
             site.event_at = at
             self._agenda.put(at, site)
@@ -264,18 +225,18 @@ class PlannedMachine:
     def end_bound(self) -> None:
         """Add up for how long what bounds the machine now has done so."""
         if self._bound is not None:
-            self._progress.bounds[self._bound] += self.now - self._bound_since
+            self._progress.bounds[self._bound] += self._agenda.now - self._bound_since
             if self._bound is not Bound.POLITENESS:
-                self._progress.tail_at = self.now
-        self._bound_since = self.now
+                self._progress.tail_at = self._agenda.now
+        self._bound_since = self._agenda.now
 
     def _bounding(self) -> Bound | None:
         """Return what keeps the machine from going faster; None: it has nothing to do."""
         if not self._held:
             return None
         if self._wait:
-            return Bound.DATABASE if self.rules.database_bound else Bound.PROCESSOR
-        if self.rules.blocking and 2 * sum(collector.wait > 0 for collector in self.collectors) >= sum(
+            return Bound.DATABASE if self._rules.database_bound else Bound.PROCESSOR
+        if self._rules.blocking and 2 * sum(collector.wait > 0 for collector in self.collectors) >= sum(
             collector.held > 0 for collector in self.collectors
         ):
             return Bound.THREADS

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from scrawler.plan.machine import Agenda, PlannedMachine, Pool
+from scrawler.plan.agenda import Agenda
+from scrawler.plan.machine import PlannedMachine, Pool
 from scrawler.plan.progress import Bound, Point, Progress
 from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.site import SiteRun
@@ -47,7 +48,7 @@ class Run:
 def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
     """Crawl sites, claimed in their order, on virtual time; the same sites and rules give the same run."""
     agenda, progress = Agenda(), Progress()
-    pool = Pool((SiteRun(number, site, rules) for number, site in enumerate(sites)), len(sites))
+    pool = Pool((SiteRun(number, site, rules, agenda) for number, site in enumerate(sites)), len(sites))
     machines = [PlannedMachine(rules, pool, agenda, progress) for _ in range(rules.machines)]
     pool.owned.update(dict.fromkeys(machines, 0))
     while sum(machine.begin() for machine in machines):  # each in turn, until all have what they want or may have
@@ -58,11 +59,7 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
         at, what = due
         progress.go_on(at)
         agenda.now = at
-        if isinstance(what, SiteRun):
-            assert what.collector is not None
-            what.collector.machine.site_due(what)
-        else:
-            what.machine.collector_due(what)
+        what.look()
     for machine in machines:
         machine.end_bound()
     progress.end()

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sized
 from math import floor, inf
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from scrawler.plan.agenda import Agenda
 from scrawler.plan.rules import PlannedSite, PlanRules
 
-if TYPE_CHECKING:
-    from scrawler.plan.collector import PlannedCollector
-
 _NOTHING = 1e-6  # of a cycle
+
+
+class Holder(Protocol):
+    """The collector that holds a site."""
+
+    def site_due(self, site: SiteRun) -> None:
+        """Go on with a site that is due."""
 
 
 class SiteRun:
@@ -21,12 +26,13 @@ class SiteRun:
     """
 
     __slots__ = (
-        "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "ended", "event_at", "id",
-        "pause", "place", "rate", "waiting",
+        "_agenda", "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "ended", "event_at",
+        "id", "pause", "place", "rate", "waiting",
     )  # fmt: skip
 
-    def __init__(self, number: int, site: PlannedSite, rules: PlanRules) -> None:
+    def __init__(self, number: int, site: PlannedSite, rules: PlanRules, agenda: Agenda) -> None:
         self.id = number
+        self._agenda = agenda
         self.busy, self.cycle = rules.pace(site)
         self.pause = self.cycle - self.busy
         self.blocking = rules.blocking
@@ -39,7 +45,7 @@ class SiteRun:
         self.rate = 0.0  # cycles a second since `_since`
         self._since = 0.0
         self.event_at = -1.0  # when it is looked at next; negative: it is not
-        self.collector: PlannedCollector | None = None
+        self.collector: Holder | None = None
 
     @property
     def set_aside(self) -> Sized:
@@ -49,10 +55,14 @@ class SiteRun:
     @property
     def inactive(self) -> bool:
         """Whether it has no request under way; at the moment of an answer it has none."""
-        assert self.collector is not None
-        self.go_on(self.collector.machine.now)
+        self.go_on(self._agenda.now)
         part = self.place - floor(self.place + _NOTHING)
         return part < _NOTHING or part >= self._share() - _NOTHING
+
+    def look(self) -> None:
+        """Let its collector go on with it."""
+        assert self.collector is not None
+        self.collector.site_due(self)
 
     def answer_in(self) -> float:
         """Return the seconds until the next answer, as of the last `go_on`."""

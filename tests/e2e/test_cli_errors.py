@@ -76,19 +76,27 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "command", "words"),
     [
-        ("fly",),
-        ("run", "--fly"),
-        ("pages",),
-        ("seeds", "--state", "asleep"),
-        ("seeds", "--db", "sqlite:///x", "promote"),
-        ("synthweb", "--traps", "--faults"),
-        ("synthweb", "--port", "65536"),
+        (("fly",), "scrawler", "No such command 'fly'"),
+        (("run", "--thread", "2"), "scrawler run", "No such option"),
+        (("pages",), "scrawler pages", "Missing option '--seed'"),
+        (("import",), "scrawler import", "Missing argument 'FILE'"),
+        (("seeds", "--state", "asleep"), "scrawler seeds", "Invalid value for '--state': 'asleep' is not one of "),
+        (("seeds", "--db", "sqlite:///x", "promote"), "scrawler seeds", "options of `seeds promote` stand behind it"),
+        (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps and --faults are two webs: give one of"),
+        (("synthweb", "--port", "65536"), "scrawler synthweb", "Invalid value for '--port': 65536 is not in the "),
     ],
 )
-def test_wrong_usage_is_code_2(arguments: tuple[str, ...], scrawler: Scrawler) -> None:
-    assert "Usage:" in scrawler(*arguments, code=2).stderr
+def test_wrong_usage_is_code_2_and_how_to_use_it(
+    arguments: tuple[str, ...], command: str, words: str, scrawler: Scrawler
+) -> None:
+    done = scrawler(*arguments, code=2)
+    usage, error = done.stderr.splitlines()
+    assert usage.startswith(f"Usage: {command} [OPTIONS]")
+    assert error.startswith(f"scrawler: error: {words}")
+    assert error.endswith(f"; see `{command} --help`")
+    assert ".;" not in error
 
 
 def test_an_unreadable_file(scrawler: Scrawler, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A package of a user's own, installed by pip, whose parts a crawl uses."""
+"""Packages of a user's own, installed by pip, whose parts a crawl uses."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ import pytest
 from tests.e2e.conftest import CRAWL, Rows, Scrawler, environment
 from tests.plugged import install
 
-EXAMPLE = Path(__file__).with_name("example_plugin")
+FILTER, ARCHIVE = (Path(__file__).with_name(name) for name in ("example_filter", "example_archive"))
 CHOSEN = ("--url-filters", "no-translations", "--archive", "nowhere")
 
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The PYTHONPATH of those who have installed the example; without a network."""
-    source = shutil.copytree(EXAMPLE, tmp_path_factory.mktemp("source") / "example")
+    """The PYTHONPATH of those who have installed the examples; without a network."""
+    source = tmp_path_factory.mktemp("source")
+    sources = [str(shutil.copytree(example, source / example.name)) for example in (FILTER, ARCHIVE)]
     target = tmp_path_factory.mktemp("installed")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-build-isolation"]
     done = subprocess.run(
-        [*command, "--target", str(target), str(source)],
+        [*command, "--target", str(target), *sources],
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -43,17 +44,20 @@ def python_path(folder: Path) -> str:
     return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
 
 
-def test_the_readme_shows_the_example() -> None:
+def test_the_readme_shows_a_whole_package_of_ten_lines() -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
-    assert (EXAMPLE / "scrawler_example.py").read_text() in readme
-    assert (EXAMPLE / "pyproject.toml").read_text() in readme
+    files = sorted(file for file in FILTER.iterdir() if file.is_file())
+    assert [file.name for file in files] == ["no_translations.py", "pyproject.toml"]
+    shown = [file.read_text() for file in files]
+    assert all(text in readme for text in shown)
+    assert sum(text.count("\n") for text in shown) == 10
 
 
 def test_its_parts_are_listed(rows: Rows, path: str) -> None:
-    theirs = [row for row in rows("plugins", PYTHONPATH=path) if row["package"] == "scrawler-example 1.0"]
-    assert [(row["setting"], row["name"], row["interface"]) for row in theirs] == [
-        ("url_filters", "no-translations", "scrawler.urls.filters:UrlFilter"),
-        ("archive", "nowhere", "scrawler.archive.archive:Archive"),
+    theirs = [row for row in rows("plugins", PYTHONPATH=path) if row["package"] != "scrawler"]
+    assert [(row["setting"], row["name"], row["package"], row["interface"]) for row in theirs] == [
+        ("url_filters", "no-translations", "no-translations 1.0", "scrawler.urls.filters:UrlFilter"),
+        ("archive", "nowhere", "scrawler-nowhere 1.0", "scrawler.archive.archive:Archive"),
     ]
 
 
@@ -112,3 +116,16 @@ def test_a_plug_in_that_fails_is_told_in_a_line(
     assert "URL filter moody failed on http" in errors[0]
     assert errors[0].endswith("ZeroDivisionError: division by zero")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("setting", ["archive", "extractor"])
+def test_a_machine_whose_part_cannot_be_made_has_ended(
+    scrawler: Scrawler, rows: Rows, seed_file: Path, tmp_path: Path, setting: str
+) -> None:
+    install(tmp_path, "broken", "def make(*_, **__): raise OSError('no')", {f"scrawler.{setting}s:broken": "make"})
+    scrawler("import", str(seed_file))
+    done = scrawler(*CRAWL, f"--{setting}", "broken", code=2, PYTHONPATH=python_path(tmp_path))
+    assert done.stderr.splitlines()[-1].endswith("(broken:make) cannot be made: OSError: no")
+    assert [row["state"] for row in rows("machines", "--all")] == ["stopped"]
+    with closing(sqlite3.connect(tmp_path / "scrawler.db")) as database:
+        assert database.execute("SELECT outcome, ended_at >= started_at FROM run").fetchall() == [("failed", 1)]

@@ -190,13 +190,19 @@ def size_limit() -> Iterator[Callable[[int], None]]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+@pytest.fixture
+def answers(read: Anything, warcio_check: Anything) -> Callable[[Path], list[Any]]:
+    """Have warcio check a file, and return the answers in it."""
+
+    def checked(path: Path) -> list[Any]:
+        warcio_check([path])
+        return [record for record in read(path) if record.kind == "response"]
+
+    return checked
+
+
 def test_a_record_written_in_part_is_taken_back(
-    tmp_path: Path,
-    new_writer: Anything,
-    exchange: Anything,
-    read: Anything,
-    warcio_check: Anything,
-    size_limit: Callable[[int], None],
+    tmp_path: Path, new_writer: Anything, exchange: Anything, answers: Anything, size_limit: Callable[[int], None]
 ) -> None:
     noise = random.Random(2).randbytes(50_000)
     writer = new_writer()
@@ -213,9 +219,7 @@ def test_a_record_written_in_part_is_taken_back(
     size_limit(0)
     writer.write(exchange("/3", noise))
     writer.close()
-    warcio_check([path])
-    answers = [record.url.rpartition("/")[2] for record in read(path) if record.kind == "response"]
-    assert answers == ["1", "small", "3"]
+    assert [record.url.rpartition("/")[2] for record in answers(path)] == ["1", "small", "3"]
 
 
 def test_held_records_come_into_the_file_together(
@@ -246,12 +250,7 @@ def test_held_records_come_into_the_file_together(
 
 
 def test_held_records_that_cannot_be_written_stay_held(
-    tmp_path: Path,
-    new_writer: Anything,
-    exchange: Anything,
-    read: Anything,
-    warcio_check: Anything,
-    size_limit: Callable[[int], None],
+    tmp_path: Path, new_writer: Anything, exchange: Anything, answers: Anything, size_limit: Callable[[int], None]
 ) -> None:
     noise = random.Random(6).randbytes(20_000)
     writer = new_writer(held_bytes=50_000)
@@ -266,9 +265,7 @@ def test_held_records_that_cannot_be_written_stay_held(
     size_limit(0)
     refs += [writer.write(exchange("/3", noise))]
     writer.close()
-    warcio_check([path])
-    answers = [record for record in read(path) if record.kind == "response"]
-    assert [(record.offset, record.length) for record in answers] == [(ref.offset, ref.length) for ref in refs]
+    assert [(record.offset, record.length) for record in answers(path)] == [(ref.offset, ref.length) for ref in refs]
 
 
 def test_records_that_never_came_into_the_file_are_not_counted(
@@ -323,7 +320,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_full_disk_loses_only_what_did_not_fit(
-    small_disk: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything
+    small_disk: Path, new_writer: Anything, exchange: Anything, answers: Anything
 ) -> None:
     rng = random.Random(4)
     ballast = small_disk / "ballast"
@@ -343,10 +340,9 @@ def test_a_full_disk_loses_only_what_did_not_fit(
     ballast.unlink()
     written.append(writer.write(exchange("/after", rng.randbytes(30_000))))
     writer.close()
-    warcio_check([path])
-    answers = [record for record in read(path) if record.kind == "response"]
-    assert [(record.offset, record.length) for record in answers] == [(ref.offset, ref.length) for ref in written]
-    assert answers[-1].url.endswith("/after")
+    records = answers(path)
+    assert [(record.offset, record.length) for record in records] == [(ref.offset, ref.length) for ref in written]
+    assert records[-1].url.endswith("/after")
 
 
 def test_a_read_only_folder_is_one_clear_line(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -11,9 +12,11 @@ from types import ModuleType
 import pytest
 
 from scrawler.errors import PluginError
-from scrawler.model import EndReason
+from scrawler.model import EndReason, MachineState
 from scrawler.plugins import PART_KINDS, PartKind
 from scrawler.settings import Settings, is_list
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl
@@ -113,7 +116,7 @@ def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, pa
 
 
 @pytest.mark.parametrize("kind", PART_KINDS.values(), ids=lambda kind: kind.setting)
-def test_a_part_that_cannot_be_made_ends_the_run_and_all_its_threads(
+def test_a_part_that_cannot_be_made_ends_the_machine_and_all_its_threads(
     crawl: Crawl, tmp_path: Path, kind: PartKind
 ) -> None:
     install(tmp_path, "bad-one", "def make(*_, **__): raise OSError('no')", {f"{kind.group}:bad": "make"})
@@ -125,3 +128,6 @@ def test_a_part_that_cannot_be_made_ends_the_run_and_all_its_threads(
     ):
         crawl.run(**{kind.setting: ("bad",) if is_list(kind.setting) else "bad"})
     assert threading.active_count() == before
+    with closing(open_database(crawl.url)) as database:
+        machines = Machines(database).machines()
+    assert [machine.state for machine in machines] == ([] if is_list(kind.setting) else [MachineState.STOPPED])

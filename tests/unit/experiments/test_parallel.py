@@ -36,17 +36,17 @@ def test_a_process_that_is_gone_is_told() -> None:
 
 # One has its result and waits for the others, two clean up for longer than the second signal takes to come.
 _PROGRAM = """
-import sys, time
+import os, sys, time
 from pathlib import Path
 from experiments.lab.parallel import side_by_side
 from experiments.lab.process import interrupt_on_sigterm
 
 def work(number):
     if not number:
-        print("ready", flush=True)
+        os.write(1, b"ready\\n")
         return
     try:
-        print("ready", flush=True)
+        os.write(1, b"ready\\n")  # in one piece, also where output is not buffered: all three write at the same time
         time.sleep(60)  # goes on after a signal that raises nothing
     finally:
         time.sleep(0.5)
@@ -73,3 +73,29 @@ def test_ctrl_c_in_a_terminal_lets_all_clean_up_in_silence(tmp_path: Path) -> No
         said, errors = process.communicate()
     assert (said, errors) == ("interrupted\n", "")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["stopped-1", "stopped-2"]
+
+
+_STARTER = """
+import os, signal, sys, time
+from pathlib import Path
+from experiments.lab.parallel import side_by_side
+from experiments.lab.process import interrupt_on_sigterm
+
+def work(path):
+    time.sleep(10)
+    path.touch()
+
+os.register_at_fork(after_in_parent=lambda: os.kill(os.getpid(), signal.SIGTERM))
+interrupt_on_sigterm()
+try:
+    side_by_side(work, [Path(sys.argv[1], "went-on")])
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_a_process_that_is_just_being_started_is_ended_with_the_others(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", _STARTER, str(tmp_path)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+    assert list(tmp_path.iterdir()) == []

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from experiments.lab.process import PeakMemory, memory
 
 _MIB = 1 << 20
@@ -35,11 +37,18 @@ def test_peak_memory_is_that_of_the_whole_family() -> None:
     assert peak.bytes > 60 * _MIB
 
 
+# A line on standard input has another thread take a SIGTERM, as the kernel may let one of two that come at once.
 _RUNNER = """
-import sys
+import signal, sys, threading
 from pathlib import Path
 from experiments.lab.process import interrupt_on_sigterm, run_to_end
+
+def take():
+    if sys.stdin.readline():
+        signal.pthread_kill(threading.get_ident(), signal.SIGTERM)
+
 interrupt_on_sigterm()
+threading.Thread(target=take).start()
 run_to_end([sys.executable, "-c", sys.argv[1]], Path(sys.argv[2]))
 """
 _SLOW_TO_STOP = """
@@ -47,19 +56,23 @@ import signal, time
 signal.signal(signal.SIGTERM, signal.default_int_handler)
 try:
     print("ready", flush=True)
-    signal.pause()
+    time.sleep(10)
 except KeyboardInterrupt:
     time.sleep(0.5)  # longer than subprocess.run gives it
     open("stopped", "w").close()
 """
 
 
-def test_what_is_interrupted_may_stop_what_it_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["main-thread", "another-thread"])
+def test_what_is_interrupted_may_stop_what_it_started(tmp_path: Path, by: str) -> None:
     command = [sys.executable, "-c", _RUNNER, _SLOW_TO_STOP, str(tmp_path)]
-    root = Path(__file__).parents[3]
-    with subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=Path(__file__).parents[3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True,
+    ) as process:  # fmt: skip
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
-        process.terminate()
-        process.communicate()
+        if by == "main-thread":
+            process.terminate()
+        process.communicate("" if by == "main-thread" else "now\n")
     assert (tmp_path / "stopped").exists()

@@ -1,11 +1,6 @@
 from scrawler.archive.record import RecordRef
 
 
-def no_translations(settings):
-    """Make a URL filter that leaves other languages of a page out."""
-    return lambda url, page, depth: "a translation" if "lang=" in url.partition("?")[2] else ""
-
-
 class Nowhere:
     """An archive that keeps nothing; pages have rows all the same."""
 
