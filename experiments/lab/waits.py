@@ -21,7 +21,8 @@ class Wait(NamedTuple):
 def waited(requests: Sequence[LoggedRequest], patience: float, timeout: float) -> list[Wait]:
     """Tell from the server's log how long the crawler waited: `patience` at first, `timeout` when it asks again.
 
-    The log says when an answer was ready, also where nobody waited for it any more.
+    The log says when an answer was ready, also where nobody waited for it any more. The crawler must not have become
+    more patient meanwhile, as it does where nearly all answers are late.
     """
     began = min((line.came for line in requests), default=0.0)
     asked: set[str] = set()

@@ -8,6 +8,7 @@ from scrawler.model import Result
 
 _WINDOW = 32  # answers of the first pass, from one judgement to the next
 _MANY = 8  # of them given up: to wait for longer costs less than to ask for them again
+_FEW = 4  # of them that take more than half the time
 
 
 class Patience:
@@ -15,37 +16,43 @@ class Patience:
 
     Behind a line so narrow that the answers of all sites together take longer than that, a fixed patience throws away
     what has half come, again and again, and the line is filled with what nobody keeps. Other than by slow pages,
-    nearly all answers are late then: when a quarter of them is given up, and of the others half take more than half
-    the time, patience is doubled, up to `timeout`; when they are fast again, it is halved.
+    nearly all answers are late then: when a quarter of them is given up, and of those that come half take more than
+    half the time, patience is doubled, up to `timeout`; when few are late, it is halved again. Where nothing comes at
+    all, nothing is known of the line.
     """
 
     def __init__(self, rules: CrawlRules) -> None:
         self._rules = rules
-        self._times = 1  # what `patience` is multiplied by
-        self._answers = self._given_up = self._late = 0
+        self._base, self._times = rules.patience, 1  # what `patience` is, and is multiplied by
+        self._come = self._given_up = self._late = 0
 
     def timeout(self) -> float:
         """Return the seconds that a request of the first pass may take; 0: the downloader's own limit."""
-        seconds = self._rules.patience * self._times
-        return seconds if seconds < self._rules.timeout else 0.0
+        base, limit = self._rules.patience, self._rules.timeout
+        if base != self._base:  # it was set anew
+            self._base, self._times = base, 1
+            self._come = self._given_up = self._late = 0
+        return min(base * self._times, limit) if base < limit else 0.0
 
     def note(self, response: Response) -> None:
         """Take in how a request of the first pass has ended."""
-        current = self._rules.patience * self._times
+        timeout = self.timeout()
+        if not timeout or not response.request_head:
+            return  # without a head that was sent nobody is there
         if response.result is Result.TIMEOUT:
-            if not response.request_head or 0 < response.request.timeout < current:
-                return  # nobody there, or asked for before patience grew
+            if response.request.timeout != timeout:
+                return  # asked for before that was the time to wait
             self._given_up += 1
-        elif response.elapsed_ms > 500 * current:
-            self._late += 1
-        self._answers += 1
-        if self._answers >= _WINDOW:
+        else:
+            self._come += 1
+            self._late += response.elapsed_ms > 500 * timeout
+        if self._come and self._come + self._given_up >= _WINDOW:
             self._judge()
 
     def _judge(self) -> None:
-        come = self._answers - self._given_up
-        if self._given_up >= _MANY and 2 * self._late >= come and self.timeout():
-            self._times *= 2
-        elif not (self._given_up or self._late) and self._times > 1:
+        if self._given_up >= _MANY and 2 * self._late >= self._come:
+            if self._base * self._times < self._rules.timeout:
+                self._times *= 2
+        elif self._given_up + self._late <= _FEW and self._times > 1:
             self._times //= 2
-        self._answers = self._given_up = self._late = 0
+        self._come = self._given_up = self._late = 0
