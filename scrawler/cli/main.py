@@ -101,6 +101,8 @@ def _told(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return line
+    if error.message == context.get_help():  # a group without a command
+        return error.message
     return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
 
 

@@ -75,6 +75,15 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
     assert "unknown key 'treads'; did you mean threads?" in _said(scrawler("status", code=2))
 
 
+def test_without_a_command_there_is_help(scrawler: Scrawler) -> None:
+    for group, commands in (((), ("import", "run")), (("db",), ("init", "upgrade"))):
+        done = scrawler(*group, code=2)
+        lines = done.stderr.splitlines()
+        assert lines[0].startswith("Usage: scrawler")
+        assert "error" not in lines[0]
+        assert {line.split()[0] for line in lines if line.startswith("  ")}.issuperset(commands)
+
+
 @pytest.mark.parametrize(
     ("arguments", "command", "words"),
     [
