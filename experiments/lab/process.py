@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import resource
 import shutil
@@ -93,6 +94,7 @@ def raise_once_on_signals(error: type[BaseException]) -> None:
         signal.signal(number, stop)
     signal.signal(signal.SIGALRM, pass_over)
     signal.setitimer(signal.ITIMER_REAL, _HEARD_WITHIN, _HEARD_WITHIN)
+    atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # while Python ends, an alarm would kill it
     _interrupt()  # a process that was just forked, and had a signal before it came here
 
 

@@ -63,6 +63,23 @@ except KeyboardInterrupt:
 """
 
 
+def test_a_program_that_takes_long_to_end_is_not_killed_by_its_alarm() -> None:
+    program = """
+import time
+from experiments.lab.process import interrupt_on_sigterm
+
+class Slow:
+    def __init__(self):
+        self.sleep = time.sleep
+    def __del__(self):
+        self.sleep(1.2)
+
+interrupt_on_sigterm()
+slow = Slow()
+"""
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 0
+
+
 @pytest.mark.parametrize("by", ["main-thread", "another-thread"])
 def test_what_is_interrupted_may_stop_what_it_started(tmp_path: Path, by: str) -> None:
     command = [sys.executable, "-c", _RUNNER, _SLOW_TO_STOP, str(tmp_path)]
