@@ -18,7 +18,8 @@ class Patience:
     what has half come, again and again, and the line is filled with what nobody keeps. Other than by slow pages,
     nearly all answers are late then: when a quarter of them is given up, and of those that come half take more than
     half the time, patience is doubled, up to `timeout`; when few are late, it is halved again. Where nothing comes at
-    all, nothing is known of the line.
+    all, the same is done: on a line of which each has its share, all may come too late at once, and where nobody
+    answers, nobody is kept waiting.
     """
 
     def __init__(self, rules: CrawlRules) -> None:
@@ -46,7 +47,7 @@ class Patience:
         else:
             self._come += 1
             self._late += response.elapsed_ms > 500 * timeout
-        if self._come and self._come + self._given_up >= _WINDOW:
+        if self._come + self._given_up >= _WINDOW:
             self._judge()
 
     def _judge(self) -> None:

@@ -39,12 +39,10 @@ def test_slow_pages_among_fast_ones_are_put_off() -> None:
     assert patience.timeout() == 3
 
 
-def test_where_nothing_comes_nothing_is_known_of_the_line() -> None:
+def test_grows_where_all_are_late_at_once() -> None:
     patience = Patience(rules_of(3))
-    answers(patience, 200, 0, 0)
-    assert patience.timeout() == 3
-    answers(patience, 0, 1, 2.9)
-    assert patience.timeout() == 6, "what comes at last is late"
+    answers(patience, 32, 0, 0)
+    assert patience.timeout() == 6
 
 
 def test_ends_at_the_limit_of_all_downloads_and_comes_back() -> None:
