@@ -22,8 +22,9 @@ class Scrapy(Peer):
             else "a CrawlSpider with one Rule and a LinkExtractor, as the documentation writes it; only errors logged"
         )
         self.settings = (
-            f"{spider}; {_PER_SITE} requests at a time on a site (its default) and 100 in all, no delay; robots.txt "
-            "obeyed; nothing written, which is the fastest"
+            f"{spider}; {_PER_SITE} requests at a time on a site (its default) and 100 in all, no delay; gentle: one, "
+            "on Twisted's select reactor, as on the loop of asyncio bursts go beyond the limit; robots.txt obeyed; "
+            "nothing written, which is the fastest"
         )
         self.habits = Habits(
             works_as="one process, one thread",

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import isnan
 from pathlib import Path
 from statistics import median
+from urllib.parse import urlsplit
 
 import click
 
@@ -106,10 +108,26 @@ def _row(turn: Turn, truth: frozenset[str]) -> Row:
         "missed": len(truth - pages),
         "forbidden": len(pages - truth),
         "fetched twice": sum(times > 1 for times in asked.values()),
+        "at a site at once": most_at_once(turn.answers) or "",
         "requests": asked.total(),
         "wall s": figures.wall,
         "complete": f"no: {turn.failure}" if turn.failure else "yes",
     }
+
+
+def most_at_once(answers: Iterable[Answer]) -> int:
+    """Return the most requests that one site had at a time; 0 where the log does not say."""
+    most, at_sites = 0, Counter[str]()
+    changes = [
+        (at, step, urlsplit(answer.url).netloc)
+        for answer in answers
+        if not isnan(answer.came)
+        for at, step in ((answer.came, 1), (answer.at, -1))
+    ]
+    for _, step, site in sorted(changes):  # at the same moment one ends before another begins
+        at_sites[site] += step
+        most = max(most, at_sites[site])
+    return most
 
 
 def ratios(rows: Iterable[Row], web: str, one: str, other: str, column: str) -> list[float]:

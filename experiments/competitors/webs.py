@@ -6,6 +6,7 @@ import shutil
 import socket
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import nan
 from typing import NamedTuple, Protocol
 
 from experiments.docsweb.server import DocsServer, serving
@@ -24,6 +25,7 @@ class Answer(NamedTuple):
     at: float  # seconds since 1970
     url: str
     is_page: bool  # an HTML page was delivered
+    came: float = nan  # when it was asked for, in seconds since 1970; nan where the log does not say
 
 
 class Web(Protocol):
@@ -63,7 +65,7 @@ class SynthWeb:
     def answers(self, mark: int) -> list[Answer]:
         """Return what was answered after a mark."""
         lines = (line for line in self._server.log()[mark:] if not line.url.endswith(_ROBOTS))
-        return [Answer(line.at, line.url, line.status == 200 and self._is_page(line.url)) for line in lines]
+        return [Answer(line.at, line.url, line.status == 200 and self._is_page(line.url), line.came) for line in lines]
 
     def _is_page(self, url: str) -> bool:
         return self._server.web.target(url).kind is Kind.PAGE

@@ -14,7 +14,7 @@ from experiments.competitors.nutch import Nutch
 from experiments.competitors.peer import Task
 from experiments.competitors.roster import peers
 from experiments.competitors.scrawler import SCrawler
-from experiments.competitors.turns import Turn, in_turn, ratio_text, ratios, rows_of
+from experiments.competitors.turns import Turn, in_turn, most_at_once, ratio_text, ratios, rows_of
 from experiments.competitors.webs import Answer
 from experiments.competitors.wget2 import Wget2
 from experiments.lab.process import Figures
@@ -157,6 +157,13 @@ def test_what_nobody_can_tell_all_crawlers_tell_together() -> None:
         (2, 1, "yes"),
         (1, 2, "no: was killed after 9 s"),
     ]
+
+
+def test_the_most_requests_at_a_time_are_counted_by_site() -> None:
+    asked = [("http://a/1", 1.0, 3.0), ("http://a/2", 2.0, 4.0), ("http://a/3", 3.0, 5.0), ("http://b/1", 2.0, 3.0)]
+    answers = [Answer(at, url, True, came) for url, came, at in asked]
+    assert most_at_once(answers) == 2
+    assert most_at_once(ANSWERS) == 0, "where the log does not say when a request came"
 
 
 def test_a_ratio_is_taken_within_each_round_of_both() -> None:
