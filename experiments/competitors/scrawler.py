@@ -6,7 +6,7 @@ from experiments.competitors.peer import Habits, Peer, Task
 from experiments.lab.crawls import import_seeds
 from experiments.lab.scrawler_command import run_command
 
-_THREADS = 4
+_CLASSIC_THREADS = 4  # of which each does one download after the other
 _ANY_DEPTH = 10_000  # as far as the others go
 
 
@@ -16,14 +16,16 @@ class SCrawler(Peer):
     def __init__(self, name: str, *, machines: int = 1, classic: bool = False) -> None:
         self.name, self.slow = name, classic
         self._machines, self._classic = machines, classic
+        self._threads = _CLASSIC_THREADS if classic else 1
         parts = "requests, html5lib and pybloom-live" if classic else "the default parts"
-        spread = f"{machines} machine processes" if machines > 1 else "one machine process"
+        processes = f"{machines} machine processes" if machines > 1 else "one machine process"
+        spread = f"{processes} of {self._threads} thread{'s' if classic else ''}"
         self.settings = (
-            f"{parts}; {spread} of {_THREADS} threads that hold all sites between them, as more threads only fight for "
-            "the interpreter; delay 0; one request at a time on a site, its default, since more brought nothing here"
+            f"{parts}; {spread} that hold all sites between them, as more threads only fight for the interpreter; "
+            "delay 0; one request at a time on a site, its default, since more brought nothing here"
         )
         self.habits = Habits(
-            works_as=f"{spread} of {_THREADS} threads",
+            works_as=spread,
             robots="obeyed",
             at_a_time="1",
             keeps="WARC, CDXJ, database with a row a page",
@@ -38,8 +40,8 @@ class SCrawler(Peer):
         """Return `scrawler run` with as many places as there are sites."""
         return run_command(
             machines=self._machines,
-            threads=_THREADS,
-            seeds_per_thread=-(-len(task.urls()) // (_THREADS * self._machines)),
+            threads=self._threads,
+            seeds_per_thread=-(-len(task.urls()) // (self._threads * self._machines)),
             profile="classic" if self._classic else "default",
             max_depth=_ANY_DEPTH,
         )
