@@ -122,8 +122,8 @@ def test_scrawler_machines_hold_all_sites_between_them(tmp_path: Path) -> None:
     task = _task(tmp_path)
     task.seeds.write_text("".join(f"http://127.10.0.{number}/\n" for number in range(1, 41)))
     one, two = SCrawler("one").command(task), SCrawler("two", machines=2).command(task)
-    assert one[one.index("--seeds-per-thread") + 1] == "10"
-    assert two[two.index("--seeds-per-thread") + 1] == "5"
+    assert one[one.index("--seeds-per-thread") + 1] == "40"
+    assert two[two.index("--seeds-per-thread") + 1] == "20"
     assert two[two.index("--machines") + 1] == "2"
 
 
