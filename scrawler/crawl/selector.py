@@ -25,7 +25,8 @@ from scrawler.model import ClaimedSite, Seed, WorkLeft
 
 T = TypeVar("T")
 
-_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to
+_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to, ...
+_LOOK_SOON, _OF_IDLE_TIME = 0.1, 0.1  # ... and sooner by a machine that has just run out of work: others may end, too
 _RESOLVER_FULL = 0.05
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
@@ -61,6 +62,14 @@ class SelectorPorts:
     failed: Callable[[BaseException], None]
 
 
+def look_again_after(idle: float) -> float:
+    """Return the seconds after which a machine that has had nothing to do for so long asks the database again.
+
+    A tenth of that time at most is lost when the last machine at work finds the end of the crawl, or other work.
+    """
+    return min(max(_LOOK_SOON, _OF_IDLE_TIME * idle), _LOOK_AGAIN)
+
+
 class UrlSelector(threading.Thread):
     """Keeps the Seed ID Queue filled; `machines` is how many machines share the crawl."""
 
@@ -82,6 +91,7 @@ class UrlSelector(threading.Thread):
         self._resolver, self._origins = resolver, origins
         self._halt, self._seeds_per_site = stop, seeds_per_site
         self.machines, self._ports = machines, ports
+        self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)
         self._turn = turn
@@ -112,7 +122,7 @@ class UrlSelector(threading.Thread):
         try:
             while not self._halt.is_set():
                 with self._changed:
-                    self._changed.wait_for(self._has_work, _LOOK_AGAIN)
+                    self._changed.wait_for(self._has_work, self._rhythm())
                     self._news = False
                     hungry, self._hungry = self._hungry, []
                     seeds_came, self._seeds_came = self._seeds_came, False
@@ -141,6 +151,14 @@ class UrlSelector(threading.Thread):
             except StoreBusyError:
                 if self._halt.wait(backoff.pause()):
                     raise
+
+    def _rhythm(self) -> float:
+        """Return the seconds after which the database is asked again at the latest."""
+        now = time.monotonic()
+        if self._ports.holding():
+            self._busy_at = now
+            return _LOOK_AGAIN
+        return look_again_after(now - self._busy_at)
 
     def _has_work(self) -> bool:
         return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._queue.low)
