@@ -21,7 +21,7 @@ class SCrawler(Peer):
         processes = f"{machines} machine processes" if machines > 1 else "one machine process"
         spread = f"{processes} of {self._threads} thread{'s' if classic else ''}"
         self.settings = (
-            f"{parts}; {spread} that hold all sites between them, as more threads only fight for the interpreter; "
+            f"{parts}; {spread} for all sites, as more threads only fight for the interpreter; "
             "delay 0; one request at a time on a site, its default, since more brought nothing here"
         )
         self.habits = Habits(

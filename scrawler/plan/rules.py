@@ -14,7 +14,7 @@ from scrawler.settings import Settings
 
 # Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
 # sites of one page; the parts differ by what parses a page.
-CPU_PER_REQUEST = {"scanner": 0.0007, "lexbor": 0.0007, "html5lib": 0.0042}
+CPU_PER_REQUEST = {"scanner": 0.0006, "lexbor": 0.0007, "html5lib": 0.0042}
 CPU_PER_SEED = 0.001  # to claim it, take it up, ask for robots.txt and let go of it
 ROWS_PER_REQUEST = 2.0  # page rows and all others (candidates, relations, ...), on the same webs
 DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
