@@ -1,1 +1,1 @@
-"""Experiments: real sites on this machine, an independent walk to compare with, and benchmarks."""
+"""Experiments that check what the papers and this project claim, real sites on this machine, and benchmarks."""

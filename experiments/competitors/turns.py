@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +17,7 @@ from experiments.competitors.peer import Peer, Task
 from experiments.competitors.webs import Answer, Web, pages_of
 from experiments.lab.process import OUTPUT, Figures, PeakMemory, Sampler, cpu_seconds, fresh_folder, run_measured
 from experiments.lab.report import MIB, ROUND, Row, number
+from tests import spans
 
 CRAWL = "crawl"  # column that names web and crawler
 _SAMPLE_SECONDS = 0.2
@@ -117,17 +118,11 @@ def _row(turn: Turn, truth: frozenset[str]) -> Row:
 
 def most_at_once(answers: Iterable[Answer]) -> int:
     """Return the most requests that one site had at a time; 0 where the log does not say."""
-    most, at_sites = 0, Counter[str]()
-    changes = [
-        (at, step, urlsplit(answer.url).netloc)
-        for answer in answers
-        if not isnan(answer.came)
-        for at, step in ((answer.came, 1), (answer.at, -1))
-    ]
-    for _, step, site in sorted(changes):  # at the same moment one ends before another begins
-        at_sites[site] += step
-        most = max(most, at_sites[site])
-    return most
+    at_sites: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
+    for answer in answers:
+        if not isnan(answer.came):
+            at_sites[urlsplit(answer.url).netloc].append((answer.came, answer.at))
+    return max(map(spans.most_at_once, at_sites.values()), default=0)
 
 
 def ratios(rows: Iterable[Row], web: str, one: str, other: str, column: str) -> list[float]:

@@ -116,7 +116,10 @@ class Settings(BaseSettings):
         10.0, ge=0, le=DAY, description="Pause before the first retry; doubles with each one."
     )
     patience: Annotated[Seconds, Live()] = Field(
-        3.0, ge=0, le=DAY, description="Put a page off to the slow lane if its answer takes longer; 0: never."
+        3.0,
+        ge=0,
+        le=DAY,
+        description="Put a page off to the slow lane if its answer takes longer, unless nearly all do; 0: never.",
     )
     slow_timeout: Annotated[Seconds, Live()] = Field(
         100.0, ge=0.1, le=DAY, description="Longest time of one download in the slow lane."

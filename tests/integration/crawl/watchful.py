@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Self
 
+from tests import spans
+
 CLOCK = 0.003  # seconds: granularity of clocks
 
 
@@ -48,7 +50,7 @@ class WatchfulServer:
             "robots": robots, "robots_at": robots_at,
         }  # fmt: skip
         self._process = subprocess.Popen(
-            [sys.executable, __file__, json.dumps(given)], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", __name__, json.dumps(given)], stdout=subprocess.PIPE, text=True
         )
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
@@ -85,12 +87,7 @@ def smallest_gap(seen: Iterable[Seen]) -> float:
 
 def most_at_once(seen: Iterable[Seen]) -> int:
     """Return how many requests were in flight at most."""
-    steps = sorted(step for one in seen for step in ((one.at, 1), (one.done, -1)))
-    now = most = 0
-    for _, step in steps:
-        now += step
-        most = max(most, now)
-    return most
+    return spans.most_at_once((one.at, one.done) for one in seen)
 
 
 async def _serve(given: dict[str, object]) -> None:
