@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
-from scrawler.crawl.decisions import MAX_SEED_REDIRECTS, location_of, retry_pause_ms
+from scrawler.crawl.decisions import location_of, retry_pause_ms
 from scrawler.crawl.depth import NORMAL, SLOW, tries
 from scrawler.crawl.flights import AliasFlight, PageFlight
+from scrawler.crawl.own_url import follow_own
 from scrawler.crawl.page_rows import page_row
 from scrawler.crawl.reading import Reading
 from scrawler.crawl.relations import canonical_url, redirect_target
@@ -17,10 +18,9 @@ from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, PageFlag, PageRow, Rehoming, Result
+from scrawler.model import EndReason, PageFlag, PageRow, Result
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
-from scrawler.urls.scope import host_port, site_key
 from scrawler.urls.verdict import Verdict
 
 SEEN_VERDICT = "seen"
@@ -218,23 +218,15 @@ class AnswerHandler:
         if entry.is_asset:
             self._follow_asset(flight, location)
             return
-        analysis = party.analyzer.redirected(entry.url, location)
         if not flight.is_seed:
-            self._take(flight, analysis, entry.depth + 1)
+            self._take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
             return
-        if not (analysis.internal or analysis.external):
-            party.verdicts.update(analysis.counts)
-            return
-        party.redirects += 1
-        if party.redirects > MAX_SEED_REDIRECTS:
-            party.leaving = EndReason.REDIRECTED
-            party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
-        elif analysis.internal:
-            self._follow_inside(flight, analysis)
+        seen = flight.site.seen
+        analysis = follow_own(party, entry.url, location, self._rules.scope, seen.__contains__)
+        if analysis.internal and party.leaving is not EndReason.REDIRECTED:
+            self._take(flight, analysis, 0)
         else:
             party.verdicts.update(analysis.counts)
-            home = analysis.external[0]
-            party.leaving = Rehoming(home, site_key(home, self._rules.scope), party.redirects)
 
     def _follow_asset(self, flight: PageFlight, location: str) -> None:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
@@ -243,15 +235,6 @@ class AnswerHandler:
             flight.party.verdicts[DEPTH_VERDICT] += 1
             return
         self._take_assets(flight, [location], "", depth)
-
-    def _follow_inside(self, flight: PageFlight, analysis: Analysis) -> None:
-        """List where the seed's URL leads to; what another seed of the site has listed is fetched for that one."""
-        party, target = flight.party, analysis.internal[0]
-        party.led_from.add(flight.entry.url)
-        party.home_host = host_port(target)[0]
-        if target in flight.site.seen and target not in party.led_from:
-            party.leaving = EndReason.COVERED
-        self._take(flight, analysis, 0)
 
 
 def _past_traps(

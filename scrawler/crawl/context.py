@@ -162,9 +162,13 @@ class SeedContext:
         if row.flags:
             self._count_flags(row.flags, result == Result.FETCHED)
         if row.depth == 0 and row.lane_seed == self.seed.id:
-            self.seed_result = Result(result)
-            self.seed_problem = "" if result == Result.FETCHED else row.detail or f"HTTP status {row.status}"
+            self.note_own(Result(result), row.status, row.detail)
         self._dirty = True
+
+    def note_own(self, result: Result, status: int, detail: str) -> None:
+        """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop."""
+        self.seed_result = result
+        self.seed_problem = "" if result is Result.FETCHED else detail or f"HTTP status {status}"
 
     def _count_flags(self, flags: int, fetched: bool) -> None:
         counts = self.counts

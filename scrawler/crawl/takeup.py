@@ -10,12 +10,13 @@ from typing import Protocol
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Lane, decode_urls
+from scrawler.crawl.own_url import follow_own
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.traps import PartyTraps
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Seed, url_hash
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Result, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings
@@ -41,6 +42,9 @@ class Frontier(Protocol):
 
     def fetched(self, url_hash: bytes) -> bool:
         """Whether a page row with this URL exists."""
+
+    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str] | None:
+        """Result, status and detail of the seed's own URL, or of one of those to which it redirects."""
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """What the patterns of a party's URLs have yielded so far."""
@@ -110,6 +114,8 @@ class SiteTaker:
         party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)
+        if party.begun:
+            self._recall_own(party)
         return party
 
     def _traps(self, seed: Seed) -> PartyTraps | None:
@@ -133,6 +139,22 @@ class SiteTaker:
         if at is not None and not party.begun:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"redirects lead back to {seed.home_url}"
+
+    def _recall_own(self, party: SeedContext) -> None:
+        """Bring back what became of the seed's own URL, and where its redirects led.
+
+        That takes effect when nothing else of the party is to be done, and a stop may have come before.
+        """
+        seed, url = party.seed, party.seed.home_url
+        while url and url not in party.led_from:
+            found = self._frontier.own_page(seed.id, url_hash(url))
+            if found is None:
+                return
+            party.note_own(*found)
+            if found[0] is not Result.REDIRECT:
+                return
+            to = follow_own(party, url, found[2], self._rules.scope, lambda to: self._position(seed.id, to) is None)
+            url = to.internal[0] if to.internal and party.leaving is None else ""
 
     def _position(self, seed_id: int, url: str) -> int | None:
         """Return where a URL stands in a seed's normal lane."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
 
-from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, SeedState
+from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
@@ -101,6 +101,12 @@ class Frontier:
         """
         waits = exists().where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
         return bool(self._all(select(literal(1)).where(or_(exists().where(page.c.url_hash == url_hash), waits))))
+
+    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str] | None:
+        """Return result, status and detail of a URL that is the seed's own, or that its redirects have led to."""
+        mine = page.c.url_hash == url_hash, page.c.lane_seed == seed_id, page.c.depth == 0
+        rows = self._all(select(page.c.result, page.c.status, page.c.detail).where(*mine))
+        return (Result(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.

@@ -51,7 +51,7 @@ class RawServer:
     def __init__(self, script: Script, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
         self.heads: list[bytes] = []
-        self._script, self._tls = script, tls
+        self.script, self._tls = script, tls
         self._stopping = threading.Event()
         self._open: set[socket.socket] = set()
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ class RawServer:
                 sock = self._tls.wrap_socket(sock, server_side=True)
             with self._lock:
                 self._open.add(sock)
-            self._script(Visit(sock, number, self._stopping, self.heads))
+            self.script(Visit(sock, number, self._stopping, self.heads))
         except OSError:
             pass  # the client went away, as some tests want it to
         finally:
