@@ -180,6 +180,7 @@ def _collector_ports(machine: Machine) -> CollectorPorts:
         site_inactive=machine.distribution.site_inactive,
         wants_site=machine.distribution.wants_site,
         more_seeds=machine.selector.ask_more,
+        let_go=machine.site_let_go,
         failed=machine.failed,
     )
 

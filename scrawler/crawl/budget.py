@@ -22,6 +22,7 @@ from scrawler.crawl.site import Server, SiteContext
 from scrawler.model import Slot
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the places of an address
+_ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get places that other machines have
 
 
 class AddressBudget:
@@ -48,7 +49,7 @@ class AddressBudget:
         server = self.servers.get(address) or self._meet(address)
         free, line = self._free(server), server.line
         if len(line) >= free and site not in islice(line, max(0, free)):
-            at = inf
+            at = inf if self.alone or server.places else self._ask_again(server, address, site, now)
         elif self._rules.delay_per_ip:
             at = self._slot(server, address)
         else:
@@ -82,6 +83,17 @@ class AddressBudget:
         server.asked_at = now
         if server.line:
             self._call(server)
+
+    def dismiss(self, address: str, now: float) -> None:
+        """Let the other machines have the places of an address at which no site here has anything to ask for now."""
+        server = self.servers.get(address)
+        if server is None or self.alone or server.asked_at + self._rules.delay_per_ip > now:
+            return
+        asking = address in self.unknown or address in self.wishes
+        if not (server.in_flight or server.line or server.slot or asking):
+            del self.servers[address]
+            self._left.add(address)
+            self.ask()
 
     def tidy(self, now: float) -> None:
         """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds."""
@@ -127,6 +139,7 @@ class AddressBudget:
             if places is not None:
                 less = less or places[address] < server.places
                 server.places = places[address]
+                self._answered(server)
             self._call(server)
         return less
 
@@ -151,6 +164,26 @@ class AddressBudget:
             self.unknown.add(address)
             self.ask()
         return server
+
+    def _answered(self, server: Server) -> None:
+        """Where others have all places, let the first in line ask again after a pause, which grows."""
+        first, longest = _ASK_PAUSES
+        if server.places:
+            server.ask_pause = 0.0
+        elif server.line:
+            server.ask_pause = min(max(first, 2 * server.ask_pause), longest)
+            server.ask_at = time.monotonic() + server.ask_pause
+            self._look_again(next(iter(server.line)))
+
+    def _ask_again(self, server: Server, address: str, site: SiteContext, now: float) -> float:
+        """Return when a site, if it is the first in line, tries again to get places that other machines have."""
+        if next(iter(server.line), site) is not site or address in self.unknown:
+            return inf
+        if now >= server.ask_at:
+            self.unknown.add(address)
+            self.ask()
+            return inf
+        return server.ask_at
 
     def _free(self, server: Server) -> int:
         """Return how many places are free; with a pause between two requests they go one at a time."""

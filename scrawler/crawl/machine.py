@@ -141,6 +141,12 @@ class Machine:
         """Return the sites that the collectors hold. Called under the turn."""
         return [site for collector in self.collectors for site in collector.sites.values()]
 
+    def site_let_go(self, site: SiteContext) -> None:
+        """Let others have the places at its address, unless sites here ask there as well. Called under the turn."""
+        address = site.address()
+        if address and not self.budget.alone and all(other.address() != address for other in self.held_sites()):
+            self.budget.dismiss(address, time.monotonic())
+
     def give_back(self, number: int) -> None:
         """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
         with self.turn:

@@ -75,7 +75,7 @@ class ServerSharing:
             budget, everything, alone = self._budget, self._all, self._machines == 1
             held = budget.pledged(budget.servers if everything else budget.unknown)
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
-        if (everything or held) and not budget.alone:
+        if (everything or held or left) and not budget.alone:
             places = self._servers.share(held, left, per_ip, alone)
             with self._turn:
                 self._all = False

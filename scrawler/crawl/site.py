@@ -55,6 +55,8 @@ class Server:
     line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
     places: int = 0  # that this machine may use, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
+    ask_at: float = 0.0  # when to ask for places again, while other machines have them all ...
+    ask_pause: float = 0.0  # ... and how long that waits; 0: there are some
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
+from math import inf
 
 import pytest
 from sqlalchemy import func, select
@@ -26,7 +27,8 @@ from tests.crawl_rules import crawl_rules
 
 PER_IP = 5
 ADDRESSES = ("192.0.2.1", "192.0.2.2")
-ACTS, WEIGHTS = ("meet", "visit", "finish", "work", "beat", "give_up", "end"), (25, 40, 8, 12, 12, 1, 0.7)
+ACTS = ("meet", "visit", "finish", "work", "beat", "dismiss", "give_up", "end")
+WEIGHTS = (25, 40, 8, 12, 12, 6, 1, 0.7)
 
 
 class InterruptedServers(Servers):
@@ -77,7 +79,7 @@ class Crawler:
         site = next(iter(self.visits))
         del self.visits[site]
         address = self.goals.get(site)
-        if address is not None and not self.budget.wait_for(site, address, 0.0):
+        if address is not None and not self.budget.wait_for(site, address, inf):
             self.budget.began(site, address)
             self.in_flight.append((site, address))
             del self.goals[site]
@@ -90,6 +92,11 @@ class Crawler:
     def finish(self) -> None:
         if self.in_flight:
             self.budget.over(self.in_flight.pop(0)[1], 0.0)
+
+    def dismiss(self) -> None:
+        """Sites at the addresses are let go, as far as none asks there."""
+        for address in ADDRESSES:
+            self.budget.dismiss(address, 1.0)
 
     def give_up(self) -> None:
         """A site is let go while it waits."""
@@ -176,6 +183,44 @@ def test_who_lives_alone_asks_once_and_tells_before_another_one_begins(database:
     first.beat()
     first.work()
     assert first.budget.alone
+
+
+def test_what_one_has_done_with_another_gets_without_a_heartbeat(database: Database) -> None:
+    """Whether it asks after the first has let go or before; what the first one still uses it does not let go."""
+    Crawls(database).open("crawl", Scope.HOST)
+    first, second = crawlers = [Crawler(database, name) for name in "ab"]
+    for one in crawlers:
+        one.beat()
+        one.work()
+    for address in (*ADDRESSES, ADDRESSES[0]):
+        first.meet(address)
+        first.visit()
+        first.work()
+        first.visit()
+    first.finish()
+    first.finish()
+    first.dismiss()
+    assert list(first.budget.servers) == [ADDRESSES[0]], "there one is in flight"
+    second.meet(ADDRESSES[0])
+    second.visit()
+    second.work()
+    second.visit()
+    assert not second.in_flight
+    first.finish()
+    first.dismiss()
+    assert not first.budget.servers
+    while first.jobs:
+        first.work()
+    assert second.jobs, "it asks again by itself"
+    second.work()
+    second.visit()
+    assert [address for _, address in second.in_flight] == [ADDRESSES[0]]
+    assert second.budget.servers[ADDRESSES[0]].places == PER_IP
+    second.meet(ADDRESSES[1])
+    second.visit()
+    second.work()
+    second.visit()
+    assert second.budget.servers[ADDRESSES[1]].places == PER_IP
 
 
 def test_times_are_reserved_apart_from_each_other(database: Database) -> None:

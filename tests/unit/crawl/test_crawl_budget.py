@@ -137,6 +137,45 @@ def test_with_a_pause_requests_go_one_at_a_time_each_in_its_slot() -> None:
     assert list(desk.budget.wishes) == [HERE]
 
 
+def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rarely() -> None:
+    desk = Desk()
+    asked: list[None] = []
+    desk.budget.ask = lambda: asked.append(None)
+    desk.budget.granted({}, ())
+    one, two = sites(2)
+    assert desk.budget.wait_for(one, HERE, 0.0) == inf
+    assert desk.budget.wait_for(two, HERE, 0.0) == inf
+    assert len(asked) == 1
+    pauses = []
+    for tries in range(2, 9):
+        desk.budget.granted({HERE: 0}, ())
+        assert list(desk.called) == [one]
+        before = time.monotonic()
+        at = desk.budget.wait_for(one, HERE, before)
+        pauses.append(round(at - before, 2))
+        assert desk.budget.wait_for(two, HERE, at) == inf
+        assert desk.budget.wait_for(one, HERE, at) == inf
+        assert len(asked) == tries
+    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 2, 2]
+    desk.budget.granted({HERE: 1}, ())
+    assert desk.comes(one)
+
+
+def test_an_address_is_not_dismissed_before_its_pause_is_over() -> None:
+    desk = Desk(delay_per_ip=5)
+    desk.budget.granted({}, ())
+    (one,) = sites(1)
+    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.granted({HERE: 2}, ())
+    desk.budget.reserved({HERE: Slot(0.0, inf)})
+    assert desk.comes(one)
+    desk.budget.over(HERE, 100.0)
+    desk.budget.dismiss(HERE, 104.0)
+    assert not desk.budget.left()
+    desk.budget.dismiss(HERE, 105.0)
+    assert desk.budget.left() == [HERE]
+
+
 def test_servers_are_forgotten_once_they_have_not_been_asked_for_long() -> None:
     desk = Desk()
     (one,) = sites(1)
