@@ -233,6 +233,20 @@ class PageRow(NamedTuple):
     simhash: int = 0  # of the visible text, signed 64 bits; 0: not computed
 
 
+class CdxRow(NamedTuple):
+    """A response or revisit record, as the index beside its WARC file has it; `mime` is without parameters."""
+
+    url: str
+    date_ms: Millis
+    mime: str
+    status: int
+    digest: bytes
+    length: int
+    offset: int
+    file: str
+    revisit: int  # 1: it is a revisit
+
+
 class CandidateRow(NamedTuple):
     """An external URL found `count` times since the last checkpoint by one seed."""
 

@@ -16,30 +16,16 @@ from functools import lru_cache
 from itertools import islice
 from os import urandom
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from scrawler.archive.record import base32
 from scrawler.archive.surt import surt
 from scrawler.errors import ArchiveError
-from scrawler.model import Millis
+from scrawler.model import CdxRow
 
 UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
 _ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and merged
 _quoted = json.JSONEncoder().encode  # of a text; to encode the whole line as an object would double its cost
-
-
-class CdxRow(NamedTuple):
-    """A response or revisit record, as a page row knows it; `mime` is a media type without parameters."""
-
-    url: str
-    date_ms: Millis
-    mime: str
-    status: int
-    digest: bytes
-    length: int
-    offset: int
-    file: str
-    revisit: bool
 
 
 def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_IN_MEMORY) -> int:

@@ -18,10 +18,10 @@ from typing import Protocol
 
 from scrawler.archive import locks
 from scrawler.archive.archive import ClosedFile
-from scrawler.archive.cdxj import UNFINISHED, CdxRow, write_cdxj
+from scrawler.archive.cdxj import UNFINISHED, write_cdxj
 from scrawler.archive.repair import cut_tail, discard, records_between
 from scrawler.errors import ArchiveError
-from scrawler.model import PageRow
+from scrawler.model import CdxRow
 
 _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")
 
@@ -29,7 +29,7 @@ _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{
 class PageRows(Protocol):
     """The part of the store that knows which records are committed."""
 
-    def of_file(self, warc_file: str) -> Iterator[PageRow]:
+    def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """The page rows whose records are in a file, by offset."""
 
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
@@ -117,7 +117,7 @@ class Records:
             return False
         if not path.exists() or path.stat().st_size != file.end:
             return False
-        write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(file.name)))
+        write_cdxj(_index_of(path), self._pages.of_file(file.name))
         return True
 
     def index_again(self, names: Iterable[str]) -> None:
@@ -132,7 +132,7 @@ class Records:
             lock = locks.take_lock(self._folder, match["prefix"])
             if lock is not None:
                 try:
-                    write_cdxj(_index_of(path), map(_cdx_row, self._pages.of_file(name)))
+                    write_cdxj(_index_of(path), self._pages.of_file(name))
                 finally:
                     lock.release()
 
@@ -178,24 +178,10 @@ class Records:
             return Mended(files=1, cut=tail.records, lost=number)
         there = takewhile(lambda place: sum(place) <= tail.end, self._pages.places(name))
         orphans = self._orphans.replace(name, records_between(path, there, tail.end))
-        rows = takewhile(lambda row: row.warc_offset + row.warc_length <= tail.end, self._pages.of_file(name))
-        listed = write_cdxj(_index_of(path), map(_cdx_row, rows))
+        rows = takewhile(lambda row: row.offset + row.length <= tail.end, self._pages.of_file(name))
+        listed = write_cdxj(_index_of(path), rows)
         return Mended(files=1, cut=tail.records, orphans=orphans, lost=number - listed)
 
 
 def _index_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
-
-
-def _cdx_row(row: PageRow) -> CdxRow:
-    return CdxRow(
-        url=row.url,
-        date_ms=row.fetched_at,
-        mime=row.content_type,
-        status=row.status,
-        digest=row.digest,
-        length=row.warc_length,
-        offset=row.warc_offset,
-        file=row.warc_file,
-        revisit=bool(row.revisit),
-    )

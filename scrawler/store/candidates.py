@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from sqlalchemy import Connection, select, true, update
 from sqlalchemy import func as sql
@@ -16,13 +16,12 @@ from scrawler.store.tables import candidate, seed
 _MERGED = 2_000  # URLs held in memory at a time
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateView:
+class CandidateView(NamedTuple):
     """An external URL over all seeds that found it."""
 
     url_hash: bytes
     url: str
-    count: int  # times found
+    count: int  # type: ignore[assignment]  # times found; hides tuple.count, which nobody wants here
     seeds: int  # by so many seeds
     first_seed_id: int  # the first of them in order of import
     hops: int  # one more than the fewest hops of a seed that found it
@@ -66,9 +65,12 @@ class Candidates:
 
         def work(connection: Connection) -> tuple[bytes, list[CandidateView]]:
             above = candidate.c.url_hash > after if after else true()
-            last = max(connection.scalars(hashes.where(above)), default=b"")
+            part = hashes.where(above).subquery()
+            last = connection.scalar(select(sql.max(part.c.url_hash)))
+            if last is None:
+                return b"", []
             rows = connection.execute(query.where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash))
-            views = [CandidateView(row[0], row[1], int(row[2]), *row[3:]) for row in rows]
+            views = [CandidateView(row[0], row[1], int(row[2]), *row[3:]) for row in rows.all()]
             known = _seeds_among(connection, [view.url_hash for view in views])
             return last, [view for view in views if view.url_hash not in known]
 

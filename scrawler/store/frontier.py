@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
 
@@ -123,9 +123,9 @@ class Frontier:
         rows = self._all(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
 
-    def _all(self, query: AnySelect) -> list[AnyRow]:
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query))
+    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query).all()
 
         return self._database.reading(work)
 

@@ -8,12 +8,16 @@ from typing import Any
 from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, select
 from sqlalchemy import func as sql
 
-from scrawler.model import PageRow, url_hash
+from scrawler.model import CdxRow, PageRow, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import page, relation, seed
 
 _COLUMNS = [page.c[name] for name in PageRow._fields]
+_CDX = [  # the fields of a CdxRow
+    *(page.c.url, page.c.fetched_at, page.c.content_type, page.c.status, page.c.digest),
+    *(page.c.warc_length, page.c.warc_offset, page.c.warc_file, page.c.revisit),
+]
 _READ = 1_000  # rows held in memory at a time
 
 
@@ -34,9 +38,9 @@ class Pages:
         columns = [*_COLUMNS, called.scalar_subquery()]
         return ((PageRow(*row[:-2]), row[-2] or "") for row in self._in_order(columns, page.c.seed_id == _id_of(which)))
 
-    def of_file(self, warc_file: str) -> Iterator[PageRow]:
+    def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """Yield the pages whose records are in a WARC file, by offset."""
-        return map(PageRow._make, self._by_offset(warc_file, _COLUMNS))
+        return map(CdxRow._make, self._by_offset(warc_file, _CDX))
 
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
@@ -61,8 +65,8 @@ class Pages:
         query = select(*columns).where(page.c.warc_file == warc_file).order_by(page.c.warc_offset).limit(_READ)
         after = -1
 
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query.where(page.c.warc_offset > after)))
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query.where(page.c.warc_offset > after)).all()
 
         while rows := self._database.reading(work):
             yield from rows
@@ -75,8 +79,8 @@ class Pages:
         query = select(*columns, page.c.id).where(*conditions).order_by(page.c.id).limit(_READ)
         after = 0
 
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query.where(page.c.id > after)))
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query.where(page.c.id > after)).all()
 
         while rows := self._database.reading(work):
             yield from rows

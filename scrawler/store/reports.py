@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, String, and_, case, literal, select, union_all
@@ -263,9 +263,9 @@ class Reports:
         rows = self._all(select(*columns).order_by(run.c.id.desc()).limit(_TOP))
         return [tuple(row) for row in reversed(rows)]
 
-    def _all(self, query: AnySelect) -> list[AnyRow]:
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query))
+    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query).all()
 
         return self._database.reading(work)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, select
 
@@ -39,8 +39,8 @@ class RobotsCopies:
                 return
             rows = self._all(query.where(robots.c.origin_hash > rows[-1].origin_hash))
 
-    def _all(self, query: AnySelect) -> list[AnyRow]:
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query))
+    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query).all()
 
         return self._database.reading(work)

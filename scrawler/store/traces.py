@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
@@ -145,8 +145,8 @@ class Traces:
         rows = self._all(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
         return dict(json.loads(rows[0].settings)) if rows else None
 
-    def _all(self, query: AnySelect) -> list[AnyRow]:
-        def work(connection: Connection) -> list[AnyRow]:
-            return list(connection.execute(query))
+    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
+        def work(connection: Connection) -> Sequence[AnyRow]:
+            return connection.execute(query).all()
 
         return self._database.reading(work)

@@ -14,11 +14,12 @@ from collections.abc import Callable
 from hashlib import sha1
 from pathlib import Path
 
-from scrawler.archive.cdxj import CdxRow, write_cdxj
+from scrawler.archive.cdxj import write_cdxj
 from scrawler.archive.gzipping import gzip_member, isal_member, zlib_member
 from scrawler.archive.record import Exchange, RecordRef, digest, request_and_response
 from scrawler.archive.repair import records_between
 from scrawler.archive.warc import HELD_BYTES, WarcWriter
+from scrawler.model import CdxRow
 
 PAGE_BYTES = 32_768
 PAGES = 64

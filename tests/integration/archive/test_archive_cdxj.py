@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.archive.cdxj import CdxRow, cdxj_line, write_cdxj
+from scrawler.archive.cdxj import cdxj_line, write_cdxj
 from scrawler.errors import ArchiveError
+from scrawler.model import CdxRow
 
 
 def make_rows(count: int) -> list[CdxRow]:

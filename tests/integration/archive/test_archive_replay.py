@@ -19,9 +19,10 @@ from typing import Any
 import pytest
 import requests
 
-from scrawler.archive.cdxj import CdxRow, write_cdxj
+from scrawler.archive.cdxj import write_cdxj
 from scrawler.archive.record import Exchange, RevisitOf
 from scrawler.archive.surt import surt
+from scrawler.model import CdxRow
 
 PYTHON = Path(os.environ.get("SCRAWLER_REPLAY_PYTHON", Path(__file__).parents[3] / ".venv-replay" / "bin" / "python"))
 pytestmark = pytest.mark.skipif(

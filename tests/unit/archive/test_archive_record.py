@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.archive.cdxj import CdxRow, cdxj_line
+from scrawler.archive.cdxj import cdxj_line
 from scrawler.archive.record import (
     Exchange,
     RevisitOf,
@@ -22,6 +22,7 @@ from scrawler.archive.record import (
     warc_date,
     warcinfo,
 )
+from scrawler.model import CdxRow
 
 BODY = b"<html>hello</html>"
 EXCHANGE = Exchange(
