@@ -93,12 +93,13 @@ def _webs(stack: ExitStack, chosen: Sequence[str], absent: dict[str, str], quick
 
 
 def _turns(webs: Sequence[Web], present: Sequence[Peer], rounds: int, quick: bool) -> Iterator[Turn]:
-    for number in range(1, rounds + 1):
-        for web in webs:
-            for peer in in_turn(present, number):
-                turn = take_turn(number, web, peer, _QUICK_TIMEOUT if quick else _TIMEOUT)
-                click.echo(row_text(rows_of([turn], {web.name: web.truth})[0]))
-                yield turn
+    with ExitStack() as folders:
+        for number in range(1, rounds + 1):
+            for web in webs:
+                for peer in in_turn(present, number):
+                    turn = take_turn(number, web, peer, _QUICK_TIMEOUT if quick else _TIMEOUT, folders)
+                    click.echo(row_text(rows_of([turn], {web.name: web.truth})[0]))
+                    yield turn
 
 
 def _claims(rows: Sequence[Row], web: str, absent: Mapping[str, str]) -> list[Claim]:

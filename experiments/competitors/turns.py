@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isnan
@@ -48,25 +49,29 @@ class Turn:
         pieces = min(_PIECES, len(times) // _FEWEST)
         marks = [times[piece * (len(times) - 1) // pieces] for piece in range(pieces + 1)] if pieces else []
         pages = (len(times) - 1) / max(pieces, 1)
-        spans = [(end - times[0], max(end - begin, _SHORTEST)) for begin, end in pairwise(marks)]
-        return [at for at, _ in spans], [pages / seconds for _, seconds in spans]
+        lasted = [(end - times[0], max(end - begin, _SHORTEST)) for begin, end in pairwise(marks)]
+        return [at for at, _ in lasted], [pages / seconds for _, seconds in lasted]
 
 
-def take_turn(number: int, web: Web, peer: Peer, timeout: float) -> Turn:
-    """Let a crawler crawl a web in a fresh folder; after `timeout` seconds it is killed."""
-    with fresh_folder(f"peers-{peer.name.replace(' ', '-')}") as folder:
-        seeds = folder / "seeds.txt"
-        seeds.write_text("".join(f"{url}\n" for url in web.seeds))
-        task = Task(folder, seeds, web.gentle)
-        peer.prepare(task)
-        peak = PeakMemory()
-        mark, before = web.mark(), cpu_seconds(web.pids())
-        sampler = Sampler(peak.sample, _SAMPLE_SECONDS)
-        figures = run_measured(peer.command(task), folder, timeout, peer.environment(task), sampler)
-        served, answers = cpu_seconds(web.pids()) - before, web.answers(mark)
-        failure = _failure(peer, figures)
-        if failure:
-            click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
+def take_turn(number: int, web: Web, peer: Peer, timeout: float, folders: ExitStack) -> Turn:
+    """Let a crawler crawl a web in a fresh folder; after `timeout` seconds it is killed.
+
+    The folder goes with `folders`, when all have had their turns: for minutes after ten thousand files were removed,
+    ext4 is slow to make others (wget2 took four times as long).
+    """
+    folder = folders.enter_context(fresh_folder(f"peers-{peer.name.replace(' ', '-')}"))
+    seeds = folder / "seeds.txt"
+    seeds.write_text("".join(f"{url}\n" for url in web.seeds))
+    task = Task(folder, seeds, web.gentle)
+    peer.prepare(task)
+    peak = PeakMemory()
+    mark, before = web.mark(), cpu_seconds(web.pids())
+    sampler = Sampler(peak.sample, _SAMPLE_SECONDS)
+    figures = run_measured(peer.command(task), folder, timeout, peer.environment(task), sampler)
+    served, answers = cpu_seconds(web.pids()) - before, web.answers(mark)
+    failure = _failure(peer, figures)
+    if failure:
+        click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
     return Turn(number, web.name, peer.name, figures, peak.bytes or figures.peak_rss, served, answers, failure)
 
 
