@@ -180,7 +180,7 @@ def _collector_ports(machine: Machine) -> CollectorPorts:
         site_inactive=machine.distribution.site_inactive,
         wants_site=machine.distribution.wants_site,
         more_seeds=machine.selector.ask_more,
-        let_go=machine.site_let_go,
+        site_released=machine.site_released,
         failed=machine.failed,
     )
 

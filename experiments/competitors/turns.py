@@ -59,19 +59,19 @@ def take_turn(number: int, web: Web, peer: Peer, timeout: float, folders: ExitSt
     The folder goes with `folders`, when all have had their turns: for minutes after ten thousand files were removed,
     ext4 is slow to make others (wget2 took four times as long).
     """
-    folder = folders.enter_context(fresh_folder(f"peers-{peer.name.replace(' ', '-')}"))
-    seeds = folder / "seeds.txt"
-    seeds.write_text("".join(f"{url}\n" for url in web.seeds))
-    task = Task(folder, seeds, web.gentle)
-    peer.prepare(task)
-    peak = PeakMemory()
-    mark, before = web.mark(), cpu_seconds(web.pids())
-    sampler = Sampler(peak.sample, _SAMPLE_SECONDS)
-    figures = run_measured(peer.command(task), folder, timeout, peer.environment(task), sampler)
-    served, answers = cpu_seconds(web.pids()) - before, web.answers(mark)
-    failure = _failure(peer, figures)
-    if failure:
-        click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
+    with fresh_folder(f"peers-{peer.name.replace(' ', '-')}", folders) as folder:
+        seeds = folder / "seeds.txt"
+        seeds.write_text("".join(f"{url}\n" for url in web.seeds))
+        task = Task(folder, seeds, web.gentle)
+        peer.prepare(task)
+        peak = PeakMemory()
+        mark, before = web.mark(), cpu_seconds(web.pids())
+        sampler = Sampler(peak.sample, _SAMPLE_SECONDS)
+        figures = run_measured(peer.command(task), folder, timeout, peer.environment(task), sampler)
+        served, answers = cpu_seconds(web.pids()) - before, web.answers(mark)
+        failure = _failure(peer, figures)
+        if failure:
+            click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
     return Turn(number, web.name, peer.name, figures, peak.bytes or figures.peak_rss, served, answers, failure)
 
 

@@ -138,8 +138,11 @@ def run_to_end(command: Sequence[str], folder: Path) -> int:
 
 
 @contextmanager
-def fresh_folder(name: str) -> Iterator[Path]:
-    """Give a temporary folder; it is kept when a program failed in it, for its output, and else removed."""
+def fresh_folder(name: str, later: ExitStack | None = None) -> Iterator[Path]:
+    """Give a temporary folder; it is kept when a program failed in it, for its output, and else removed.
+
+    That is at the end of the block, or with `later`.
+    """
     folder = Path(tempfile.mkdtemp(prefix=f"{name}-"))
     try:
         yield folder
@@ -148,7 +151,10 @@ def fresh_folder(name: str) -> Iterator[Path]:
     except BaseException:
         shutil.rmtree(folder)
         raise
-    shutil.rmtree(folder)
+    if later is None:
+        shutil.rmtree(folder)
+    else:
+        later.callback(shutil.rmtree, folder)
 
 
 def run_measured(

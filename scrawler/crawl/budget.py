@@ -29,7 +29,7 @@ class AddressBudget:
     """Requests in flight and pauses by IP address.
 
     `look_again(site)` lets its holder visit a site; `ask()` says that something is to be asked of the database: places
-    at the addresses in `unknown`, or slots for those in `wishes`.
+    at the addresses in `unknown`, or slots for those in `wishes`; or told: that places were let go.
     """
 
     def __init__(self, rules: CrawlRules, look_again: Callable[[SiteContext], None]) -> None:
@@ -47,6 +47,7 @@ class AddressBudget:
         It is inf for a site that is visited once its turn has come.
         """
         server = self.servers.get(address) or self._meet(address)
+        server.unwanted = False
         free, line = self._free(server), server.line
         if len(line) >= free and site not in islice(line, max(0, free)):
             at = inf if self.alone or server.places else self._ask_again(server, address, site, now)
@@ -67,6 +68,8 @@ class AddressBudget:
         if server is not None:
             del server.line[site]
             self._call(server)
+            if server.line and not (server.places or self.alone):
+                self._look_again(next(iter(server.line)))  # it asks again from now on
 
     def began(self, site: SiteContext, address: str) -> None:
         """Note that a request has started, for which `wait_for` has returned 0 just before."""
@@ -83,28 +86,45 @@ class AddressBudget:
         server.asked_at = now
         if server.line:
             self._call(server)
+        elif server.unwanted:
+            self._let_go(address, server, now)
 
-    def dismiss(self, address: str, now: float) -> None:
-        """Let the other machines have the places of an address at which no site here has anything to ask for now."""
+    def could_dismiss(self, address: str) -> bool:
+        """Whether it matters to other machines that no site here asks an address, and no site here waits for it."""
+        server = None if self.alone else self.servers.get(address)
+        return server is not None and not server.line
+
+    def dismiss(self, address: str, now: float, *, waited_for: bool) -> None:
+        """Let the other machines have the places of an address at which no site here has anything to ask any more.
+
+        If they are `waited_for` that is told at once, else with what is asked next, a heartbeat at the latest.
+        """
         server = self.servers.get(address)
-        if server is None or self.alone or server.asked_at + self._rules.delay_per_ip > now:
-            return
+        if server is not None and not self.alone:
+            server.unwanted = True
+            if self._let_go(address, server, now) and waited_for:
+                self.ask()
+
+    def _let_go(self, address: str, server: Server, now: float) -> bool:
+        """Forget a server unless something is going on there, or its pause is not over: then it is tried again."""
         asking = address in self.unknown or address in self.wishes
-        if not (server.in_flight or server.line or server.slot or asking):
-            del self.servers[address]
+        if server.in_flight or server.line or asking or server.asked_at + self._rules.delay_per_ip > now:
+            return False
+        if server.slot is not None and server.slot.end >= now:
+            return False
+        del self.servers[address]
+        if not self.alone:
             self._left.add(address)
-            self.ask()
+        return True
 
     def tidy(self, now: float) -> None:
         """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds."""
-        rest, asked = max(_IDLE, self._rules.delay_per_ip), self.unknown | self.wishes
+        rest = max(_IDLE, self._rules.delay_per_ip)
         for address, server in list(self.servers.items()):
             if server.line:
                 self._call(server)
-            elif not (server.in_flight or server.slot or server.asked_at + rest > now or address in asked):
-                del self.servers[address]
-                if not self.alone:
-                    self._left.add(address)
+            elif server.unwanted or server.asked_at + rest <= now:
+                self._let_go(address, server, now)
             elif server.slot is not None and server.slot.end < now:
                 server.slot = None
 
@@ -132,7 +152,7 @@ class AddressBudget:
         self.alone = places is None
         self.unknown.difference_update(self.servers if places is None else places)
         less = False
-        for address in self.servers if places is None else places:
+        for address in list(self.servers) if places is None else places:
             server = self.servers.get(address)
             if server is None:
                 continue  # left meanwhile
@@ -141,6 +161,8 @@ class AddressBudget:
                 server.places = places[address]
                 self._answered(server)
             self._call(server)
+            if server.unwanted:
+                self._let_go(address, server, time.monotonic())
         return less
 
     def slots_wished(self, now: float) -> dict[str, float]:

@@ -286,7 +286,7 @@ class UrlCollector(threading.Thread):
         self._visits.leave(site)
         self.sites.pop(site.id, None)
         site.collector = None
-        self._ports.let_go(site)
+        self._ports.site_released(site)
 
     def submit_now(self, site: SiteContext) -> None:
         """Hand over what the site has not yet handed over."""

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Sized
 from typing import Generic, Protocol, TypeVar
 
 
@@ -82,6 +82,10 @@ class SeedIdQueue(Generic[S]):
 
     def __len__(self) -> int:
         return len(self._sites)
+
+    def __iter__(self) -> Iterator[S]:
+        """Yield the sites, the first one first."""
+        return iter(self._sites)
 
     @property
     def room(self) -> int:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from itertools import chain
 from math import inf
 from typing import Any
 
@@ -141,11 +142,13 @@ class Machine:
         """Return the sites that the collectors hold. Called under the turn."""
         return [site for collector in self.collectors for site in collector.sites.values()]
 
-    def site_let_go(self, site: SiteContext) -> None:
+    def site_released(self, site: SiteContext) -> None:
         """Let others have the places at its address, unless sites here ask there as well. Called under the turn."""
         address = site.address()
-        if address and not self.budget.alone and all(other.address() != address for other in self.held_sites()):
-            self.budget.dismiss(address, time.monotonic())
+        if self.stopping.is_set() or not self.budget.could_dismiss(address):
+            return
+        if not any(other.may_ask(address) for other in chain(self.held_sites(), self.queue)):
+            self.budget.dismiss(address, time.monotonic(), waited_for=site.going)  # else there is nothing left to ask
 
     def give_back(self, number: int) -> None:
         """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""

@@ -9,7 +9,7 @@ from scrawler.fetch.downloader import Response
 from scrawler.model import Millis, PageFlag, PageRow, Result, url_hash
 
 _DETAIL_CHARACTERS = 1000
-_LOCATION_CHARACTERS = 16_000  # of where a redirect leads, for it may be asked again; the longest URL that can be set
+_LOCATION_CHARACTERS = 16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
 _NO_RECORD = RecordRef("", 0, 0, b"", False)
 
 
@@ -17,7 +17,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
     """Make the row of a URL's final result."""
     entry = flight.entry
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
-    most = _LOCATION_CHARACTERS if response.result is Result.REDIRECT else _DETAIL_CHARACTERS
+    most = _LOCATION_CHARACTERS if response.result is Result.REDIRECT and flight.is_seed else _DETAIL_CHARACTERS
     return PageRow(  # names would cost half as much again, for each page
         flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
         response.result._value_, response.status, response.content_type[:100], len(response.body), digest,

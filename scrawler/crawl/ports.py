@@ -21,5 +21,5 @@ class CollectorPorts:
     site_inactive: Callable[[Collecting[SiteContext]], None]  # to the distributor: a site could move
     wants_site: Callable[[Collecting[SiteContext]], bool]  # whether the distributor waits for that
     more_seeds: Callable[[SiteContext], None]  # to the selector
-    let_go: Callable[[SiteContext], None]  # of a site, which goes back to the database
+    site_released: Callable[[SiteContext], None]  # it has gone back to the database
     failed: Callable[[BaseException], None]

@@ -1,8 +1,8 @@
 """Keeps a machine's use of servers in line with other machines', by the database; runs on the store thread.
 
 With every heartbeat a machine tells what it holds and learns what it may use; an address that it meets in between is
-asked for at once. What it loses it stops to use at once, and tells so when it does. A machine that lives alone asks
-nothing more.
+asked for at once, and again after a while where others have all places. What it loses it stops to use at once, and
+tells so when it does; places that it needs no more it lets go. A machine that lives alone asks nothing more.
 """
 
 from __future__ import annotations
@@ -73,12 +73,16 @@ class ServerSharing:
         with self._turn:
             self._asked = False
             budget, everything, alone = self._budget, self._all, self._machines == 1
+            self._all = False
             held = budget.pledged(budget.servers if everything else budget.unknown)
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
         if (everything or held or left) and not budget.alone:
-            places = self._servers.share(held, left, per_ip, alone)
+            try:
+                places = self._servers.share(held, left, per_ip, alone)
+            except BaseException:
+                self._all = self._all or everything
+                raise
             with self._turn:
-                self._all = False
                 if budget.granted(places, left):
                     self._all = True
                     self._ask()

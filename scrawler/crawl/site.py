@@ -55,6 +55,7 @@ class Server:
     line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
     places: int = 0  # that this machine may use, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
+    unwanted: bool = False  # no site here has anything to ask: its places are for other machines
     ask_at: float = 0.0  # when to ask for places again, while other machines have them all ...
     ask_pause: float = 0.0  # ... and how long that waits; 0: there are some
 
@@ -178,6 +179,10 @@ class SiteContext:
     def address(self) -> str:
         """Return the address of the site's first host, if it is known."""
         return next((origin.address for origin in self.origins.values() if origin.address), "")
+
+    def may_ask(self, address: str) -> bool:
+        """Whether one of the hosts that it has met has an address."""
+        return any(origin.address == address for origin in self.origins.values())
 
     def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""

@@ -9,8 +9,8 @@ from typing import Protocol
 
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.depth import NORMAL, Lane, decode_urls
-from scrawler.crawl.own_url import follow_own
+from scrawler.crawl.depth import NORMAL, Entry, Lane, decode, decode_urls
+from scrawler.crawl.own_url import follow_inside, follow_own
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
@@ -134,7 +134,7 @@ class SiteTaker:
         Its list goes on behind the URLs of the redirects, so these stand before position `rehomed`.
         """
         seed = party.seed
-        at = self._position(seed.id, seed.home_url)
+        at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
         party.begun = at is not None and at >= seed.rehomed
         if at is not None and not party.begun:
             party.leaving = EndReason.REDIRECTED
@@ -143,28 +143,31 @@ class SiteTaker:
     def _recall_own(self, party: SeedContext) -> None:
         """Bring back what became of the seed's own URL, and where its redirects led.
 
-        That takes effect when nothing else of the party is to be done, and a stop may have come before.
+        That takes effect when nothing else of the party is to be done, and a stop may have come before. Where the list
+        tells what a redirect led to, nothing is decided again: settings may have changed since.
         """
-        seed, url = party.seed, party.seed.home_url
-        while url and url not in party.led_from:
-            found = self._frontier.own_page(seed.id, url_hash(url))
-            if found is None:
+        seed, url, at = party.seed, party.seed.home_url, -1
+        while (found := self._frontier.own_page(seed.id, url_hash(url))) is not None:
+            result, status, detail = found
+            party.note_own(result, status, detail)
+            if result is not Result.REDIRECT:
                 return
-            party.note_own(*found)
-            if found[0] is not Result.REDIRECT:
+            if at < 0:
+                at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == url), 0)
+            after = ((at, entry.url) for at, entry in self._own_entries(seed.id, at + 1) if entry.depth == 0)
+            next_place, target = next(after, (at, ""))
+            if not target:  # what it led to would be listed, had it not been before
+                follow_own(party, url, detail, self._rules.scope, lambda target: True)
                 return
-            to = follow_own(party, url, found[2], self._rules.scope, lambda to: self._position(seed.id, to) is None)
-            url = to.internal[0] if to.internal and party.leaving is None else ""
+            party.redirects += 1
+            follow_inside(party, url, target)
+            at, url = next_place, target
 
-    def _position(self, seed_id: int, url: str) -> int | None:
-        """Return where a URL stands in a seed's normal lane."""
-        first = 0
+    def _own_entries(self, seed_id: int, first: int) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries of a seed's normal lane from a position on."""
         while (row := self._frontier.chunk(seed_id, NORMAL, first)) is not None:
-            for offset, listed in enumerate(decode_urls(row.data)):
-                if listed == url:
-                    return row.first + offset
+            yield from ((row.first + n, entry) for n, entry in enumerate(decode(row.data)) if row.first + n >= first)
             first = row.first + row.count
-        return None
 
     def _lane(self, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
@@ -176,7 +179,7 @@ class SiteTaker:
                 site.seen.add_new(decode_urls(data))
         except SeenFullError:
             for party in site.set_aside:
-                party.leaving = EndReason.SEEN_MEMORY
+                party.leaving = party.leaving or EndReason.SEEN_MEMORY
 
     def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
         taken = {party.seed.id for party in site.set_aside}

@@ -86,7 +86,7 @@ def _seed_row(view: SeedView) -> ExportRow:
 
 
 def _candidate_row(candidate: CandidateView) -> ExportRow:
-    return ExportRow(candidate.url, "candidate", hops=candidate.hops, found=candidate.count)
+    return ExportRow(candidate.url, "candidate", hops=candidate.hops, found=candidate.times)
 
 
 def _page_row(page: PageRow) -> ExportRow:

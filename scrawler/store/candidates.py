@@ -21,7 +21,7 @@ class CandidateView(NamedTuple):
 
     url_hash: bytes
     url: str
-    count: int  # type: ignore[assignment]  # times found; hides tuple.count, which nobody wants here
+    times: int  # found so often
     seeds: int  # by so many seeds
     first_seed_id: int  # the first of them in order of import
     hops: int  # one more than the fewest hops of a seed that found it

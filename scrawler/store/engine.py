@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
@@ -21,6 +21,7 @@ from scrawler.model import LEASE, Millis
 from scrawler.store.ddl import CLOCK, DIALECTS
 from scrawler.store.faults import mapped
 from scrawler.store.migrations import check_columns, check_version, migrate
+from scrawler.store.rows import AnyRow, AnySelect
 
 T = TypeVar("T")
 
@@ -101,6 +102,10 @@ class Database:
     def reading(self, work: Callable[[Connection], T], give_up_after: float | None = None) -> T:
         """Run `work` on a connection for reading, again while the database is busy or away."""
         return self._retrying(work, self.read, give_up_after)
+
+    def rows(self, query: AnySelect) -> Sequence[AnyRow]:
+        """Return all that a query finds."""
+        return self.reading(lambda connection: connection.execute(query).all())
 
     def _retrying(
         self, work: Callable[[Connection], T], transaction: Callable[[], Any], give_up_after: float | None = None

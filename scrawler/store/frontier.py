@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
+from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
-from scrawler.store.rows import HOME_URL, AnyRow, AnySelect
+from scrawler.store.rows import HOME_URL, AnySelect
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
@@ -41,7 +41,7 @@ class Frontier:
             )
             .order_by(lane.c.seed_id, lane.c.kind)
         )
-        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in self._all(query)]
+        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in self._database.rows(query)]
 
     def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
         """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet."""
@@ -63,7 +63,7 @@ class Frontier:
             .limit(_CHUNKS_READ)
         )
         after: ColumnElement[bool] | None = None
-        while rows := self._all(query if after is None else query.where(after)):
+        while rows := self._database.rows(query if after is None else query.where(after)):
             yield from (row.data for row in rows)
             if len(rows) < _CHUNKS_READ:
                 return
@@ -86,7 +86,7 @@ class Frontier:
             .limit(_SEEDS_READ)
         )
         after = 0
-        while rows := self._all(query.where(seed.c.id > after)):
+        while rows := self._database.rows(query.where(seed.c.id > after)):
             for identity, home_url in rows:
                 found.setdefault(hash_of(home_url), identity)
             if len(rows) < _SEEDS_READ:
@@ -100,12 +100,13 @@ class Frontier:
         Of URLs that wait so only those of seeds are known.
         """
         waits = exists().where(seed.c.url_hash == url_hash, seed.c.state == SeedState.SLOW.value)
-        return bool(self._all(select(literal(1)).where(or_(exists().where(page.c.url_hash == url_hash), waits))))
+        there = exists().where(page.c.url_hash == url_hash)
+        return bool(self._database.rows(select(literal(1)).where(or_(there, waits))))
 
     def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str] | None:
         """Return result, status and detail of a URL that is the seed's own, or that its redirects have led to."""
         mine = page.c.url_hash == url_hash, page.c.lane_seed == seed_id, page.c.depth == 0
-        rows = self._all(select(page.c.result, page.c.status, page.c.detail).where(*mine))
+        rows = self._database.rows(select(page.c.result, page.c.status, page.c.detail).where(*mine))
         return (Result(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
@@ -116,21 +117,15 @@ class Frontier:
         columns, capped = [pattern.c[name] for name in PatternRow._fields], pattern.c.evidence != ""
         query = select(*columns).where(pattern.c.seed_id == seed_id).limit(_PATTERNS_READ)
         query = query.order_by(capped.desc(), pattern.c.fetched.desc(), pattern.c.pattern)
-        return [PatternRow(*row) for row in self._all(query)]
+        return [PatternRow(*row) for row in self._database.rows(query)]
 
     def jar(self, seed_id: int) -> bytes | None:
         """Return the cookies of a party as they were last written, None if it never had any."""
-        rows = self._all(select(jar.c.data).where(jar.c.seed_id == seed_id))
+        rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
 
-    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query).all()
-
-        return self._database.reading(work)
-
     def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
-        rows = self._all(query.limit(1))
+        rows = self._database.rows(query.limit(1))
         return ChunkRow(*rows[0]) if rows else None
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, String, and_, case, literal, select, union_all
+from sqlalchemy import ColumnElement, String, and_, case, literal, select, union_all
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
 from scrawler.model import Result
 from scrawler.store.engine import Database
-from scrawler.store.rows import AnyRow, AnySelect
+from scrawler.store.rows import AnyRow
 from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
@@ -117,14 +117,14 @@ class Reports:
             sql.min(_page.fetched_at),
             sql.max(_page.fetched_at),
         ).group_by(*keys)
-        rows = self._all(_of_seed(query, _page.seed_id, seed_id))
+        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id))
         return [PageSum(*row[:4], *map(int, row[4:])) for row in rows]
 
     def kinds(self, seed_id: int | None) -> list[KindSum]:
         """Return fetched pages by kind of content, size and response time."""
         keys = (_kind(), _class(_page.length, SIZES), _class(_page.elapsed_ms, TIMES))
         query = select(*keys, sql.count(), sql.sum(_page.length)).where(_page.result == Result.FETCHED.value)
-        rows = self._all(_of_seed(query, _page.seed_id, seed_id).group_by(*keys))
+        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id).group_by(*keys))
         return [KindSum._make((*row[:4], int(row[4]))) for row in rows]
 
     def types(self, seed_id: int | None) -> list[TypeSum]:
@@ -136,20 +136,20 @@ class Reports:
             .order_by(number("pages").desc(), _page.content_type)
             .limit(_TYPES_READ)
         )
-        rows = self._all(_of_seed(query, _page.seed_id, seed_id))
+        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id))
         return [TypeSum(row[0], row[1], int(row[2]), row[3]) for row in rows]
 
     def counts(self, seed_id: int | None) -> dict[str, int]:
         """Return the sums of the seeds' counts, and `elapsed_ms`."""
         columns = [*(seed.c[column.name] for column in SEED_COUNTS), seed.c.elapsed_ms]
         query = _of_seed(select(*(sql.coalesce(sql.sum(column), 0) for column in columns)), seed.c.id, seed_id)
-        return {column.name: int(value) for column, value in zip(columns, self._all(query)[0], strict=True)}
+        return {column.name: int(value) for column, value in zip(columns, self._database.rows(query)[0], strict=True)}
 
     def ends(self) -> dict[str, int]:
         """Return seeds by end reason, by state where they have none."""
         reason = sql.coalesce(seed.c.end_reason, seed.c.state)
         query = select(reason, sql.count()).group_by(reason).order_by(number("2").desc())
-        return {row[0]: row[1] for row in self._all(query)}
+        return {row[0]: row[1] for row in self._database.rows(query)}
 
     def verdicts(self, seed_id: int | None) -> Counter[str]:
         """Return the links of all pages by verdict."""
@@ -157,7 +157,7 @@ class Reports:
         query = _of_seed(select(seed.c.id, seed.c.verdicts), seed.c.id, seed_id)
         query = query.where(seed.c.verdicts.is_not(None)).order_by(seed.c.id).limit(_VERDICTS_READ)
         after = 0
-        while rows := self._all(query.where(seed.c.id > after)):
+        while rows := self._database.rows(query.where(seed.c.id > after)):
             for row in rows:
                 total.update(json.loads(row.verdicts))
             after = rows[-1].id
@@ -167,7 +167,7 @@ class Reports:
         """Return sites by class of pages (index of PARTIES)."""
         sizes = select(sql.sum(seed.c.pages).label("pages")).group_by(seed.c.site_id).subquery()
         key = _class(sizes.c.pages, PARTIES)
-        return {row[0]: row[1] for row in self._all(select(key, sql.count()).group_by(key))}
+        return {row[0]: row[1] for row in self._database.rows(select(key, sql.count()).group_by(key))}
 
     def largest_sites(self) -> list[tuple[str, int, int]]:
         """Return site key, pages and bytes of the largest sites."""
@@ -180,7 +180,7 @@ class Reports:
             .subquery()
         )
         query = select(site.c.site_key, top.c.pages, top.c.bytes).join(top, top.c.site_id == site.c.id)
-        rows = self._all(query.order_by(top.c.pages.desc(), site.c.id))
+        rows = self._database.rows(query.order_by(top.c.pages.desc(), site.c.id))
         return [(row[0], int(row[1]), int(row[2])) for row in rows]
 
     def candidates(self, seed_id: int | None) -> tuple[int, int]:
@@ -189,13 +189,13 @@ class Reports:
             query = select(candidate.c.promoted, sql.count(candidate.c.url_hash.distinct()))
         else:
             query = select(candidate.c.promoted, sql.count()).where(candidate.c.seed_id == seed_id)
-        found = {row[0]: row[1] for row in self._all(query.group_by(candidate.c.promoted))}
+        found = {row[0]: row[1] for row in self._database.rows(query.group_by(candidate.c.promoted))}
         return sum(found.values()), found.get(1, 0)
 
     def top_candidates(self, seed_id: int) -> list[tuple[str, int]]:
         """Return the candidates that a seed found most often, and how often."""
         query = select(candidate.c.url, candidate.c.count).where(candidate.c.seed_id == seed_id)
-        rows = self._all(query.order_by(candidate.c.count.desc(), candidate.c.url_hash).limit(_TOP))
+        rows = self._database.rows(query.order_by(candidate.c.count.desc(), candidate.c.url_hash).limit(_TOP))
         return [(row[0], row[1]) for row in rows]
 
     def links_to_seeds(self) -> tuple[int, int]:
@@ -208,7 +208,7 @@ class Reports:
             for promoted in (0, 1)
         )
         found = union_all(*halves).subquery()
-        row = self._all(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
+        row = self._database.rows(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
         return int(row[0] or 0), row[1]
 
     def links_to_site(self, site_key: str) -> Iterator[tuple[str, int, int]]:
@@ -224,7 +224,7 @@ class Reports:
             if after is not None:
                 same = and_(candidate.c.seed_id == after.seed_id, candidate.c.url_hash > after.url_hash)
                 above = (candidate.c.seed_id > after.seed_id) | same
-            rows = self._all(query.where(above))
+            rows = self._database.rows(query.where(above))
             yield from ((row.url, row[1], row.seed_id) for row in rows)
             if len(rows) < _SAMPLES_READ:
                 return
@@ -234,40 +234,35 @@ class Reports:
         """Return refused links that were kept, of the first seeds that have some."""
         columns = [rejection.c[name] for name in Sample._fields]
         query = _of_seed(select(*columns), rejection.c.seed_id, seed_id).order_by(*rejection.primary_key)
-        return [Sample(*row) for row in self._all(query.limit(_SAMPLES_READ))]
+        return [Sample(*row) for row in self._database.rows(query.limit(_SAMPLES_READ))]
 
     def capped(self, seed_id: int | None) -> list[Capped]:
         """Return the patterns that were capped, those that refused most first."""
         columns = [pattern.c[name] for name in Capped._fields]
         query = _of_seed(select(*columns), pattern.c.seed_id, seed_id).where(pattern.c.evidence != "")
-        rows = self._all(query.order_by(pattern.c.refused.desc(), *pattern.primary_key).limit(_TOP))
+        rows = self._database.rows(query.order_by(pattern.c.refused.desc(), *pattern.primary_key).limit(_TOP))
         return [Capped(*row) for row in rows]
 
     def relations(self, seed_id: int | None) -> dict[str, int]:
         """Return how many pages name another URL that stands for them, by kind."""
         query = _of_seed(select(relation.c.kind, sql.count()), relation.c.seed_id, seed_id)
-        return {row[0]: row[1] for row in self._all(query.group_by(relation.c.kind))}
+        return {row[0]: row[1] for row in self._database.rows(query.group_by(relation.c.kind))}
 
     def sitemap_urls(self, seed_id: int | None) -> int:
         """Return how many URLs stand in sitemaps."""
-        return int(self._all(_of_seed(select(sql.count(sitemap_url.c.seed_id)), sitemap_url.c.seed_id, seed_id))[0][0])
+        query = _of_seed(select(sql.count(sitemap_url.c.seed_id)), sitemap_url.c.seed_id, seed_id)
+        return int(self._database.rows(query)[0][0])
 
     def robots(self, site_id: int | None) -> dict[int, int]:
         """Return origins by the HTTP status of their robots.txt, 0 for none."""
         query = select(robots.c.status, sql.count()).group_by(robots.c.status).order_by(robots.c.status)
-        return {row[0]: row[1] for row in self._all(_of_seed(query, robots.c.site_id, site_id))}
+        return {row[0]: row[1] for row in self._database.rows(_of_seed(query, robots.c.site_id, site_id))}
 
     def runs(self) -> list[tuple[Any, ...]]:
         """Return the last runs of machines: start, end, outcome, pages, bytes, errors."""
         columns = run.c.started_at, run.c.ended_at, run.c.outcome, run.c.pages, run.c.bytes, run.c.errors
-        rows = self._all(select(*columns).order_by(run.c.id.desc()).limit(_TOP))
+        rows = self._database.rows(select(*columns).order_by(run.c.id.desc()).limit(_TOP))
         return [tuple(row) for row in reversed(rows)]
-
-    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query).all()
-
-        return self._database.reading(work)
 
 
 def _of_seed(query: Any, column: ColumnElement[int], seed_id: int | None) -> Any:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from scrawler.model import Millis, RobotsRow
 from scrawler.store.engine import Database
-from scrawler.store.rows import AnyRow, AnySelect
 from scrawler.store.tables import robots
 
 _ROWS_READ = 64
@@ -30,17 +29,11 @@ class RobotsCopies:
             .order_by(robots.c.origin_hash)
             .limit(_ROWS_READ)
         )
-        rows = self._all(query)
+        rows = self._database.rows(query)
         read = 0
         while rows:
             yield from map(RobotsRow._make, rows)
             read += sum(len(row.body) for row in rows)
             if len(rows) < _ROWS_READ or read >= _BYTES_READ:
                 return
-            rows = self._all(query.where(robots.c.origin_hash > rows[-1].origin_hash))
-
-    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query).all()
-
-        return self._database.reading(work)
+            rows = self._database.rows(query.where(robots.c.origin_hash > rows[-1].origin_hash))

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import NamedTuple
 
 from sqlalchemy import Connection, select
@@ -17,7 +18,7 @@ from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import LIVING
-from scrawler.store.rows import SEED_COLUMNS, AnyRow, AnySelect, seed_of, sliced
+from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
 from scrawler.store.tables import machine, seed, site
 
@@ -138,7 +139,7 @@ class Seeds:
         found: list[int] = []
         for part in sliced(sorted(site_ids)):
             query = select(site.c.id).where(site.c.id.in_(part), first.is_not(None)).order_by(site.c.id)
-            found += (row.id for row in self._all(query))
+            found += (row.id for row in self._database.rows(query))
         return found
 
     def list(
@@ -153,37 +154,31 @@ class Seeds:
         if like is not None:
             query = query.where(seed.c.url.like(like))
         after = 0
-        while rows := self._all(query.where(seed.c.id > after)):
+        while rows := self._database.rows(query.where(seed.c.id > after)):
             yield from map(_view_of, rows)
             after = rows[-1].id
 
     def get(self, url: str) -> SeedView | None:
         """Return the seed that was imported as `url` (normalised)."""
-        rows = self._all(_VIEW.where(seed.c.url_hash == url_hash(url)))
+        rows = self._database.rows(_VIEW.where(seed.c.url_hash == url_hash(url)))
         return _view_of(rows[0]) if rows else None
 
     def of_site(self, site_id: int, limit: int) -> Sequence[SeedView]:
         """Return up to `limit` seeds of a site, in order of import."""
-        return tuple(map(_view_of, self._all(_VIEW.where(seed.c.site_id == site_id).limit(limit))))
+        return tuple(map(_view_of, self._database.rows(_VIEW.where(seed.c.site_id == site_id).limit(limit))))
 
     def by_ids(self, ids: Iterable[int]) -> dict[int, SeedView]:
         """Return the seeds with these ids."""
-        rows = (row for part in sliced(sorted(set(ids))) for row in self._all(_VIEW.where(seed.c.id.in_(part))))
-        return {view.seed.id: view for view in map(_view_of, rows)}
+        parts = (self._database.rows(_VIEW.where(seed.c.id.in_(part))) for part in sliced(sorted(set(ids))))
+        return {view.seed.id: view for view in map(_view_of, chain.from_iterable(parts))}
 
     def counts(self) -> dict[SeedState, dict[EndReason | None, int]]:
         """Return how many seeds there are by state and end reason, which is None while they are not done."""
         query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)
         found: dict[SeedState, dict[EndReason | None, int]] = {}
-        for state, reason, count in self._all(query):
+        for state, reason, count in self._database.rows(query):
             found.setdefault(SeedState(state), {})[EndReason(reason) if reason else None] = count
         return found
-
-    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return [*connection.execute(query)]
-
-        return self._database.reading(work)
 
 
 def _machine_lives(connection: Connection) -> bool:

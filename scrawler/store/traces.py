@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, or_, select
+from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy import func as sql
 
 from scrawler.model import (
@@ -23,7 +23,6 @@ from scrawler.model import (
 )
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
-from scrawler.store.rows import AnyRow, AnySelect
 from scrawler.store.tables import (
     candidate,
     chunk,
@@ -62,12 +61,12 @@ class Traces:
     def pages(self, hashes: Collection[bytes]) -> list[PageRow]:
         """Return the final results of the URLs."""
         query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
-        return [PageRow(*row) for row in self._all(query.order_by(page.c.id).limit(_MOST))]
+        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id).limit(_MOST))]
 
     def relations(self, hashes: Collection[bytes]) -> list[RelationRow]:
         """Return what the pages say stands for them."""
         query = select(*(relation.c[name] for name in RelationRow._fields)).where(relation.c.url_hash.in_(hashes))
-        return [RelationRow(*row) for row in self._all(query.limit(_MOST))]
+        return [RelationRow(*row) for row in self._database.rows(query.limit(_MOST))]
 
     def candidates(self, hashes: Collection[bytes]) -> Finding | None:
         """Return how often the URLs were handed back as candidate seeds."""
@@ -76,31 +75,31 @@ class Traces:
             sql.sum(columns.count), sql.count(), sql.min(columns.seed_id), sql.min(columns.depth),
             sql.max(columns.promoted),
         ).where(columns.promoted.in_((0, 1)), columns.url_hash.in_(hashes))  # fmt: skip
-        row = self._all(query)[0]
+        row = self._database.rows(query)[0]
         return Finding(int(row[0]), row[1], row[2], row[3], bool(row[4])) if row[1] else None
 
     def rejections(self, hashes: Collection[bytes]) -> list[RejectionRow]:
         """Return where the URLs are in samples of refused ones."""
         columns = [rejection.c[name] for name in RejectionRow._fields]
         query = select(*columns).where(rejection.c.url_hash.in_(hashes)).order_by(rejection.c.seed_id)
-        return [RejectionRow(*row) for row in self._all(query.limit(_MOST))]
+        return [RejectionRow(*row) for row in self._database.rows(query.limit(_MOST))]
 
     def site(self, key: str) -> int | None:
         """Return the id of the site with this key."""
-        rows = self._all(select(site.c.id).where(site.c.key_hash == url_hash(key)))
+        rows = self._database.rows(select(site.c.id).where(site.c.key_hash == url_hash(key)))
         return rows[0].id if rows else None
 
     def rests_until(self, site_id: int) -> Millis:
         """Return until when a site is left alone, because it asked for that or did not answer; 0 if it is not."""
         resting = (site.c.id == site_id) & (site.c.state == "resting")
-        rows = self._all(select(site.c.next_due_at).where(resting))
+        rows = self._database.rows(select(site.c.next_due_at).where(resting))
         return int(rows[0].next_due_at) if rows else 0
 
     def sitemap_urls(self, site_id: int, hashes: Collection[bytes]) -> list[SitemapRow]:
         """Return in which sitemaps of the site's seeds the URLs stand."""
         columns = [sitemap_url.c[name] for name in SitemapRow._fields]
         of_site = select(*columns).join(seed, seed.c.id == sitemap_url.c.seed_id).where(seed.c.site_id == site_id)
-        rows = self._all(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
+        rows = self._database.rows(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
         return [SitemapRow(*row) for row in rows]
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
@@ -110,7 +109,7 @@ class Traces:
     def robots(self, origin: str) -> RobotsRow | None:
         """Return the robots.txt of an origin as it was last had."""
         columns = [robots.c[name] for name in RobotsRow._fields]
-        rows = self._all(select(*columns).where(robots.c.origin_hash == url_hash(origin)))
+        rows = self._database.rows(select(*columns).where(robots.c.origin_hash == url_hash(origin)))
         return RobotsRow(*rows[0]) if rows else None
 
     def chunks(self, site_id: int) -> Iterator[ChunkRow]:
@@ -124,7 +123,7 @@ class Traces:
             .limit(_CHUNKS_READ)
         )
         after: ColumnElement[bool] | None = None
-        while rows := self._all(query if after is None else query.where(after)):
+        while rows := self._database.rows(query if after is None else query.where(after)):
             yield from (ChunkRow(*row) for row in rows)
             last = rows[-1]
             same_seed = chunk.c.seed_id == last.seed_id
@@ -137,16 +136,10 @@ class Traces:
     def lane(self, seed_id: int, kind: int) -> LaneState | None:
         """Return a lane as last checkpointed."""
         columns = lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead
-        rows = self._all(select(*columns).where(lane.c.seed_id == seed_id, lane.c.kind == kind))
+        rows = self._database.rows(select(*columns).where(lane.c.seed_id == seed_id, lane.c.kind == kind))
         return LaneState._make((*rows[0][:5], tuple(json.loads(rows[0][5])))) if rows else None
 
     def last_settings(self) -> dict[str, Any] | None:
         """Return the settings with which a machine was last started, None if none ever was."""
-        rows = self._all(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
+        rows = self._database.rows(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
         return dict(json.loads(rows[0].settings)) if rows else None
-
-    def _all(self, query: AnySelect) -> Sequence[AnyRow]:
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query).all()
-
-        return self._database.reading(work)

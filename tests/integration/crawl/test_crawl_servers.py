@@ -186,6 +186,24 @@ def test_no_place_is_lost_and_no_site_forgotten(crawl: Crawl, change: str) -> No
         assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
 
 
+def test_the_places_at_an_address_are_let_go_with_the_last_site_there(crawl: Crawl) -> None:
+    """Another machine lives, and asks nothing; the sites come one after the other."""
+    hosts = names(1) | names(1, THERE)
+    seen: list[tuple[bool, frozenset[str]]] = []
+    with WatchfulServer(crawl.folder, (HERE, THERE), pages=6, latency=0.02) as server:
+        crawl.add(server.urls(hosts))
+        database = open_database(crawl.url)
+        Machines(database).register("another", os.getpid(), database.now())
+        database.close()
+        watch(
+            crawl.settings(resolve=table(hosts)),
+            lambda machine: seen.append((machine.budget.alone, frozenset(machine.budget.servers))),
+        )
+        whole(crawl, server, 2, 6)
+    assert {held for alone, held in seen if not alone} >= {frozenset({HERE}), frozenset({THERE})}
+    assert all(len(held) < 2 for _, held in seen)
+
+
 def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
     """One of three is killed on the way; the others take its sites over, and its places."""
     crawl, hosts = crawl_on_both, names(16)

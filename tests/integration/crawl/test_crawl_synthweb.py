@@ -56,7 +56,7 @@ def outcomes(crawl: Crawl) -> set[tuple[str, str, int]]:
 def times_found(crawl: Crawl) -> dict[str, int]:
     """On how many pages each candidate seed was found."""
     with closing(open_database(crawl.url)) as database:
-        return {view.url: view.count for view in Candidates(database).merged()}
+        return {view.url: view.times for view in Candidates(database).merged()}
 
 
 def links_by_verdict(crawl: Crawl) -> Counter[str]:

@@ -94,6 +94,20 @@ def test_a_seed_that_was_about_to_end_has_the_same_end(crawl: Crawl, serve: Serv
         assert end_details(again) == words
 
 
+def test_what_was_decided_long_ago_is_not_decided_again(crawl: Crawl, serve: Serve) -> None:
+    """The seed's redirect was listed in a spelling that the next run does not use any more."""
+    links = tuple(f"/{n}" for n in range(1, 5))
+    replies = {"/": redirect("/in?PHPSESSID=0123456789abcdef0123456789abcdef"), "/in": page(links=links)}
+    replies |= {link: page(link) for link in links}
+    server = serve(by_path(replies))
+    crawl.add([server.url()])
+    run_until_asked(crawl, server, replies, "/1")
+    run_whole(crawl, normalise=[])
+    (seed,) = crawl.seeds()
+    assert (seed.end_reason, seed.counts.pages) == (EndReason.COMPLETED, 5)
+    assert max(asked(server).values()) == 1
+
+
 def test_a_seed_that_was_about_to_be_covered_is(crawl: Crawl, serve: Serve) -> None:
     links = tuple(f"/{n}" for n in range(5))
     replies = {"/": page(links=("/there", *links)), "/there": page("there"), "/first": redirect("/there")}

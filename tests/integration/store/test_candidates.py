@@ -28,7 +28,7 @@ def test_candidates_are_merged_over_seeds_without_those_that_are_seeds(database:
     assert len(merged) == 2_501
     assert "http://a.org/" not in merged
     common = merged["http://common.org/"]
-    assert (common.count, common.seeds, common.first_seed_id, common.hops) == (7, 2, one, 1)
+    assert (common.times, common.seeds, common.first_seed_id, common.hops) == (7, 2, one, 1)
     assert merged["http://x7.org/"].hops == 3
     assert [view.url for view in Candidates(database).merged(min_count=2)] == ["http://common.org/"]
     assert len(list(Candidates(database).merged(like="http://x1__.org/"))) == 100

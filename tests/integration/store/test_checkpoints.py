@@ -84,7 +84,7 @@ def test_candidates_add_up(database: Database) -> None:
     for count, depth in ((2, 3), (5, 1)):
         found = tuple(candidate(seed, f"http://x{n}.org/", count, depth) for n in range(3))
         worker.commit(site_delta(site, seed_delta(seed, candidates=found)))
-    assert [one.count for one in Candidates(database).merged()] == [7, 7, 7]
+    assert [one.times for one in Candidates(database).merged()] == [7, 7, 7]
     with database.read() as connection:
         assert set(connection.exec_driver_sql("SELECT depth FROM candidate").scalars()) == {3}
 
@@ -184,5 +184,5 @@ def test_many_machines_commit_at_once_and_lose_nothing(database: Database) -> No
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(commit_rounds, range(4)))
     assert _count(database, "page") == 4 * 8 * 10 * 5
-    assert {(one.count, one.seeds) for one in Candidates(database).merged()} == {(4 * 8 * 10, 40)}
+    assert {(one.times, one.seeds) for one in Candidates(database).merged()} == {(4 * 8 * 10, 40)}
     assert sum(one.pages for one in Machines(database).summary().machines) == 4 * 8 * 10 * 5

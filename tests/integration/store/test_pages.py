@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from scrawler.model import CdxRow
 from scrawler.store.engine import Database
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages
@@ -21,8 +22,13 @@ def test_pages_are_streamed_by_seed_and_by_file(database: Database) -> None:
     assert list(pages.of_seed("http://a.org/")) == list(rows)
     assert list(pages.of_seed(two)) == [failed]
     assert list(pages.of_seed("http://none.org/")) == []
-    indexed = [(row.url, row.offset) for row in pages.of_file("f1.warc.gz")]
-    assert indexed == [(row.url, row.warc_offset) for row in rows[1::2]]
+    assert list(pages.of_file("f1.warc.gz")) == [
+        CdxRow(
+            row.url, row.fetched_at, row.content_type, row.status, row.digest,
+            row.warc_length, row.warc_offset, row.warc_file, row.revisit,
+        )
+        for row in rows[1::2]
+    ]  # fmt: skip
     assert len(list(pages.all())) == 2_501
     assert list(pages.places("f1.warc.gz")) == [(n * 500, 400) for n in range(1, 2_500, 2)]
     assert pages.committed("f0.warc.gz") == (1_250, 2_498 * 500 + 400)

@@ -55,6 +55,7 @@ class Crawler:
         self.in_flight: list[tuple[SiteContext, str]] = []
         self.goals: dict[SiteContext, str] = {}
         self.asked = 0
+        self.restless = False  # answers come, and sites go, while the database is asked
         self.budget = AddressBudget(rules, self.visits.setdefault)
         servers = InterruptedServers(database, self.id)
         servers.meanwhile = self.go_on
@@ -88,6 +89,9 @@ class Crawler:
     def go_on(self) -> None:
         for _ in range(3):
             self.visit()
+        if self.restless:
+            self.finish()
+            self.dismiss()
 
     def finish(self) -> None:
         if self.in_flight:
@@ -96,7 +100,7 @@ class Crawler:
     def dismiss(self) -> None:
         """Sites at the addresses are let go, as far as none asks there."""
         for address in ADDRESSES:
-            self.budget.dismiss(address, 1.0)
+            self.budget.dismiss(address, 1.0, waited_for=True)
 
     def give_up(self) -> None:
         """A site is let go while it waits."""
@@ -124,6 +128,7 @@ def test_together_they_never_have_more_in_flight_than_one_may(database: Database
     for step in range(400):
         if not crawlers or (len(crawlers) < 3 and step % 30 == 0):
             crawlers.append(Crawler(database, f"host{came}"))
+            crawlers[-1].restless = pick.random() < 0.5
             came += 1
         one = pick.choice(crawlers)
         act = pick.choices(ACTS, WEIGHTS)[0]

@@ -146,19 +146,22 @@ def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rar
     assert desk.budget.wait_for(one, HERE, 0.0) == inf
     assert desk.budget.wait_for(two, HERE, 0.0) == inf
     assert len(asked) == 1
-    pauses = []
-    for tries in range(2, 9):
-        desk.budget.granted({HERE: 0}, ())
-        assert list(desk.called) == [one]
+    for tries, pause in enumerate((0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0), 2):
+        desk.called.clear()
         before = time.monotonic()
-        at = desk.budget.wait_for(one, HERE, before)
-        pauses.append(round(at - before, 2))
+        desk.budget.granted({HERE: 0}, ())
+        after = time.monotonic()
+        assert list(desk.called) == [one]
+        at = desk.budget.wait_for(one, HERE, after)
+        assert before <= at - pause <= after
         assert desk.budget.wait_for(two, HERE, at) == inf
         assert desk.budget.wait_for(one, HERE, at) == inf
         assert len(asked) == tries
-    assert pauses == [0.1, 0.2, 0.4, 0.8, 1.6, 2, 2]
+    desk.called.clear()
+    desk.budget.leave(one)
+    assert list(desk.called) == [two], "the next one goes on to ask"
     desk.budget.granted({HERE: 1}, ())
-    assert desk.comes(one)
+    assert desk.comes(two)
 
 
 def test_an_address_is_not_dismissed_before_its_pause_is_over() -> None:
@@ -170,10 +173,63 @@ def test_an_address_is_not_dismissed_before_its_pause_is_over() -> None:
     desk.budget.reserved({HERE: Slot(0.0, inf)})
     assert desk.comes(one)
     desk.budget.over(HERE, 100.0)
-    desk.budget.dismiss(HERE, 104.0)
+    desk.budget.dismiss(HERE, 104.0, waited_for=True)
     assert not desk.budget.left()
-    desk.budget.dismiss(HERE, 105.0)
+    desk.budget.tidy(104.9)
+    assert not desk.budget.left()
+    desk.budget.tidy(105.0)
     assert desk.budget.left() == [HERE]
+
+
+def test_what_is_dismissed_while_it_is_asked_is_let_go_after_that() -> None:
+    desk, now = Desk(), time.monotonic()
+    told: list[None] = []
+    desk.budget.ask = lambda: told.append(None)
+    desk.budget.granted({}, ())
+    one, two = sites(2)
+    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.granted({HERE: 2}, ())
+    assert desk.comes(one)
+    desk.budget.dismiss(HERE, now, waited_for=True)
+    desk.budget.over(HERE, now)
+    assert desk.budget.left() == [HERE]
+    desk.budget.wait_for(two, THERE, now)
+    desk.budget.leave(two)
+    desk.budget.dismiss(THERE, now, waited_for=True)
+    assert THERE in desk.budget.servers, "its places are on the way"
+    desk.budget.granted({THERE: 2}, [HERE])
+    assert desk.budget.left() == [THERE]
+    assert len(told) == 2, "asked for HERE and THERE; that they were let go is told with what comes next"
+
+
+def test_what_is_waited_for_is_told_at_once() -> None:
+    desk = Desk()
+    told: list[None] = []
+    desk.budget.ask = lambda: told.append(None)
+    desk.budget.granted({}, ())
+    for site, address, waited_for in zip(sites(2), (HERE, THERE), (False, True), strict=True):
+        desk.budget.wait_for(site, address, 0.0)
+        desk.budget.granted({address: 2}, ())
+        assert desk.comes(site, address)
+        desk.budget.over(address, 10.0)
+        before = len(told)
+        desk.budget.dismiss(address, 10.0, waited_for=waited_for)
+        assert len(told) - before == waited_for
+    assert sorted(desk.budget.left()) == [HERE, THERE]
+
+
+def test_who_comes_again_keeps_the_places() -> None:
+    desk = Desk()
+    desk.budget.granted({}, ())
+    one, two = sites(2)
+    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.granted({HERE: 2}, ())
+    assert desk.comes(one)
+    desk.budget.dismiss(HERE, 10.0, waited_for=True)
+    assert desk.comes(two)
+    desk.budget.over(HERE, 10.0)
+    desk.budget.over(HERE, 10.0)
+    assert not desk.budget.left()
 
 
 def test_servers_are_forgotten_once_they_have_not_been_asked_for_long() -> None:
