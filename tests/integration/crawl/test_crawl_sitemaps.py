@@ -29,6 +29,7 @@ Serve = Callable[..., RawServer]
 XML = "Content-Type: application/xml"
 SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 HOME = page("home", links=("/1",))
+EXACT = ("--seen", "exact")  # of 50,000 URLs the default filter takes one for seen in some 3 runs of 100
 
 
 def urlset(*urls: str, lastmod: str = "") -> bytes:
@@ -212,7 +213,7 @@ def test_a_machine_that_is_killed_while_it_lists(crawl_on_both: Crawl, serve: Se
 
     server = serving(serve, site)
     crawl.add([server.url()])
-    with running(crawl, "--sitemaps", "also", "--max-pages", "3", "--checkpoint-pages", "500") as process:
+    with running(crawl, "--sitemaps", "also", "--max-pages", "3", "--checkpoint-pages", "500", *EXACT) as process:
         tick = threading.Event()
         for _ in range(2_000):
             if lastmods(crawl):
@@ -224,7 +225,7 @@ def test_a_machine_that_is_killed_while_it_lists(crawl_on_both: Crawl, serve: Se
     assert rows(crawl).keys() == {""}
     assert crawl.candidates() == set()
     crawl.check()
-    run_whole(crawl, sitemaps="also", max_pages=3)
+    run_whole(crawl, sitemaps="also", max_pages=3, seen="exact")
     assert asked(server)["/sitemap.xml"] == 2
     seed = crawl.seed(server.url())
     assert (seed.counts.sitemap_urls, seed.counts.listed) == (number, number + 3)

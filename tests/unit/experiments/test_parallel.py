@@ -71,7 +71,7 @@ def test_ctrl_c_in_a_terminal_lets_all_clean_up_in_silence(tmp_path: Path) -> No
         os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to this one and to those that it started
         process.send_signal(signal.SIGINT)
         said, errors = process.communicate()
-    assert (said, errors) == ("interrupted\n", "")
+    assert (said, errors, process.returncode) == ("interrupted\n", "", 0)
     assert sorted(file.name for file in tmp_path.iterdir()) == ["stopped-1", "stopped-2"]
 
 
