@@ -65,6 +65,7 @@ class EndReason(StrEnum):
     CRAWL_DELAY = "crawl-delay"  # robots.txt asks for a longer pause than is kept
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
+    INTERNAL_ERROR = "internal-error"  # too many of its answers met a fault of this program
 
 
 class MachineState(StrEnum):
@@ -108,6 +109,7 @@ class Result(StrEnum):
     ROBOTS_UNAVAILABLE = "robots-unavailable"
     UNWANTED_TYPE = "unwanted-type"  # its Content-Type is not accepted; the body was not downloaded
     TRAP = "trap"  # not asked for: its pattern has brought nothing new for long
+    INTERNAL_ERROR = "internal-error"  # a fault of this program met its answer; the detail says which, and where
 
     @property
     def answered(self) -> bool:

@@ -24,6 +24,7 @@ _WORDS = {
     Result.ROBOTS_UNAVAILABLE: "not asked for: robots.txt could not be had, which forbids all (RFC 9309, 2.3.1.4)",
     Result.UNWANTED_TYPE: "asked for, but its Content-Type is not accepted: the body was not downloaded",
     Result.TRAP: "not asked for: its pattern has brought nothing new for long",
+    Result.INTERNAL_ERROR: "asked for, but its answer met a fault of SCrawler itself",
 }
 _FLAGS = {
     PageFlag.NOINDEX: "forbids to index it",

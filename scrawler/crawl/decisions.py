@@ -20,6 +20,7 @@ _SEED_FAILURES = {
     Result.HTTP_ERROR: EndReason.HTTP_ERROR,
     Result.UNWANTED_TYPE: EndReason.UNWANTED_TYPE,
     Result.REDIRECT: EndReason.REDIRECTED,
+    Result.INTERNAL_ERROR: EndReason.INTERNAL_ERROR,
 }
 
 

@@ -34,6 +34,7 @@ RETRYABLE = (
     EndReason.HTTP_ERROR,
     EndReason.PRIVATE_ADDRESS,
     EndReason.CRAWL_DELAY,
+    EndReason.INTERNAL_ERROR,
 )
 
 Packed = Callable[[Sequence[tuple[str, int, int]]], bytes]
@@ -50,6 +51,7 @@ _FAILED = (
     Result.BAD_ANSWER,
     Result.NO_ADDRESS,
     Result.PRIVATE_ADDRESS,
+    Result.INTERNAL_ERROR,
 )
 _BUSY = or_(page.c.status.in_([408, 425, 429]), page.c.status.between(500, 599))
 _PASSING: ColumnElement[bool] = and_(
