@@ -18,7 +18,7 @@ _LONGEST_SITEMAP = 8 * 1024  # characters of its line
 _LONGEST_DELAY = 1e9  # seconds; text that says more says this
 
 _GUESSED = 64  # bytes by which UTF-16 without a mark is known
-_MARKS = "\ufeff\udcfe\udcff"  # byte order marks, also those of UTF-16 where it is none
+_MARKS = "\ufeff\udcfe\udcff\udcef\udcbb\udcbf"  # byte order marks, half ones too, and UTF-16 ones where it is none
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SECONDS = re.compile(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
 _NAME_END = re.compile(r"[/\s(;,]")
@@ -73,39 +73,69 @@ def read_robots(body: bytes, product_token: str) -> RobotsText:
     """Read a robots.txt of which at most 500 KiB count; malformed text never raises.
 
     All groups that name the crawler make one. A group that does not name it is the crawler's only if it is that of
-    "*", and no other names it.
+    "*", and no other names it. A Crawl-delay is for those named right above it, as it is meant where
+    lists of crawlers have one each.
     """
-    own, common = RobotsText(product_token), RobotsText()
-    named = opening = False
-    groups: list[RobotsText] = []  # those to which the rules that follow belong
-    sitemaps: dict[str, None] = {}
+    reader = _Reader(product_token)
     for number, kind, value in _lines(plain_text(body).decode("utf-8", "surrogateescape")):
         if kind is _Field.SITEMAP:
-            if len(sitemaps) < _MAX_SITEMAPS and len(value) <= _LONGEST_SITEMAP and _is_absolute(value):
-                sitemaps[value] = None
+            reader.sitemap(value)
         elif kind is _Field.AGENT:
-            if not opening:
-                groups, opening = [], True
-            if _names(value, product_token):
-                named = True
-                groups.append(own)
-            elif value.startswith("*") and not value.strip("*"):
-                groups.append(common)
+            reader.agent(value)
+        elif kind is _Field.DELAY:
+            reader.delay(value)
         else:
-            opening = False
-            for group in groups:
-                _add(group, kind, value, number)
-    found = own if named else common
-    found.sitemaps = tuple(sitemaps)
-    return found
+            reader.rule(Line(kind is _Field.ALLOW, value, number))
+    return reader.found()
 
 
-def _add(group: RobotsText, kind: _Field, value: str, number: int) -> None:
-    if kind is not _Field.DELAY:
-        if value.startswith(("/", "*")):  # anything else is no path, and matches none
-            group.rules.append(Line(kind is _Field.ALLOW, value, number))
-    elif _SECONDS.fullmatch(value):
-        group.crawl_delay = max(min(float(value), _LONGEST_DELAY), group.crawl_delay or 0.0)
+class _Reader:
+    """Takes the lines of a file in their order."""
+
+    def __init__(self, product_token: str) -> None:
+        self._token = product_token
+        self._own, self._common = RobotsText(product_token), RobotsText()
+        self._named = False  # whether any group names the crawler
+        self._opening = False  # names may still be added to the group
+        self._naming = False  # the last line that was no sitemap's was a name
+        self._groups: dict[str, RobotsText] = {}  # to which the rules that follow belong
+        self._delayed: dict[str, RobotsText] = {}  # to which a pause belongs
+        self._sitemaps: dict[str, None] = {}
+
+    def agent(self, value: str) -> None:
+        if not self._opening:
+            self._groups = {}
+        if not self._naming:
+            self._delayed = {}
+        self._opening = self._naming = True
+        meant: RobotsText | None = None
+        if _names(value, self._token):
+            self._named, meant = True, self._own
+        elif _is_star(value):
+            meant = self._common
+        if meant is not None:
+            self._groups[meant.group] = self._delayed[meant.group] = meant
+
+    def rule(self, line: Line) -> None:
+        self._opening = self._naming = False
+        if line.value.startswith(("/", "*")):  # anything else is no path, and matches none
+            for group in self._groups.values():
+                group.rules.append(line)
+
+    def delay(self, value: str) -> None:
+        self._naming = False  # it is no rule of the standard, so the group stays open (2.2.4)
+        if _SECONDS.fullmatch(value):
+            for group in self._delayed.values():
+                group.crawl_delay = max(min(float(value), _LONGEST_DELAY), group.crawl_delay or 0.0)
+
+    def sitemap(self, value: str) -> None:
+        if len(self._sitemaps) < _MAX_SITEMAPS and len(value) <= _LONGEST_SITEMAP and _is_absolute(value):
+            self._sitemaps[value] = None
+
+    def found(self) -> RobotsText:
+        found = self._own if self._named else self._common
+        found.sitemaps = tuple(self._sitemaps)
+        return found
 
 
 def _lines(text: str) -> Iterator[tuple[int, _Field, str]]:
@@ -134,6 +164,12 @@ def _names(value: str, product_token: str) -> bool:
     token, value = product_token.lower(), value.lower()
     shown = value, value.partition("/")[0].strip(), _NAME_END.split(value, maxsplit=1)[0].rstrip("*")
     return token != "" and token in shown
+
+
+def _is_star(value: str) -> bool:
+    """Tell whether a User-agent line is for everybody: "*", whatever stands behind a blank."""
+    first = value.split(maxsplit=1)[0] if value else ""
+    return first != "" and not first.strip("*")
 
 
 def _is_absolute(url: str) -> bool:

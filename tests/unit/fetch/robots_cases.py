@@ -101,6 +101,16 @@ RFC_9309 = [
          "User-agent: BazBot\nSitemap: http://h/s.xml\nHost: h\nClean-param: x /y\nUser-agent: FooBot\nNoindex: /n\n"
          "Disallow: /x\nSitemaps: none\nDisallow: /y\n",
          allowed="/n", denied="/x /y"),
+    case("2.2.4 nor does a pause between the names",
+         "User-agent: FooBot\nCrawl-delay: 10\nUser-agent: BazBot\nDisallow: /private/\n",
+         allowed="/", denied="/private/ /private/x"),
+    case("2.2.4 nor do many lines of others",
+         "User-agent: FooBot\nRequest-rate: 1/5\nVisit-time: 0600-0845\nCrawl-delay\nHost: h\n\n# a\nCrawl-delay: x\n"
+         "Sitemap: http://h/s.xml\nUser-agent: BazBot\nNoindex: /\nDisallow: /x\n\nUser-agent: BazBot\nDisallow: /y\n",
+         allowed="/y", denied="/x"),
+    case("2.2.4 a pause after a rule keeps the group closed",
+         "User-agent: FooBot\nDisallow: /x\nCrawl-delay: 10\nUser-agent: BazBot\nDisallow: /y\n",
+         allowed="/y", denied="/x"),
 ]  # fmt: skip
 
 HARD = [
@@ -117,6 +127,9 @@ HARD = [
     case("blanks and tabs", " \t User-agent \t : \t * \t\n\t Disallow\t:\t/x\t \n", allowed="/", denied="/x"),
     case("empty lines in a group", "User-agent: *\n\n\nDisallow: /a\n\n\nDisallow: /b\n", denied="/a /b"),
     case("UTF-8 mark", codecs.BOM_UTF8 + _X.encode(), allowed="/", denied="/x"),
+    case("half a UTF-8 mark", b"\xef\xbb" + _X.encode(), allowed="/", denied="/x"),
+    case("a star, and words behind it", "User-agent: * (all)\nDisallow: /x", allowed="/", denied="/x"),
+    case("a star with letters is a name", "User-agent: *bot\nDisallow: /x", allowed="/ /x"),
     case("two UTF-8 marks", codecs.BOM_UTF8 * 2 + _X.encode(), allowed="/", denied="/x"),
     case("UTF-16 LE", codecs.BOM_UTF16_LE + _X.encode("utf-16-le"), allowed="/", denied="/x"),
     case("UTF-16 BE", codecs.BOM_UTF16_BE + f"{_X}\n\u30c4".encode("utf-16-be"), allowed="/", denied="/x"),

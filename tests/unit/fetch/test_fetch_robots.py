@@ -67,6 +67,13 @@ def test_the_crawl_delay_is_that_of_the_group(lines, seconds):
     assert rules(f"User-agent: {TOKEN}\n{lines}\n\nUser-agent: *\nCrawl-delay: 50").crawl_delay == seconds
 
 
+def test_a_crawl_delay_between_names_is_for_those_right_above_it():
+    text = "User-agent: first\nCrawl-delay: 10\n\nUser-agent: second\nCrawl-delay: 20\n\nUser-agent: *\nDisallow: /x"
+    found = {token: rules(text, token=token) for token in ("first", "second", "third")}
+    assert {token: one.crawl_delay for token, one in found.items()} == {"first": 10.0, "second": 20.0, "third": None}
+    assert not any(one.allows("http://h/x") for one in found.values())
+
+
 def test_sitemaps_are_those_of_all_groups():
     text = """Sitemap: http://h/1.xml
     User-agent: other
@@ -131,6 +138,14 @@ def test_many_names_with_many_rules_are_read_and_obeyed_in_no_time(agent, path):
     for number in range(10):
         found.allows(f"http://h/{number}" + "/a" * 1000)
     assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize("agent", ["*", TOKEN])
+def test_one_name_many_times_is_one_group(agent):
+    found = rules(f"user-agent:{agent}\n" * 15_000 + "disallow:/x\n" * 20_000 + "crawl-delay:1\n")
+    assert len(found._lines) == 1
+    assert not found.allows("http://h/x")
+    assert found.crawl_delay == 1
 
 
 @pytest.mark.parametrize(
