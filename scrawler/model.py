@@ -358,6 +358,7 @@ class SiteDelta:
     address: str = ""
     released: bool = False  # the machine lets go of the site
     pause_ms: int = 0  # between two requests
+    slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
     pushbacks: int = 0  # in a row
     resting: bool = False  # released, and taken up by nobody before next_due_at
     robots: tuple[RobotsRow, ...] = ()
@@ -380,7 +381,9 @@ class ClaimedSite:
     fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
     pause_ms: int = 0  # between two requests, as its last owner kept
     pushbacks: int = 0  # in a row
+    slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
     after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
+    silent_since: Millis = 0  # after death: its owner can have asked nothing later, by the database's clock
 
 
 class Slot(NamedTuple):

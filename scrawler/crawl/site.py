@@ -99,6 +99,7 @@ class SiteContext:
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
     pause: float = 0.0  # seconds between two requests, as last applied
+    slowest_ms: int = 0  # its slowest answer so far, under whatever owner
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
@@ -199,6 +200,7 @@ class SiteContext:
             self.address(),
             released,
             pause_ms=int(self.pause * 1000),
+            slowest_ms=self.slowest_ms,
             pushbacks=self.health.pushbacks,
             resting=resting,
             robots=robots,

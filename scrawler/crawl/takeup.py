@@ -82,9 +82,10 @@ class SiteTaker:
             more_seeds=len(claimed.seeds) >= asked_for,
             clock=self._clock,
         )
+        site.slowest_ms = claimed.slowest_ms
         rest_ms = claimed.next_due_at - self._clock.now() + self._clock.doubt
-        if claimed.after_death:  # it may have been asked a moment ago, which no checkpoint tells
-            rest_ms = max(rest_ms, claimed.pause_ms, int(self._rules.delay * 1000))
+        if claimed.after_death:
+            rest_ms = max(rest_ms, self._rest_after_death(claimed))
         site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
@@ -98,6 +99,17 @@ class SiteTaker:
             self._rebuild_seen(site)
             self._take_orphans(site, states)
         return site
+
+    def _rest_after_death(self, claimed: ClaimedSite) -> int:
+        """Return how long a site rests that its dead owner may have asked at last, which no checkpoint tells.
+
+        The server may still be at work on that: for as long as it has taken at most so far, or, where it has never
+        answered, for as long as an answer may take. The pause begins after that.
+        """
+        pause_ms = max(claimed.pause_ms, int(self._rules.delay * 1000))
+        answer_ms = claimed.slowest_ms or int(self._rules.timeout * 1000)
+        asked_ago = max(0, self._clock.now() - claimed.silent_since)
+        return max(pause_ms, answer_ms + pause_ms - asked_ago) + self._clock.doubt
 
     def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
         """Make the context of one seed; it is begun if it has a list already."""

@@ -63,6 +63,8 @@ class Visits:
         """Note that an answer is there, and how the site bears up; return that and when it may be asked again."""
         flight = flight_of(response.request)
         site, due = self._over(flight, response.request, now, response.elapsed_ms / 1000)
+        if response.elapsed_ms >= site.slowest_ms and response.status:
+            site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
             self._patience.note(response)

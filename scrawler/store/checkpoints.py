@@ -53,6 +53,7 @@ from scrawler.store.tables import (
 )
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
+_SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
 _LONGEST_DETAIL = 1_000  # characters
@@ -87,7 +88,7 @@ class Checkpoints:
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
-        self._sites = BulkUpdate(site, ("next_due_at", "address", "pushbacks", "pause_ms"), compiler)
+        self._sites = BulkUpdate(site, _SITE, compiler)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
@@ -165,7 +166,7 @@ class Checkpoints:
         wake_sites(connection, [site_id for _, site_id, _, _ in moves])
 
     def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
-        rows = [(one.site_id, one.next_due_at, one.address, one.pushbacks, one.pause_ms) for one in deltas]
+        rows = [(one.site_id, *(getattr(one, name) for name in _SITE)) for one in deltas]
         self._sites.run(connection, sorted(rows))
         release_sites(connection, [one.site_id for one in deltas if one.released])
         lay_to_rest(connection, [one.site_id for one in deltas if one.released and one.resting])

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import ClaimedSite, Seed, SeedState, WorkLeft
+from scrawler.model import LEASE, ClaimedSite, Seed, SeedState, WorkLeft
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
 from scrawler.store.shares import FairShare
@@ -34,6 +34,10 @@ _FARTHEST = 1_024  # where others have locked those, the next so many, up to thi
 _SUBSELECTS = 200  # of one query; SQLite allows 500
 _WAKE_EVERY = 2.0  # seconds
 _OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
+_CLAIMED = (
+    *(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at),
+    *(site.c.pushbacks, site.c.pause_ms, site.c.slowest_ms),
+)
 
 
 class Claims:
@@ -130,7 +134,7 @@ class Claims:
             while (missing := wanted - len(claimed)) and spread <= _FARTHEST:
                 ids = candidates(connection, source.condition, after, wanted * spread)
                 rows = _lock(connection, source.condition, ids, missing)
-                claimed += self._take(connection, rows, seeds_per_site, source.after_death)
+                claimed += self._take(connection, rows, seeds_per_site, source)
                 if len(rows) == missing:
                     after = rows[-1].id  # those behind it have not been tried
                 elif len(ids) == wanted * spread:
@@ -139,9 +143,7 @@ class Claims:
                     break
         return claimed
 
-    def _take(
-        self, connection: Connection, rows: list[AnyRow], seeds_per_site: int, after_death: bool
-    ) -> list[ClaimedSite]:
+    def _take(self, connection: Connection, rows: list[AnyRow], seeds_per_site: int, source: Open) -> list[ClaimedSite]:
         ids = [row.id for row in rows]
         begun: set[int] = set()
         for part in sliced(ids):
@@ -159,8 +161,10 @@ class Claims:
                 row.next_due_at,
                 tuple(seeds[row.id]),
                 fresh=row.id not in begun,
-                after_death=after_death,
+                after_death=source.after_death,
+                silent_since=source.last_beat + LEASE,
                 pause_ms=row.pause_ms,
+                slowest_ms=row.slowest_ms,
                 pushbacks=row.pushbacks,
             )
             for row in rows
@@ -201,8 +205,7 @@ def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int]
     """Lock the first `wanted` sites among `ids` that fulfil the condition still and that nobody else has locked."""
     rows: list[AnyRow] = []
     for part in sliced(ids):
-        query = select(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at, site.c.pushbacks, site.c.pause_ms)
-        query = query.where(site.c.id.in_(part), condition).order_by(site.c.id).limit(wanted - len(rows))
+        query = select(*_CLAIMED).where(site.c.id.in_(part), condition).order_by(site.c.id).limit(wanted - len(rows))
         rows += connection.execute(by_primary_key(query.with_for_update(skip_locked=True)))
         if len(rows) == wanted:
             break

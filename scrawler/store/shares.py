@@ -57,7 +57,7 @@ class FairShare:
         self._open_since = {one: self._open_since.get(one, now) for _, ids in seen for one in ids}
         late = ((source, [one for one in ids if now - self._open_since[one] >= PATIENCE]) for source, ids in seen)
         return [
-            Open(source.condition & site.c.id.in_(part), source.after_death)
+            source._replace(condition=source.condition & site.c.id.in_(part))
             for source, ids in late
             for part in sliced(ids)
         ]

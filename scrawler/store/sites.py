@@ -25,10 +25,14 @@ FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
 
 
 class Open(NamedTuple):
-    """Sites to claim: a condition on `site`, and whether their owner died, or ended without giving them back."""
+    """Sites to claim: a condition on `site`, and whether their owner died, or ended without giving them back.
+
+    Of such an owner there is the time of its last heartbeat, by the database's clock.
+    """
 
     condition: ColumnElement[bool]
     after_death: bool
+    last_beat: Millis = 0
 
 
 def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> tuple[dict[str, int], int]:
@@ -67,12 +71,13 @@ def open_sites(connection: Connection, machine_id: int) -> list[Open]:
     that is gone: EXISTS would let MariaDB read all sites that are held.
     """
     left = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1).scalar_subquery()
-    gone = select(machine.c.id).where(machine.c.state.in_(GONE), or_(left.is_not(None), machine.c.id == machine_id))
-    owners = list(connection.scalars(gone.order_by(machine.c.id)))
-    if machine_id in owners:
+    gone = machine.c.state.in_(GONE), or_(left.is_not(None), machine.c.id == machine_id)
+    query = select(machine.c.id, machine.c.heartbeat_at).where(*gone).order_by(machine.c.id)
+    last_beats = {row.id: row.heartbeat_at for row in connection.execute(query)}
+    if machine_id in last_beats:
         return []
-    of = [Open(and_(site.c.state == "active", site.c.owner == owner), after_death=True) for owner in owners]
-    return [*of, Open(FREE, after_death=False)]
+    left_by = [(and_(site.c.state == "active", site.c.owner == owner), beat) for owner, beat in last_beats.items()]
+    return [*(Open(condition, True, beat) for condition, beat in left_by), Open(FREE, after_death=False)]
 
 
 def candidates(connection: Connection, condition: ColumnElement[bool], after: int, limit: int) -> list[int]:

@@ -123,6 +123,7 @@ site = Table(
     _word("address", 64, "IP address last used", default=""),
     _small("pushbacks", "answers of 429 or 503 in a row", default=0),
     _number("pause_ms", "pause between two requests; a site taken over from a dead machine rests that long", default=0),
+    _number("slowest_ms", "its slowest answer; 0: none. Asked by a dead machine, it may answer that late", default=0),
     Index("site_key_hash", "key_hash", unique=True),
     Index("site_state", "state", "owner"),
     **_OPTIONS,

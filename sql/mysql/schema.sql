@@ -45,6 +45,7 @@ CREATE TABLE site (
     address VARCHAR(64) NOT NULL DEFAULT '',  -- IP address last used
     pushbacks INTEGER NOT NULL DEFAULT 0,  -- answers of 429 or 503 in a row
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
+    slowest_ms BIGINT NOT NULL DEFAULT 0,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -277,4 +278,4 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (1, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -45,6 +45,7 @@ CREATE TABLE site (
     address TEXT DEFAULT '' NOT NULL,  -- IP address last used
     pushbacks INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503 in a row
     pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
+    slowest_ms INTEGER DEFAULT 0 NOT NULL,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     PRIMARY KEY (id)
 ) STRICT;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -290,4 +291,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (1, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -116,7 +116,8 @@ def test_a_killed_machine_is_started_again_and_nothing_is_lost(
 ) -> None:
     before = len(wide_web.log())
     scrawler("import", "seeds.txt", SCRAWLER_DB=database_url)
-    with _started(tmp_path, *TWO, "--delay", "0.05", SCRAWLER_DB=database_url) as running:
+    slowly = ("--delay", "0.05", "--timeout", "5")
+    with _started(tmp_path, *TWO, *slowly, SCRAWLER_DB=database_url) as running:
         wait_for(lambda: len(wide_web.log()) > before + 100, TIMEOUT, "requests")
         os.kill(_running(database_url)[0].pid, signal.SIGKILL)
         out, said = running.communicate(timeout=TIMEOUT)

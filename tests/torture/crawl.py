@@ -67,6 +67,7 @@ class Pace:
             f"--seeds-per-thread={self.seeds_per_thread}",
             f"--delay={self.delay}",
             f"--checkpoint-interval={self.checkpoint_interval}",
+            "--timeout=5",  # so long rests what a killed machine may have asked, and what has never answered
             *(self._patient() if self.moody else ()),
             "--warc-size=1MiB",  # so that files are closed and indexed in passing
             "--allow-private",

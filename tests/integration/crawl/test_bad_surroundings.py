@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -24,7 +25,7 @@ from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
 from tests.integration.crawl.rig import run_command, running
-from tests.integration.fetch.servers import RawServer, Script
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -148,6 +149,42 @@ def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve)
         assert crawl.fetched() < everything(servers)
     run_whole(crawl)
     check_finished(crawl, servers, crawl.folder / "pages")
+
+
+class SlowSite:
+    """Pages in a row, each answered after a while, whether or not the client is still there; robots.txt is slower."""
+
+    def __init__(self, before: int) -> None:
+        """Set `reached` when so many requests have come."""
+        self.asked: list[float] = []
+        self.answered: list[float] = []
+        self.reached = threading.Event()
+        self._before = before
+
+    def __call__(self, visit: Visit) -> None:
+        """Answer the requests of a connection."""
+        while head := visit.request():
+            self.asked.append(time.monotonic())
+            if len(self.asked) == self._before:
+                self.reached.set()
+            path = path_of(head)
+            visit.hang(1.5 if path == "/robots.txt" else 0.7)
+            self.answered.append(time.monotonic())
+            number = int(path[1:] or 0) if path != "/robots.txt" else 0
+            visit.send(answer(f'<a href="/{min(number + 1, 4)}">on</a>'.encode(), "200 OK", "Content-Type: text/html"))
+
+
+def test_a_host_is_not_asked_while_it_may_still_answer_a_killed_machine(crawl: Crawl, serve: Serve) -> None:
+    site = SlowSite(before=4)
+    crawl.add([serve(site).url()])
+    with running(crawl, "--checkpoint-interval", "0.1") as process:
+        assert site.reached.wait(LONGEST_RUN)
+        process.kill()
+        process.communicate()
+    asked = len(site.asked)
+    run_whole(crawl)
+    assert len(site.asked) > asked >= 4
+    assert site.asked[asked] >= site.answered[asked - 1]
 
 
 def test_files_of_a_frozen_machine_are_its_own(crawl_on_both: Crawl, serve: Serve) -> None:

@@ -227,7 +227,7 @@ def test_the_pause_at_an_address_holds_between_machines(crawl: Crawl) -> None:
     resolve = [part for entry in table(hosts) for part in ("--resolve", entry)]
     with WatchfulServer(crawl.folder, pages=2) as server:
         crawl.add(server.urls(hosts))
-        with running(crawl, "--machines", "2", "--delay-per-ip", "0.2", *resolve) as command:
+        with running(crawl, "--machines", "2", "--delay-per-ip", "0.2", "--timeout", "5", *resolve) as command:
             wait_for(lambda: len(server.seen()) > 6, LONG, "requests")
             kill_one(crawl)
             _, said = command.communicate(timeout=LONG)

@@ -101,7 +101,7 @@ def test_another_version_is_refused_with_advice(database_url: str, version: int,
         if version:
             connection.exec_driver_sql(f"INSERT INTO schema_version VALUES ({version}, 1)")
         else:
-            connection.exec_driver_sql("UPDATE schema_version SET version = -1")
+            connection.exec_driver_sql("UPDATE schema_version SET version = -version")
     database.close()
     with pytest.raises(StoreError, match=advice):
         open_database(database_url)

@@ -1,0 +1,55 @@
+"""How long a site rests when it is taken up."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+
+import pytest
+
+from scrawler.assembly import crawl_rules
+from scrawler.crawl.clock import DatabaseClock
+from scrawler.crawl.seen import ExactSeen, MemoryBudget
+from scrawler.crawl.takeup import SiteTaker
+from scrawler.model import ClaimedSite
+from scrawler.settings import Settings
+from scrawler.urls.analyzer import UrlAnalyzer
+
+HOUR = 3_600_000
+
+
+def rest(settings: Settings, *, silent_for: int = 0, **known: int | bool) -> tuple[float, float]:
+    """Return the seconds for which a site rests, at least and at most.
+
+    Its last owner asked nothing in the last `silent_for` milliseconds.
+    """
+    clock = DatabaseClock()
+    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
+    taker = SiteTaker(None, crawl_rules(settings), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    before, now = time.monotonic(), clock.now()
+    claimed = ClaimedSite(1, "a.org", 1, 0, (), True, silent_since=now - silent_for, **known)  # type: ignore[arg-type]
+    until = taker.take_up(claimed, 1).rest_until
+    return until - time.monotonic(), until - before
+
+
+@pytest.mark.parametrize(
+    ("known", "seconds"),
+    [
+        ({"pause_ms": 2000, "slowest_ms": 700}, 2.7),
+        ({"pause_ms": 0, "slowest_ms": 700}, 1.2),  # the settings' delay is longer
+        ({"pause_ms": 2000, "slowest_ms": 0}, 32),  # it has never answered
+        ({"pause_ms": 2000, "slowest_ms": 5000, "silent_for": 3000}, 4),
+        ({"pause_ms": 2000, "slowest_ms": 0, "silent_for": HOUR}, 2),  # clocks may have jumped: at least its pause
+        ({"pause_ms": 2000, "slowest_ms": 700, "silent_for": -15_000}, 2.7),
+    ],
+)
+def test_a_site_of_a_dead_machine_rests_as_long_as_its_slowest_answer_and_its_pause(
+    known: dict[str, int], seconds: float
+) -> None:
+    settings = Settings(delay=0.5, timeout=30)
+    least, most = rest(settings, after_death=True, **known)
+    assert least <= seconds <= most + 0.01  # of which times are rounded to milliseconds
+
+
+def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
+    assert rest(Settings(delay=0.5), pause_ms=2000, slowest_ms=9000)[1] < 0
