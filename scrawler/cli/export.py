@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.cli.database import crawl_database, keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import seed_filters
 from scrawler.model import EndReason, SeedState
 from scrawler.seeds.exporter import Selection, export_urls
-from scrawler.seeds.files import STANDARD, Format, format_of, open_output
+from scrawler.seeds.files import STANDARD, Format, written_as
+from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
@@ -23,7 +24,7 @@ from scrawler.store.seeds import Seeds
     "--format",
     "written",
     type=click.Choice([written.value for written in Format]),
-    help="How to write the file. [default: by its name; else txt]",
+    help="How to write the file. [default: by its name]",
 )
 @click.option("--pages", is_flag=True, help="Add the internal URLs, each with its final result.")
 @seed_filters
@@ -53,9 +54,11 @@ def write_export(
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
         name = file or str(settings.output_dir / f"{crawl.name}.txt")
+        kind = written or written_as(name)
+        keep_clear(database, name)
         stores = Seeds(database), Candidates(database), Pages(database)
         with open_output(name) as out:
-            counts = export_urls(*stores, selection or Selection(), out, written or format_of(name))
+            counts = export_urls(*stores, selection or Selection(), out, kind)
     place = "standard output" if name == STANDARD else name
     pages = f", {counts.pages:,} pages" if selection and selection.pages else ""
     click.echo(f"exported {counts.seeds:,} seeds, {counts.candidates:,} candidate seeds{pages} to {place}", err=True)

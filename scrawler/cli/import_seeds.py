@@ -6,11 +6,11 @@ from pathlib import Path
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.cli.database import crawl_database, keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, import_text
-from scrawler.errors import InputError
-from scrawler.seeds.files import Format, format_of, open_input
+from scrawler.errors import InputError, SettingsError
+from scrawler.seeds.files import Format, is_input, open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import ImportCounts, import_seeds
 from scrawler.seeds.rejects import open_rejects
@@ -42,12 +42,17 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
     standard input. A bare name is looked up here, then in input_urls/, then among the samples. What is
     imported already changes nothing.
     """
+    if rejects and is_input(rejects, file, settings.input_dir):
+        raise SettingsError(f"--rejects {rejects} is the seed file itself, and would be overwritten")
+    read = Format(written) if written else read_as(file)
     with open_input(file, settings.input_dir) as stream, crawl_database(settings, create=True) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
         seeds = Seeds(database)
+        if rejects:
+            keep_clear(database, rejects)
         with ProgressLine() as line, open_rejects(rejects, line.message) as report:
             counts = import_seeds(
-                read_entries(stream, Format(written) if written else format_of(file)),
+                read_entries(stream, read),
                 seeds.add,
                 writers=seeds.writers,
                 scope=crawl.scope,

@@ -21,7 +21,7 @@ from scrawler.plan.plan import Alone, Plan, make_plan
 from scrawler.plan.progress import Bound
 from scrawler.plan.rules import CPU_PER_REQUEST, DATABASE_ROWS, plan_rules
 from scrawler.plan.sizes import AssumedSizes
-from scrawler.seeds.files import format_of, open_input
+from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import judged_batches
 from scrawler.settings import Settings
@@ -149,7 +149,7 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
     invalid: list[int] = []  # lines
     with open_input(file, settings.input_dir) as stream:
         judged = judged_batches(
-            read_entries(stream, format_of(file)),
+            read_entries(stream, read_as(file)),
             scope,
             settings.max_url_length,
             make_steps(settings.normalise),

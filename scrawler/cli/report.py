@@ -10,10 +10,11 @@ import click
 from scrawler.accounts.html import html_page
 from scrawler.accounts.report import make_report
 from scrawler.accounts.sections import Report, Table, label, shown
-from scrawler.cli.database import crawl_database
+from scrawler.cli.database import crawl_database, keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import print_pairs, print_rows, printable
-from scrawler.errors import InputError, ScrawlerError
+from scrawler.errors import InputError
+from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
@@ -41,6 +42,8 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with crawl_database(settings) as database:
+        if html:
+            keep_clear(database, html)
         view = None if seed is None else _seed(database, settings, seed)
         made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
     if as_json:
@@ -63,11 +66,8 @@ def _seed(database: Database, settings: Settings, text: str) -> SeedView:
 
 
 def _write(made: Report, file: Path) -> None:
-    try:
-        with file.open("w", encoding="utf-8", errors="backslashreplace") as out:
-            out.writelines(html_page(made))
-    except OSError as error:
-        raise ScrawlerError(f"{file}: cannot be written: {error.strerror}") from error
+    with open_output(str(file)) as out:
+        out.writelines(html_page(made))
     click.echo(f"wrote the report on {made.title} to {file}", err=True)
 
 

@@ -1,28 +1,30 @@
-"""Finding, opening, unpacking and writing of seed files; "-" is standard input or output."""
+"""Finding and opening of seed files; "-" is standard input."""
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
+import stat
 import sys
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from enum import StrEnum
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import IO, BinaryIO, cast
+from typing import cast
 
-import zstandard
-
-from scrawler.errors import InputError, ScrawlerError
+from scrawler.errors import InputError, SettingsError
+from scrawler.seeds.unpacking import BROKEN, unpacked
 
 STANDARD = "-"
 _SNIFFED = 8192  # bytes in which a binary file shows itself by a NUL
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _PACKED = (".gz", ".zst")
+_KNOWN = ".txt, .csv and .jsonl, plain or packed as .gz or .zst,"
+_TABLES = (".parquet", ".json", ".tsv", ".xls", ".xlsx", ".ods", ".db", ".sqlite")
+_DOCUMENTS = (".xml", ".html", ".htm", ".warc")
+_ARCHIVES = (".bz2", ".xz", ".7z", ".zip", ".tar", ".tgz")
+_NO_SEED_FILES = frozenset((*_TABLES, *_DOCUMENTS, *_ARCHIVES))
 
 
 class Format(StrEnum):
@@ -33,11 +35,39 @@ class Format(StrEnum):
     JSONL = "jsonl"
 
 
-def format_of(name: str) -> Format:
-    """Tell the format by the name, less .gz or .zst; whatever is neither .csv nor .jsonl is txt."""
+_FORMATS = {
+    "": Format.TXT,
+    ".txt": Format.TXT,
+    ".csv": Format.CSV,
+    ".jsonl": Format.JSONL,
+    ".ndjson": Format.JSONL,
+}
+
+
+def read_as(name: str) -> Format:
+    """Tell by its name how a seed file is to be read; names say little, so most are txt, of which each line is judged.
+
+    Raises InputError where the name says that it is something else.
+    """
+    ending = _ending(name)
+    if ending in _NO_SEED_FILES:
+        raise InputError(f"{name}: seeds are read from {_KNOWN}; with --format from a file of any name")
+    return _FORMATS.get(ending, Format.TXT)
+
+
+def written_as(name: str) -> Format:
+    """Tell by its name how a seed file is to be written. Raises SettingsError where the name says nothing known."""
+    written = _FORMATS.get(_ending(name))
+    if written is None:
+        raise SettingsError(f"{name}: only {_KNOWN} can be written; with --format to a file of any name")
+    return written
+
+
+def _ending(name: str) -> str:
+    """Return the last suffix of a name, less .gz or .zst."""
     path = Path(name)
     suffix = Path(path.stem).suffix if path.suffix.lower() in _PACKED else path.suffix
-    return {".csv": Format.CSV, ".jsonl": Format.JSONL, ".ndjson": Format.JSONL}.get(suffix.lower(), Format.TXT)
+    return suffix.lower()
 
 
 def find_input(name: str, input_dir: Path) -> Traversable:
@@ -57,6 +87,19 @@ def find_input(name: str, input_dir: Path) -> Traversable:
     raise InputError(f"{name}: no such file, neither here nor in {input_dir} nor among the samples")
 
 
+def is_input(path: Path, name: str, input_dir: Path) -> bool:
+    """Tell whether a path leads to the very seed file that is to be read, by whatever name or link.
+
+    Raises InputError as `find_input` does.
+    """
+    try:
+        given = path.stat()
+        read = os.fstat(sys.stdin.fileno()) if name == STANDARD else os.stat(str(find_input(name, input_dir)))
+    except (OSError, io.UnsupportedOperation):
+        return False
+    return stat.S_ISREG(given.st_mode) and os.path.samestat(given, read)
+
+
 @contextmanager
 def open_input(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
     """Open a seed file for reading, gzip and zstd unpacked (known by their first bytes, so on standard input too).
@@ -64,11 +107,12 @@ def open_input(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
     Raises InputError for what cannot be read or unpacked, then or while it is read, and for a binary file.
     """
     try:
-        with _open_raw(name, input_dir) as raw, _unpacked(raw, name) as stream:
+        with _open_raw(name, input_dir) as raw:
+            stream = unpacked(raw, name)
             if b"\0" in stream.peek(_SNIFFED)[:_SNIFFED]:
                 raise InputError(f"{name}: a binary file (or UTF-16), not UTF-8 text with a URL a line")
             yield stream
-    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError) as error:
+    except BROKEN as error:
         raise InputError(f"{name}: broken archive ({error}); seeds before the break may be imported already") from error
     except BrokenPipeError:  # of standard output or error, not of the file
         raise
@@ -83,55 +127,3 @@ def _open_raw(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
         return
     with find_input(name, input_dir).open("rb") as stream:
         yield cast("io.BufferedReader", stream)
-
-
-@contextmanager
-def _unpacked(raw: io.BufferedReader, name: str) -> Iterator[io.BufferedReader]:
-    magic = raw.peek(4)
-    if magic.startswith(_GZIP) or name.endswith(".gz"):
-        with gzip.GzipFile(fileobj=raw) as unpacked:
-            yield io.BufferedReader(cast("io.RawIOBase", unpacked))
-    elif magic.startswith(_ZSTD) or name.endswith(".zst"):
-        with zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=False) as reader:
-            yield io.BufferedReader(cast("io.RawIOBase", reader))
-    else:
-        yield raw
-
-
-@contextmanager
-def open_output(name: str) -> Iterator[IO[str]]:
-    """Open a file for UTF-8 text, packed by its name (.gz, .zst), that appears under its name only when complete.
-
-    It is written beside its place and renamed at the end; after an error nothing is left. Standard output is
-    written directly. Raises ScrawlerError when it cannot be written; a closed pipe stays a BrokenPipeError.
-    """
-    if name == STANDARD:
-        yield sys.stdout
-        sys.stdout.flush()
-        return
-    path = Path(name)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with open(part, "wb") as raw, _packed(raw, path.suffix.lower()) as stream:
-                yield stream
-            part.replace(path)
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise ScrawlerError(f"{name}: cannot be written: {error.strerror or error}") from error
-
-
-@contextmanager
-def _packed(raw: BinaryIO, suffix: str) -> Iterator[IO[str]]:
-    binary: BinaryIO = raw
-    if suffix == ".gz":
-        binary = cast("BinaryIO", gzip.GzipFile(filename="", fileobj=raw, mode="wb", compresslevel=6, mtime=0))
-    elif suffix == ".zst":
-        binary = zstandard.ZstdCompressor().stream_writer(raw, closefd=False)
-    with io.TextIOWrapper(binary, encoding="utf-8", newline="") as text:
-        yield text

@@ -68,6 +68,11 @@ class Database:
         self.where = engine.url.render_as_string(hide_password=True)
         self.clock = CLOCK[self.dialect]
 
+    def is_at(self, path: Path) -> bool:
+        """Tell whether a path leads to the database's own file, by whatever name or link."""
+        file = Path(self._engine.url.database or "")
+        return self.dialect == "sqlite" and path.exists() and file.exists() and path.samefile(file)
+
     @property
     def compiler(self) -> Dialect:
         """The dialect for statements that are compiled once and executed through the driver."""

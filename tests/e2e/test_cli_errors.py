@@ -43,6 +43,8 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("import", "bad.txt"), 3, "bad.txt: no usable seed in it, all 2 lines are invalid"),
         (("import", "binary.txt"), 3, "binary.txt: a binary file"),
         (("import", "broken.gz"), 3, "broken.gz: broken archive"),
+        (("import", "cut.zst"), 3, "cut.zst: broken archive (it ends before its last frame does)"),
+        (("import", "seeds.parquet"), 3, "seeds.parquet: seeds are read from .txt, .csv and .jsonl"),
         (("import", "links.csv"), 3, "no column 'url'"),
         (("import", "."), 3, ".: cannot be read: Is a directory"),
         (("pages", "--seed", "http://a.example/"), 4, "there is no database"),
@@ -61,6 +63,8 @@ def test_errors_are_one_line_and_a_code(
     (tmp_path / "bad.txt").write_text("not a url\nftp://a.example/\n")
     (tmp_path / "binary.txt").write_bytes(b"\x7fELF\0\0")
     (tmp_path / "broken.gz").write_bytes(b"\x1f\x8b\x08oops")
+    (tmp_path / "cut.zst").write_bytes(b"\x28\xb5\x2f\xfd\x04")
+    (tmp_path / "seeds.parquet").write_text("PAR1")
     (tmp_path / "links.csv").write_text("link\nhttp://a.example/\n")
     done = scrawler(*arguments, code=code)
     assert words in _said(done)
@@ -125,6 +129,42 @@ def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Row
     assert "3 seeds read: 1 new, 0 duplicate, 2 invalid" in done.stderr
     assert [line.split("\t")[0] for line in (tmp_path / "bad.tsv").read_text().splitlines()] == ["2", "3"]
     assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
+
+
+def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    """Neither the seed file, by whatever name, nor the database."""
+    seeds = tmp_path / "input_urls" / "seeds.txt"
+    seeds.parent.mkdir()
+    seeds.write_text("http://a.example/\nno url\n")
+    (tmp_path / "hard").hardlink_to(seeds)
+    (tmp_path / "soft").symlink_to(seeds)
+    for rejects in ("input_urls/seeds.txt", "hard", "soft"):
+        said = _said(scrawler("import", "seeds.txt", "--rejects", rejects, code=2))
+        assert said == f"--rejects {rejects} is the seed file itself, and would be overwritten"
+    with seeds.open() as given:
+        command = [SCRAWLER, "import", "-", "--rejects", "hard"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=given, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "is the seed file itself" in done.stderr) == (2, True)
+    assert seeds.read_text() == "http://a.example/\nno url\n"
+    scrawler("import", "seeds.txt", "--rejects", "rejects")
+    for command in (
+        ("import", "seeds.txt", "--rejects", "scrawler.db"),
+        ("export", "scrawler.db", "--format", "txt"),
+        ("report", "--html", "scrawler.db"),
+    ):
+        assert "scrawler.db is the crawl's database: write to another file" in _said(scrawler(*command, code=2))
+    assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
+
+
+def test_an_export_of_an_unknown_kind_is_refused_before_anything_is_written(
+    scrawler: Scrawler, tmp_path: Path
+) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    scrawler("import", "seeds.txt")
+    assert "only .txt, .csv and .jsonl" in _said(scrawler("export", "out.parquet", code=2))
+    assert not (tmp_path / "out.parquet").exists()
+    scrawler("export", "out.parquet", "--format", "txt")
+    assert (tmp_path / "out.parquet").read_text() == "http://a.example/\n"
 
 
 def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:

@@ -13,7 +13,7 @@ import zstandard
 
 from scrawler.errors import InputError, ScrawlerError
 from scrawler.model import Scope
-from scrawler.seeds.files import format_of, open_input, open_output
+from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
@@ -39,7 +39,7 @@ def run_import(database: Database) -> Import:
         seen: list[ImportCounts] = []
         with open_input(str(file), Path("input_urls")) as stream:
             counts = import_seeds(
-                read_entries(stream, format_of(file.name)),
+                read_entries(stream, read_as(file.name)),
                 Seeds(database).add,
                 writers=2,
                 scope=Scope.HOST,
@@ -121,6 +121,46 @@ def test_a_broken_zstd_file(tmp_path: Path) -> None:
         stream.read()
 
 
+def zstd_frames(*texts: str) -> bytes:
+    """A file of several frames, with others between them that hold nothing for us, as pzstd and seekable files have."""
+    skippable = b"\x50\x2a\x4d\x18\x04\0\0\0abcd"
+    return b"".join(skippable + zstandard.compress(text.encode()) for text in texts) + skippable
+
+
+def test_all_frames_of_a_zstd_file_are_read(tmp_path: Path, database: Database, run_import: Import) -> None:
+    (tmp_path / "seeds.txt").write_bytes(zstd_frames("http://a.example/\nhttp://b.ex", "ample/\n", ""))
+    assert run_import(tmp_path / "seeds.txt")[0] == ImportCounts(new=2)
+    assert urls(database) == ["http://a.example/", "http://b.example/"]
+
+
+@pytest.mark.parametrize("kind", ["zst", "gz"])
+def test_of_a_truncated_archive_the_cut_line_is_no_seed(
+    kind: str, tmp_path: Path, database: Database, run_import: Import
+) -> None:
+    """Wherever it is cut: in a frame, its checksum, or one that is passed over."""
+    text = "".join(f"http://{os.urandom(8).hex()}.example/\n" for _ in range(200))
+    whole = gzip.compress(text.encode()) if kind == "gz" else zstd_frames(text[:3000], text[3000:])
+    file = tmp_path / f"seeds.txt.{kind}"
+    boundaries = {len(zstd_frames()), len(zstd_frames(text[:3000]))} if kind == "zst" else set()
+    boundaries |= {size - len(zstd_frames()) for size in (len(whole), *boundaries)} if kind == "zst" else set()
+    for size in {*range(4, len(whole), 97), *range(len(whole) - 16, len(whole))} - boundaries:
+        file.write_bytes(whole[:size])
+        with pytest.raises(InputError, match="broken archive"):
+            run_import(file)
+    assert set(urls(database)) <= set(text.split())
+    file.write_bytes(whole + b"garbage")
+    with pytest.raises(InputError, match="broken archive"):
+        run_import(file)
+
+
+def test_a_line_cut_within_a_letter_is_told(tmp_path: Path, database: Database, run_import: Import) -> None:
+    file = tmp_path / "seeds.jsonl"
+    file.write_bytes('{"url": "http://a.example/"}\n{"url": "http://b.example/ü'.encode()[:-1])
+    counts, invalid = run_import(file)
+    assert counts == ImportCounts(new=1, invalid=1)
+    assert [(entry.line, entry.problem) for entry in invalid] == [(2, "not UTF-8 text")]
+
+
 @pytest.mark.parametrize("content", [b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "http://a.example/\n".encode("utf-16")])
 def test_binary_files_are_refused(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_bytes(content)
@@ -198,33 +238,3 @@ def test_memory_is_flat() -> None:
 
     peak(10)  # what is loaded on first use does not count
     assert peak(6 * BATCH) < 1.2 * peak(3 * BATCH)
-
-
-class TestOutput:
-    def test_a_file_appears_only_when_complete(self, tmp_path: Path) -> None:
-        file = tmp_path / "made" / "out.txt"
-        with open_output(str(file)) as out:
-            out.write("x\n")
-            assert not file.exists()
-        assert file.read_text() == "x\n"
-        assert list(file.parent.iterdir()) == [file]
-
-    def test_after_an_error_the_old_file_stays_and_nothing_else(self, tmp_path: Path) -> None:
-        file = tmp_path / "out.txt.gz"
-        file.write_text("old")
-        with pytest.raises(TypeError), open_output(str(file)) as out:
-            out.writelines(["new", 5])  # type: ignore[list-item]
-        assert file.read_text() == "old"
-        assert list(tmp_path.iterdir()) == [file]
-
-    @pytest.mark.parametrize("name", ["out.txt", "out.csv.gz", "out.jsonl.zst"])
-    def test_what_is_written_is_read(self, name: str, tmp_path: Path) -> None:
-        with open_output(str(tmp_path / name)) as out:
-            out.write("grüße\n")
-        with open_input(str(tmp_path / name), tmp_path) as stream:
-            assert stream.read().decode() == "grüße\n"
-
-    def test_what_cannot_be_written(self, tmp_path: Path) -> None:
-        (tmp_path / "file").touch()
-        with pytest.raises(ScrawlerError, match="cannot be written"), open_output(str(tmp_path / "file" / "x")):
-            pass

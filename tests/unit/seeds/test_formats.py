@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.errors import InputError
-from scrawler.seeds.files import Format, format_of
+from scrawler.errors import InputError, SettingsError
+from scrawler.seeds.files import Format, read_as, written_as
 from scrawler.seeds.formats import LINE_LIMIT, Entry, read_entries
 
 
@@ -138,4 +138,20 @@ def _decodes(line: bytes) -> bool:
     ],
 )
 def test_format_by_name(name: str, written: Format) -> None:
-    assert format_of(name) is written
+    assert read_as(name) is written
+    assert written_as(name) is written
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.json.gz", "a.tsv", "a.csv.bz2"])
+def test_what_is_no_seed_file_by_its_name_is_neither_read_nor_written(name: str) -> None:
+    with pytest.raises(InputError, match=r"seeds are read from \.txt, \.csv and \.jsonl"):
+        read_as(name)
+    with pytest.raises(SettingsError, match=r"only \.txt, \.csv and \.jsonl"):
+        written_as(name)
+
+
+@pytest.mark.parametrize("name", ["seeds.2024-05-01", "example.com", "a.list", "a.urls.gz"])
+def test_a_name_that_says_nothing_is_read_as_text_and_not_written(name: str) -> None:
+    assert read_as(name) is Format.TXT
+    with pytest.raises(SettingsError, match="with --format to a file of any name"):
+        written_as(name)
