@@ -156,9 +156,7 @@ def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, 
     assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
 
 
-def test_an_export_of_an_unknown_kind_is_refused_before_anything_is_written(
-    scrawler: Scrawler, tmp_path: Path
-) -> None:
+def test_an_export_of_an_unknown_kind_is_refused_before_anything_is_written(scrawler: Scrawler, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
     scrawler("import", "seeds.txt")
     assert "only .txt, .csv and .jsonl" in _said(scrawler("export", "out.parquet", code=2))
