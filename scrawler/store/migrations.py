@@ -14,14 +14,16 @@ from importlib.resources.abc import Traversable
 
 from sqlalchemy import Connection, inspect, select
 from sqlalchemy import func as sql
+from sqlalchemy.exc import DBAPIError
 
 from scrawler.errors import StoreError
-from scrawler.store.tables import metadata, schema_version
+from scrawler.store.tables import crawl, metadata, schema_version
 
 _COLUMNS = {  # names of table and column; one statement, for the inspector would need one a table
     "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",
     "mysql": "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()",
 }
+_THERE_ALREADY = {1050, 1060, 1061, 1091}  # MySQL: table, column or index exists; what is to be dropped does not
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -59,7 +61,7 @@ def current_version(connection: Connection) -> int:
 
 
 def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> bool:
-    """Return whether the database has no schema yet.
+    """Return whether the database is still to get its schema: it has none, or one whose making was cut short.
 
     Raises:
         StoreError: its schema is older or newer than this program, or it has none and must not be empty.
@@ -68,8 +70,9 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
     newest = max(migration_texts(connection.dialect.name))
     if version == newest:
         check_columns(connection, where)
-    if version == newest or (version == 0 and may_be_empty):
-        return version == 0
+        return False
+    if may_be_empty and version < newest and not _holds_crawl(connection, version):
+        return True
     if version == 0:
         raise StoreError(f"database {where} holds no crawl; import seeds, or make one with `scrawler db init`")
     if version < newest:
@@ -77,6 +80,11 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
     raise StoreError(
         f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"
     )
+
+
+def _holds_crawl(connection: Connection, version: int) -> bool:
+    """Whether there is anything that a person should know of before the schema is changed."""
+    return version != 0 and connection.scalar(select(crawl.c.id).limit(1)) is not None
 
 
 def check_columns(connection: Connection, where: str) -> None:
@@ -98,15 +106,26 @@ def check_columns(connection: Connection, where: str) -> None:
 def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> list[int]:
     """Apply all missing migrations in one writing transaction; return their numbers.
 
-    MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile.
+    MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile. Whoever was
+    cut short there has left some of a migration's things, but not its number: it is applied again from its start, and
+    what is there already is passed by. So each statement of a migration must be one that can be repeated.
     """
     with _alone(begin, dialect), begin() as connection:
         version = current_version(connection)
         missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
         for text in missing.values():
             for statement in statements(text):
-                connection.exec_driver_sql(statement)
+                _apply(connection, statement)
     return list(missing)
+
+
+def _apply(connection: Connection, statement: str) -> None:
+    try:
+        connection.exec_driver_sql(statement)
+    except DBAPIError as error:
+        code = error.orig.args[0] if error.orig is not None and error.orig.args else None
+        if connection.dialect.name == "sqlite" or code not in _THERE_ALREADY:
+            raise
 
 
 @contextmanager
