@@ -30,7 +30,7 @@ _CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "gbk": 
 _HEADER_CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _MARKUP = re.compile(
-    rf"<!--.*?(?:-->|\Z)|<meta[\s/](?P<meta>{TAG_REST})(?P<closed>>?)|</?[a-z]{TAG_REST}|<[!/?][^>]*+".encode(),
+    rf"<!--.*?(?:-->|\Z)|<meta[\s/](?P<meta>{TAG_REST})(?P<closed>>?)|</?[a-z]{TAG_REST}|<[!/?][^>]*".encode(),
     re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())

@@ -10,10 +10,11 @@ most are let go by what a sample of their bytes says.
 from __future__ import annotations
 
 import re
+from itertools import islice
 from random import randrange
 from typing import NamedTuple
 
-from scrawler.extract.markup import ATTRIBUTE, TAG_REST
+from scrawler.extract.markup import ATTRIBUTE, TAG_REST, tag_end
 
 MAX_DEPTH = 5_000  # of open elements, as estimated
 _MAX_ATTRIBUTES = 1_000  # of one tag
@@ -21,20 +22,20 @@ _MAX_REOPENED = 1_000_000  # formatting elements opened again, over the whole pa
 _FEW_STARTS = 2_000  # start tags, half of which cannot open the other half again more often than that
 _SHORTEST_TAG = 3  # bytes
 _TAG_SEARCHED = 4_096  # a tag shorter than this holds too few attributes to matter
+_MOST_READ = 4  # times the page, that its tags may take to read: they overlap where quotes are left open on purpose
 _COUNTED, _COUNTED_EVERY = 512, 4_096  # bytes, of the samples in which tags are counted
 _FOLLOWED, _FOLLOWED_EVERY = 2_048, 65_536  # bytes, of those in which open elements are followed
 
 _RAW_TEXT = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
 _NAMES = re.compile(  # "b" and "/b" for the tags of <b>, nothing for comments and raw text
     (
-        rf"<(?:(?!(?:{'|'.join(_RAW_TEXT)})[\s/>])(/?[a-z][^\s/>]*+){TAG_REST}|!--.*?(?:-->|\Z)"
-        + "".join(rf"|{name}(?=[\s/>]){TAG_REST}>.*?(?:(?=</{name}[\s/>])|\Z)" for name in _RAW_TEXT)
+        rf"<(?:(?!(?:{'|'.join(_RAW_TEXT)})[\s/>])(/?[a-z][^\s/>]*){TAG_REST}|!--.*?(?:-->|\Z)"
+        + "".join(rf"|{name}(?=[\s/>]){TAG_REST}(?:>.*?(?:(?=</{name}[\s/>])|\Z))?" for name in _RAW_TEXT)
         + ")"
     ).encode(),
     re.DOTALL,
 )
-_TAG_START = re.compile(rb"<[a-zA-Z]")
-_TAG = re.compile(rf"<[a-zA-Z][^\s/>]*+{TAG_REST}".encode())
+_TAG_START = re.compile(rb"<[a-zA-Z][^\s/>]*")
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
 
 _VOID = b"area base basefont bgsound br col embed frame hr img input keygen link meta param source track wbr"
@@ -43,7 +44,7 @@ _VOID = b"area base basefont bgsound br col embed frame hr img input keygen link
 _IMPLIED = b"body colgroup dd dt head html li optgroup option p rb rp rt rtc tbody td tfoot th thead tr"
 _NOT_COUNTED = frozenset((b"", *_VOID.split(), *_IMPLIED.split()))
 _FORMATTING = r"b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u"  # written so that it is decided fast
-_FORMATTING_TAG = re.compile(rf"<(?:{_FORMATTING})(?=[\s/>])[^>]*+".encode())
+_FORMATTING_TAG = re.compile(rf"<(?:{_FORMATTING})(?=[\s/>])[^>]*".encode())
 _FORMATTING_ENDS = frozenset(b"/b /big /code /em /font /i /nobr /s /small /strike /strong /tt /u".split())
 
 
@@ -129,16 +130,23 @@ def _follow(markup: bytes) -> _Opened:
 
 
 def _has_giant_tag(body: bytes) -> bool:
-    position = 0
+    position = read = 0
     while len(body) - position > _TAG_SEARCHED:
         bracket = body.rfind(b">", position, position + _TAG_SEARCHED)
         if bracket < 0:
             bracket = body.find(b">", position)
             start = _TAG_START.search(body, position, bracket if bracket >= 0 else len(body))
-            tag = _TAG.match(body, start.start()) if start else None
-            if tag and sum(1 for _ in _ATTRIBUTE.finditer(tag[0])) > _MAX_ATTRIBUTES:
-                return True
+            if start:
+                end = tag_end(body, start.end())
+                read += end - start.start()
+                if read > _MOST_READ * len(body) or _has_many_attributes(body, start.end(), end):
+                    return True
             if bracket < 0:
                 return False
         position = bracket + 1
     return False
+
+
+def _has_many_attributes(body: bytes, position: int, end: int) -> bool:
+    attributes = islice(_ATTRIBUTE.finditer(body, position, end), _MAX_ATTRIBUTES, None)
+    return next(attributes, None) is not None

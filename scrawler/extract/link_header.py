@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-# Possessive, and a target holds no "<": whatever comes is passed over once.
-_QUOTED = r'"(?:[^"\\]++|\\.)*+"?'
-_LINK = re.compile(rf'<(?P<target>[^<>]*+)>(?P<parameters>(?:[^,"]++|{_QUOTED})*+)', re.DOTALL)
-_PARAMETER = re.compile(rf';\s*+(?P<name>[^\s=;"]++)\s*+(?:=\s*+(?P<value>{_QUOTED}|[^\s;]*+))?+', re.DOTALL)
+# A target holds no "<", and there is one way only to read what follows: whatever comes is passed over once.
+_QUOTED = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
+_LINK = re.compile(rf'<(?P<target>[^<>]*)>(?P<parameters>[^,"]*(?:{_QUOTED}[^,"]*)*)', re.DOTALL)
+_PARAMETER = re.compile(rf';\s*(?P<name>[^\s=;"]+)\s*(?:=\s*(?P<value>{_QUOTED}|[^\s;]*))?', re.DOTALL)
 
 
 def canonical_targets(value: str) -> list[str]:

@@ -19,12 +19,12 @@ Other = tuple[int, str, dict[str, str], bool, bool]  # hrefs before it, tag, att
 Scan = Callable[[bytes, int, Mapping[str, str]], tuple[list[str], list[Other], bool]]
 
 _SPACE = b" \t\n\f\r"
-_NAME = re.compile(rb"[^ \t\n\f\r/>]*+")
+_NAME = re.compile(rb"[^ \t\n\f\r/>]*")
 _ATTRIBUTE = re.compile(
-    rb"[ \t\n\f\r]*+(?:(?P<slash>/(?P<self_closing>>)?)|(?P<end>>)"
-    rb"|(?P<name>[^ \t\n\f\r/>][^ \t\n\f\r/>=]*+)[ \t\n\f\r]*+"
-    rb"""(?:=[ \t\n\f\r]*+(?:"(?P<double>[^"]*+)"|'(?P<single>[^']*+)'|(?=>)|(?P<bare>[^"' \t\n\f\r>][^ \t\n\f\r>]*+)"""
-    rb"|(?P<cut>.?+)))?+)",
+    rb"[ \t\n\f\r]*(?:(?P<slash>/(?P<self_closing>>)?)|(?P<end>>)"
+    rb"|(?P<name>[^ \t\n\f\r/>][^ \t\n\f\r/>=]*)[ \t\n\f\r]*"
+    rb"""(?:=[ \t\n\f\r]*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?=>)|(?P<bare>[^"' \t\n\f\r>][^ \t\n\f\r>]*)"""
+    rb"|(?P<cut>.?)))?)",
     re.DOTALL,
 )
 _COMMENT_END = re.compile(rb"-?>|.*?(?:--!?>|\Z)", re.DOTALL)
@@ -37,7 +37,7 @@ _SCRIPT_ESCAPED = re.compile(rb"(?P<plain>-->)|(?P<end></(?=script[ \t\n\f\r/>])
 _SCRIPT_DOUBLE = re.compile(rb"(?P<plain>-->)|</script[ \t\n\f\r/>]", re.IGNORECASE)
 # In attributes a named reference without semicolon stands for itself before "=" and alphanumerics: ?a=1&copy=2.
 _REFERENCE = re.compile(
-    rb"&(?:#(?:[xX](?P<hex>[0-9a-fA-F]++)|(?P<decimal>[0-9]++));?|(?P<name>[0-9a-zA-Z]++(?:;|(?!=))))"
+    rb"&(?:#(?:[xX](?P<hex>[0-9a-fA-F]+)|(?P<decimal>[0-9]+));?|(?P<name>[0-9a-zA-Z]+(?:;|(?![0-9a-zA-Z=]))))"
 )
 _LARGEST = 0x10FFFF
 _LONGEST_NUMBER = 30  # digits, leading zeros left out; any longer one is too large

@@ -40,16 +40,16 @@ _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
 _DOCUMENT, _CANONICAL, _ASSET, _PRELOADED = 1, 2, 4, 8  # what a <link> may be, by its rel
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
 _REFRESH = re.compile(
-    r"""[ \t\n\f\r]*+(?=[0-9.])[0-9.]*+[ \t\n\f\r;,]
-        [ \t\n\f\r]*+[;,]?+[ \t\n\f\r]*+
-        (?:[uU][rR][lL][ \t\n\f\r]*=[ \t\n\f\r]*)?+
+    r"""[ \t\n\f\r]*(?=[0-9.])[0-9.]*[ \t\n\f\r;,]
+        [ \t\n\f\r]*[;,]?[ \t\n\f\r]*
+        (?:[uU][rR][lL][ \t\n\f\r]*=[ \t\n\f\r]*)?
         (?:"(?P<double>[^"]*)|'(?P<single>[^']*)|(?P<bare>.*))""",
     re.VERBOSE | re.DOTALL,
 )
 
 # HTML Standard, 4.8.4.3.10: URLs with descriptors behind, between commas; a comma in parentheses separates nothing.
-_CANDIDATE = re.compile(r"[ \t\n\f\r,]*+([^ \t\n\f\r]++)")
-_DESCRIPTORS = re.compile(r"(?:[^,(]++|\([^)]*+\)?+)*+")
+_CANDIDATE = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
+_DESCRIPTORS = re.compile(r"[^,(]*(?:\([^)]*\)?[^,(]*){0,100}")  # bounded: each turn of a group takes memory
 
 Attributes = Mapping[str, str | None]
 
@@ -200,10 +200,17 @@ def srcset_urls(srcset: str) -> list[str]:
     while match := _CANDIDATE.match(srcset, position):
         position = match.end()
         if not match[1].endswith(","):  # else this one has no descriptors
-            descriptors = _DESCRIPTORS.match(srcset, position)
-            position = descriptors.end() if descriptors else position
+            position = _after_descriptors(srcset, position)
         urls.append(match[1].rstrip(","))
     return urls
+
+
+def _after_descriptors(srcset: str, position: int) -> int:
+    while descriptors := _DESCRIPTORS.match(srcset, position):
+        position = descriptors.end()
+        if srcset[position : position + 1] != "(":  # else there are more of them than one match takes
+            break
+    return position
 
 
 def refresh_target(content: str) -> str:

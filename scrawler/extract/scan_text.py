@@ -11,20 +11,20 @@ from html import unescape
 from html.entities import html5
 
 from scrawler.extract.links import PageText
-from scrawler.extract.markup import ATTRIBUTE, TAG_REST
+from scrawler.extract.markup import ATTRIBUTE, tag_end
 from scrawler.extract.text import TextCollector
 
 # Every alternative takes at least one character, so the page is passed over once.
 _TOKEN = re.compile(
     r"<!--(?:-?>|.*?(?:--!?>|\Z))"  # a comment
-    r"|<[!?][^>]*+(?:>|\Z)|</(?![a-zA-Z])[^>]*+(?:>|\Z)"  # other markup without a name
-    rf"|<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*+)(?P<attributes>{TAG_REST})(?P<closed>>?)"
-    r"|(?P<text>[^<]++|<)",
+    r"|<[!?][^>]*(?:>|\Z)|</(?![a-zA-Z])[^>]*(?:>|\Z)"  # other markup without a name
+    r"|<(?P<end>/?)(?P<name>[a-zA-Z][^\s/>]*)"  # a tag up to the end of its name
+    r"|(?P<text>[^<]+|<)",
     re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE)
 # In attributes a named reference without semicolon stands for itself before "=" and alphanumerics: ?a=1&copy=2.
-_REFERENCE = re.compile(r"&(?:(#[xX]?[0-9a-fA-F]+;?)|([a-zA-Z][a-zA-Z0-9]*+(?:;|(?!=))))")
+_REFERENCE = re.compile(r"&(?:(#[xX]?[0-9a-fA-F]+;?)|([a-zA-Z][a-zA-Z0-9]*(?:;|(?![a-zA-Z0-9=]))))")
 _RAW_TEXT = frozenset(("script", "style", "xmp", "iframe", "noembed", "noframes"))
 _ESCAPABLE_RAW_TEXT = frozenset(("textarea", "title"))
 _RAW_END = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in (*_RAW_TEXT, *_ESCAPABLE_RAW_TEXT)}
@@ -54,10 +54,12 @@ def _events(page: str) -> Iterator[Event]:
             if text := match["text"]:
                 yield "text", "", unescape(text)
             continue
-        if not match["closed"]:  # the page ends inside a tag, which browsers drop
+        end_of_tag = tag_end(page, position)
+        if end_of_tag == len(page):  # the page ends inside a tag, which browsers drop
             return
         name = name.lower()
-        yield "end" if match["end"] else "start", name, match["attributes"]
+        yield "end" if match["end"] else "start", name, page[position:end_of_tag]
+        position = end_of_tag + 1
         if name == "plaintext":
             return
         if name in _RAW_END and not match["end"]:

@@ -44,13 +44,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _BARE_STARTS = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
-_DECLARED = re.compile(rb"""\s*+<\?xml[^>]{0,200}?\sencoding\s*+=\s*+["']([A-Za-z0-9._:-]{1,40})["']""")
-_ROOT = re.compile(
-    r"(?:\s++|<\?[^>]*+>|<!--.*?-->|<![^<>\[]*+(?:\[[^\]]*+\]\s*+)?+>)*+"
-    r"<(?:[\w.-]+:)?(urlset|sitemapindex|rss|RDF|feed)[\s/>]",
-    re.DOTALL,
-)
-_URL_LINE = re.compile(r"^[ \t]*+(https?://\S++)[ \t\r]*+$", re.IGNORECASE | re.MULTILINE)
+_DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
+# What may stand before the root element, part for part, and its start tag.
+_BEFORE_ROOT = re.compile(r"\s+|<\?[^>]*>|<!--.*?-->|<!(?!--)[^<>\[]*(?:\[[^\]]*\]\s*)?>", re.DOTALL)
+_ROOT = re.compile(r"<(?:[\w.-]+:)?(urlset|sitemapindex|rss|RDF|feed)[\s/>]")
+_URL_LINE = re.compile(r"^[ \t]*(https?://\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 
 
 class Listed(NamedTuple):
@@ -76,7 +74,7 @@ def is_sitemap(body: bytes, content_encoding: str, content_type: str) -> bool:
     """Tell by its beginning whether a body is a sitemap; a text is one if it begins with a URL on a line of its own."""
     start, _ = _unpacked(body, content_encoding, _START_BYTES)
     text = _decoded(start[:_START_BYTES], content_type)
-    return _ROOT.match(text) is not None or _is_list(text, content_type)
+    return _root(text) != "" or _is_list(text, content_type)
 
 
 def read_sitemap(body: bytes, content_encoding: str, content_type: str, max_bytes: int = MAX_BYTES) -> Sitemap | None:
@@ -84,8 +82,8 @@ def read_sitemap(body: bytes, content_encoding: str, content_type: str, max_byte
     limit = min(max_bytes, MAX_BYTES, max(_SMALL, _RATIO * len(body)))
     unpacked, note = _unpacked(body, content_encoding, limit)
     text = _decoded(unpacked, content_type)
-    if root := _ROOT.match(text):
-        found = _read_xml(text, root[1])
+    if root := _root(text):
+        found = _read_xml(text, root)
     elif _is_list(text, content_type):
         found = _read_text(text)
     else:
@@ -120,6 +118,15 @@ def _codec(label: str) -> codecs.CodecInfo | None:
     if known is not None and not known.name.startswith("utf-16"):  # what was read as ASCII is not UTF-16
         return known.codec_info
     return None
+
+
+def _root(text: str) -> str:
+    """Return the name of the root element if it is a sitemap's, without prefix; else an empty string."""
+    position = 0
+    while part := _BEFORE_ROOT.match(text, position):
+        position = part.end()
+    root = _ROOT.match(text, position)
+    return root[1] if root else ""
 
 
 def _is_list(text: str, content_type: str) -> bool:

@@ -13,9 +13,9 @@ from scrawler.urls.scope import origin
 
 _FOLDS = re.compile(r"[0-9;?]")  # without any of these a URL is its own pattern
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
-_TOKEN = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]++")
-_DIGITS = re.compile(r"[0-9]++")
-_HEX = re.compile(r"[0-9A-Fa-f]++")
+_TOKEN = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]+")
+_DIGITS = re.compile(r"[0-9]+")
+_HEX = re.compile(r"[0-9A-Fa-f]+")
 _SHORTEST_ID = 8  # characters; of shorter tokens only the digits are folded
 _ID_RUNS = 3  # runs of digits in a token of letters and digits that nobody would write by hand; in mixed case, 2
 

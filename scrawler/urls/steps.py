@@ -39,7 +39,7 @@ _SPELT = {
 # Servlet containers write the session behind the last segment, but for a welcome page behind any. A segment that would
 # become a dot segment keeps it.
 _PATH_SESSION = re.compile(
-    r"(?<!/\.)(?<!/\.\.)(?<!/%2e)(?<!/%2e\.)(?<!/\.%2e)(?<!/%2e%2e);jsessionid=[^;/]*+", re.IGNORECASE
+    r"(?<!/\.)(?<!/\.\.)(?<!/%2e)(?<!/%2e\.)(?<!/\.%2e)(?<!/%2e%2e);jsessionid=[^;/]*", re.IGNORECASE
 )
 # ASP.NET without cookies: /(S(24 characters))/, perhaps with A(...) and F(...) for users, or in version 1 /(24)/.
 _ASP_SEGMENT = re.compile(r"/\((?:(?:[ASF]\([0-9A-Za-z_-]{20,512}\)){1,3}|[0-9a-z]{24})\)(?=/)")

@@ -11,8 +11,8 @@ from scrawler.extract.treeless.tables import end_colgroup
 from scrawler.extract.treeless.tags import SECTIONS
 
 _PART = re.compile(
-    rb"(?P<spaces>[ \t\n\f\r]++)|(?P<nul>\0)"
-    rb"|(?P<reference>&(?:Tab;|NewLine;|#(?:0*+(?:9|1[023]|32)(?![0-9])|[xX]0*+(?:9|[aAcCdD]|20)(?![0-9a-fA-F]));?))"
+    rb"(?P<spaces>[ \t\n\f\r]+)|(?P<nul>\0)"
+    rb"|(?P<reference>&(?:Tab;|NewLine;|#(?:0*(?:9|1[023]|32)(?![0-9])|[xX]0*(?:9|[aAcCdD]|20)(?![0-9a-fA-F]));?))"
 )
 _HOLDS_ROWS = SECTIONS | {b"table", b"tr"}
 _IN_TABLE = frozenset((Mode.IN_TABLE, Mode.IN_TABLE_BODY, Mode.IN_ROW))
