@@ -162,6 +162,7 @@ class SeedCounts:
     slowed: int = 0  # URLs put off to the slow lane
     slow_pages: int = 0  # pages fetched there
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness
+    internal_errors: int = 0  # answers that met a fault of this program, those of robots.txt among them
 
 
 @dataclass(frozen=True, slots=True)

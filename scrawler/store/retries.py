@@ -218,7 +218,7 @@ def _let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int
     """
     begun = set(connection.scalars(select(lane.c.seed_id).where(lane.c.seed_id.in_(seeds)).distinct()))
     connection.execute(update(lane).where(lane.c.seed_id.in_(seeds)).values(holder_id=lane.c.seed_id))
-    values = {"end_reason": None, "end_detail": "", "ended_at": None}
+    values = {"end_reason": None, "end_detail": "", "ended_at": None, "internal_errors": 0}
     for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
         connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
     connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))

@@ -129,7 +129,7 @@ site = Table(
     **_OPTIONS,
 )
 
-SEED_COUNTS = (
+_FIRST_COUNTS = (
     _tally("requests", "download attempts, good or bad"),
     _tally("pages", "URLs whose final result is fetched"),
     _tally("redirects"),
@@ -153,6 +153,8 @@ SEED_COUNTS = (
     _tally("slow_pages", "pages fetched there"),
     _tally("wait_ms", "time in which only politeness held it up"),
 )
+_LATER_COUNTS = (_tally("internal_errors", "answers that met a fault of this program"),)  # stand behind, as if added
+SEED_COUNTS = (*_FIRST_COUNTS, *_LATER_COUNTS)
 
 seed = Table(
     "seed",
@@ -167,7 +169,7 @@ seed = Table(
     _word("state", 8, "ready, active, slow (waits with its slow lane), done", default="ready"),
     _word("end_reason", 24, "why it is done", null=True),
     _word("end_detail", 1000, default=""),
-    *SEED_COUNTS,
+    *_FIRST_COUNTS,
     _text("verdicts", "JSON: reason of a URL verdict -> times; NULL: none", null=True, kind=_LONG_TEXT),
     _tally("elapsed_ms", "time in work"),
     _small("slow_pass", "1: all else was fetched, now its slow lane is", default=0),
@@ -175,6 +177,7 @@ seed = Table(
     _number("started_at", null=True),
     _number("ended_at", null=True),
     _number("machine_id", "the machine that last worked on it", null=True),
+    *_LATER_COUNTS,
     Index("seed_url_hash", "url_hash", unique=True),
     Index("seed_site", "site_id", "state"),
     Index("seed_state", "state", "end_reason"),

@@ -91,6 +91,7 @@ CREATE TABLE seed (
     started_at BIGINT,
     ended_at BIGINT,
     machine_id BIGINT,  -- the machine that last worked on it
+    internal_errors BIGINT NOT NULL DEFAULT 0,  -- answers that met a fault of this program
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_site ON seed (site_id, state);

@@ -91,6 +91,7 @@ CREATE TABLE seed (
     started_at INTEGER,
     ended_at INTEGER,
     machine_id INTEGER,  -- the machine that last worked on it
+    internal_errors INTEGER DEFAULT 0 NOT NULL,  -- answers that met a fault of this program
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_site ON seed (site_id, state);
