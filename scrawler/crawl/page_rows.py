@@ -20,7 +20,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
     most = _LOCATION_CHARACTERS if response.result is Result.REDIRECT and flight.is_seed else _DETAIL_CHARACTERS
     return PageRow(  # names would cost half as much again, for each page
         flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
-        response.result._value_, response.status, response.content_type[:100], len(response.body), digest,
+        response.result._value_, response.status, reading.media_type[:100], len(response.body), digest,
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
         note[:most], int(reading.flags),
     )  # fmt: skip

@@ -7,19 +7,21 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
+from scrawler.crawl.decisions import header_text
 from scrawler.crawl.site import SiteContext
-from scrawler.extract.charset import is_html
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.rules import refresh_target
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
+from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.model import Result
+from scrawler.urls.normalise import normalise
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
-_SNIFFED_BYTES = 512
 
 
 class PagePipeline:
@@ -68,11 +70,32 @@ class PagePipeline:
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
         return read_sitemap(response.body, encoding, content_type, self._max_decoded)
 
-    def links(self, response: Response, wants_text: Callable[[list[str]], bool] | None = None) -> PageLinks | None:
-        """Find the links of an HTML page; None for anything else.
+    @staticmethod
+    def media_type(response: Response) -> str:
+        """Return the media type of an answer: as declared or, where nothing valid is, by its first bytes."""
+        declared = response.content_type
+        if declared not in UNKNOWN_TYPES:
+            return declared
+        start = decode_body(response.body, response.headers.get("content-encoding", ""), RESOURCE_HEADER).body
+        nosniff = response.headers.get("x-content-type-options", "").partition(",")[0].strip().lower() == "nosniff"
+        return sniffed_type(start, scriptable=not nosniff)
 
-        `wants_text` tells by the links whether the page's text is to be compared with that of others.
+    def links(
+        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None = None
+    ) -> PageLinks | None:
+        """Find the links of a page, which is HTML unless a header refreshes it; None for anything else.
+
+        `media_type` is what the answer was found to be. `wants_text` tells by the links whether the page's text is to
+        be compared with that of others.
         """
+        found = self._in_body(response, media_type, wants_text)
+        return found if "refresh" not in response.headers else _refreshed(response, found)
+
+    def _in_body(
+        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None
+    ) -> PageLinks | None:
+        if media_type not in HTML_TYPES:
+            return None
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
         if encoding:
@@ -80,8 +103,6 @@ class PagePipeline:
             body, note = decoded.body, decoded.note
         else:
             body, note = response.body, ""
-        if not is_html(content_type, body[:_SNIFFED_BYTES]):
-            return None
         found = self._extractor.links(body, response.request.url, content_type, wants_text)
         if found.words is None and not note:  # of most pages that is all
             return found
@@ -95,3 +116,15 @@ class PagePipeline:
             return ALL_ALLOWED
         headers = header_values(response.head, "x-robots-tag")
         return directives(said, headers, self._product_token, response.started_at)
+
+
+def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
+    """Return the links of a page with that of its Refresh header, which comes before them; a <base> is not for it."""
+    target, url = refresh_target(header_text(response, "refresh")), response.request.url
+    if not target:
+        return links
+    if links is None:
+        return PageLinks(url, [target])
+    if links.base != url:
+        target = normalise(target, url).url or target
+    return replace(links, hrefs=[target, *links.hrefs])

@@ -28,6 +28,7 @@ class Reading(NamedTuple):
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
     sitemap: Sitemap | None = None
+    media_type: str = ""
 
 
 class AnswerReader:
@@ -44,14 +45,16 @@ class AnswerReader:
         if response.result is not Result.FETCHED and (again := self._again(flight, response)) is not None:
             return Reading(again)
         record = self._pipeline.archive(flight.site, response)
+        media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap)
+            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap, media_type)
         if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
-            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED))
-        links = None if flight.entry.is_asset else self._pipeline.links(response, self._wants_text(flight))
+            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
+        wants_text = self._wants_text(flight)
+        links = None if flight.entry.is_asset else self._pipeline.links(response, media_type, wants_text)
         directives = self._pipeline.directives(response, links)
-        return Reading(None, record, links, self._flags(flight, response, directives))
+        return Reading(None, record, links, self._flags(flight, response, directives), media_type=media_type)
 
     @staticmethod
     def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:

@@ -1,6 +1,6 @@
 """Finding links: the bytes of a page become the hrefs it holds, in document order.
 
-In: `decode.decode_body` undoes Content-Encoding, `charset.is_html` tells whether there is anything to parse, and an
+In: `decode.decode_body` undoes Content-Encoding, `sniff` tells what a body is whose headers do not, and an
 extractor (`scanner.ScannerExtractor`, which builds no tree, `lexbor.LexborExtractor`, or `html5lib.Html5libExtractor`,
 the reference) takes body, URL and Content-Type; it makes UTF-8 of the body with `charset.to_utf8`. A page that would
 cost a parser too much (`hazards`) is scanned in any case (`scanned`). What counts as a link, an asset, a canonical URL

@@ -1,4 +1,4 @@
-"""From bytes to UTF-8: what a page's encoding is, and whether it is HTML at all.
+"""From bytes to UTF-8: what a page's encoding is.
 
 The order is that of the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, <meta> in the first 1,024
 bytes, and then a guess. A page that declares nothing and is valid UTF-8 is UTF-8 here; browsers refuse that guess only
@@ -17,6 +17,7 @@ import webencodings
 from chardetng_py.detector import EncodingDetector
 
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
+from scrawler.mime import media_type
 
 _PRESCANNED = 1_024  # bytes
 _DETECTED = 16_384  # bytes, at most, that a guess is based on
@@ -27,29 +28,12 @@ _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\
 # Where the Encoding Standard's decoder takes more than the codec that Python has under the same name.
 _CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "gbk": "gb18030"}
 
-_HEADER_CHARSET = re.compile(r"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _MARKUP = re.compile(
     rf"<!--.*?(?:-->|\Z)|<meta[\s/](?P<meta>{TAG_REST})(?P<closed>>?)|</?[a-z]{TAG_REST}|<[!/?][^>]*".encode(),
     re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
-
-_HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-_UNKNOWN_TYPES = frozenset(("", "*/*", "application/unknown", "unknown/unknown"))  # MIME Sniffing Standard, 5.1
-_HTML_START = re.compile(  # MIME Sniffing Standard, 7.1; an XML declaration before it is let pass
-    rb"(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?"
-    rb"<(?:!--|(?:!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p)[\s>])",
-    re.IGNORECASE,
-)
-
-
-def is_html(content_type: str, body_start: bytes) -> bool:
-    """Tell whether a body is to be parsed as HTML, by its Content-Type or, if that says nothing, its first bytes."""
-    media_type = content_type.partition(";")[0].strip().lower()
-    if media_type in _UNKNOWN_TYPES:
-        return _HTML_START.match(body_start) is not None
-    return media_type in _HTML_TYPES
 
 
 def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
@@ -72,11 +56,14 @@ def declared_in_meta(start: bytes) -> str:
     return ""
 
 
-@lru_cache(maxsize=1_024)  # sites send the same few headers with every page
 def declared_in_header(content_type: str) -> str:
-    """Return the encoding that a Content-Type header declares, or an empty string."""
-    match = _HEADER_CHARSET.search(content_type)
-    return _known(match[1] or match[2] or match[3]) if match else ""
+    """Return the encoding that an answer's Content-Type headers, joined with ", ", declare, or an empty string."""
+    return _label(media_type(content_type).charset)
+
+
+@lru_cache(maxsize=256)  # sites give the same few labels with every page
+def _label(label: str) -> str:
+    return _known(label)
 
 
 @lru_cache(maxsize=64)  # and the same <meta>, in at most 1 MB

@@ -18,6 +18,8 @@ import webencodings
 from scrawler.extract.charset import declared_in_header
 from scrawler.extract.dates import date_ms
 from scrawler.extract.decode import decode_body
+from scrawler.extract.sniff import HTML_TYPES
+from scrawler.mime import media_type
 from scrawler.model import Millis
 
 MAX_URLS = 50_000  # of one sitemap (sitemaps.org, "Sitemap file limits")
@@ -130,7 +132,7 @@ def _root(text: str) -> str:
 
 
 def _is_list(text: str, content_type: str) -> bool:
-    if content_type.partition(";")[0].strip().lower() in ("text/html", "application/xhtml+xml"):
+    if media_type(content_type).essence in HTML_TYPES:
         return False
     return _URL_LINE.match(text.partition("\n")[0]) is not None
 

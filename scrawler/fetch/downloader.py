@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from scrawler.mime import media_type
 from scrawler.model import Millis, Result
 
 
@@ -49,8 +50,8 @@ class Response(NamedTuple):
 
     @property
     def content_type(self) -> str:
-        """Media type without parameters, lower case; empty when none was sent."""
-        return self.headers.get("content-type", "").partition(";")[0].strip().lower()
+        """Media type without parameters, lower case, of several the last valid one; empty when none was sent."""
+        return media_type(self.headers.get("content-type", "")).essence
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from scrawler.fetch.downloader import Request, Response
+from scrawler.mime import media_type
 from scrawler.model import Result
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -133,17 +134,14 @@ def header_values(head: bytes, name: str) -> list[str]:
 def unwanted_type(head: Sequence[bytes], accept: Collection[str]) -> str:
     """Return the media type of a 2xx answer that is in none of the media ranges (RFC 9110, 12.5.1), else "".
 
-    An answer that names no media type, or what is none, may be of any.
+    An answer that names no media type, or none that is valid, may be of any.
     """
     if not (accept and head) or head[0].partition(b" ")[2].lstrip()[:1] != b"2":
         return ""
-    for line in head:
-        if line[:13].lower() == b"content-type:":
-            media_type = line[13:].partition(b";")[0].strip().lower().decode("latin-1")
-            main, slash, _ = media_type.partition("/")
-            fits = not slash or media_type in accept or f"{main}/*" in accept or "*/*" in accept
-            return "" if fits else media_type
-    return ""
+    named = media_type(", ".join(header_values(b"".join(head), "content-type"))).essence
+    main, slash, _ = named.partition("/")
+    fits = not slash or named in accept or f"{main}/*" in accept or "*/*" in accept
+    return "" if fits else named
 
 
 def head_problem(size: int, lines: int, limit: int) -> str:

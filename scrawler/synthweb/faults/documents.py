@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrawler.synthweb.faults.visit import Fault, page, says, whole
 
+_NOSNIFF = "X-Content-Type-Options: nosniff"
 _PLAIN = "Content-Type: text/html"  # without a charset
 _MIB = 1 << 20
 
@@ -27,6 +28,8 @@ _LAZY = (
     "<script>location = '/reached/lazy-links'</script>"
 )
 _NO_TYPE = _reaching("no-type").encode()
+_REFRESH = "Refresh: 5;URL=/reached/refresh-text"
+_BASED = '<base href="/elsewhere/"><p>'
 _QUERY = "&amp;".join(f"p{number}=1" for number in range(50))
 
 DOCUMENT_FAULTS: tuple[Fault, ...] = (
@@ -35,6 +38,11 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
         "HTML without a Content-Type",
         b"HTTP/1.1 200 OK\r\n\r\n" + _NO_TYPE,
     ),
+    _html("type-twice", "two Content-Types", "", "Content-Type: text/html", "Content-Type: text/html; charset=utf-8"),
+    _html("type-last", "says text, then HTML", "", "Content-Type: text/plain", "Content-Type: text/html"),
+    _html("type-word", "a Content-Type that is none", "", "Content-Type: html"),
+    _html("type-blank", "a charset without a semicolon", "", "Content-Type: text/html charset=utf-8"),
+    _html("type-nosniff", "a Content-Type that is none, for sure", "", "Content-Type: html", _NOSNIFF),
     whole("type-lies", "a PNG that says it is HTML", b"\x89PNG\r\n\x1a\n" + bytes(500)),
     whole("utf16-silent", "UTF-16 that does not say so", _reaching("utf16-silent").encode("utf-16"), "200 OK", _PLAIN),
     whole(
@@ -51,6 +59,15 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
     _html("header-none", "forbids both by its header", "", "X-Robots-Tag: none"),
     _html("canonical-elsewhere", "names another URL as its own", '<link rel="canonical" href="/canonical">'),
     _html("refresh-loop", "meta refresh to itself", '<meta http-equiv="refresh" content="0;url=/refresh-loop">'),
+    whole("refresh-header", "refreshed by its header alone", "", "200 OK", "Refresh: 0; url=reached/refresh-header"),
+    whole("refresh-text", "text that a header refreshes", "x", "200 OK", "Content-Type: text/plain", _REFRESH),
+    whole(
+        "refresh-based",
+        "a header, and a base that is not for it",
+        _BASED,
+        "200 OK",
+        "Refresh: 1,'reached/refresh-based'",
+    ),
     _html("base-script", "a base that is no http", '<base href="javascript:x">'),
     _links(
         "links-odd", "loopback in all notations", "http://2130706433:9/", "http://[::ffff:7f00:1]:9/", "http://127.1:9/"

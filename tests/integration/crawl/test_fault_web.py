@@ -60,6 +60,11 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "cookie-wall": (REDIRECT, True),
     "foreign-cookie": (FETCHED, True),
     "no-type": (FETCHED, True),
+    "type-twice": (FETCHED, True),
+    "type-last": (FETCHED, True),
+    "type-word": (FETCHED, True),
+    "type-blank": (FETCHED, True),
+    "type-nosniff": (FETCHED, False),
     "type-lies": (FETCHED, None),
     "utf16-silent": (FETCHED, True),
     "charset-unknown": (FETCHED, True),
@@ -71,6 +76,9 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "header-none": (FETCHED, False),
     "canonical-elsewhere": (FETCHED, True),
     "refresh-loop": (FETCHED, True),
+    "refresh-header": (FETCHED, True),
+    "refresh-text": (FETCHED, True),
+    "refresh-based": (FETCHED, True),
     "base-script": (FETCHED, True),
     "links-odd": (FETCHED, None),
     "path-repeats": (FETCHED, None),
@@ -172,6 +180,12 @@ def test_a_page_fault(crawled: Crawled, name: str) -> None:
     if followed is not None:
         reached = crawled.page(f"/reached/{name}")
         assert (reached is not None and reached.result == FETCHED) is followed
+
+
+def test_the_row_says_which_media_type_counted(crawled: Crawled) -> None:
+    names = ("type-twice", "type-last", "type-word", "type-blank", "type-nosniff", "no-type", "refresh-text")
+    found = {name: row.content_type for name in names if (row := crawled.page(f"/{name}")) is not None}
+    assert found == dict.fromkeys(names, "text/html") | {"type-nosniff": "text/plain", "refresh-text": "text/plain"}
 
 
 @pytest.mark.parametrize("name", SITES)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.extract.charset import is_html, to_utf8
+from scrawler.extract.charset import to_utf8
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 
@@ -148,27 +148,3 @@ def test_to_utf8_never_raises(body: bytes, label: str) -> None:
     assert name
     if name != "utf-8":
         utf8.decode()
-
-
-@pytest.mark.parametrize(
-    ("content_type", "start", "expected"),
-    [
-        ("text/html", b"\x89PNG", True),
-        ("Text/HTML; charset=utf-8", b"", True),
-        ("application/xhtml+xml", b"", True),
-        ("text/plain", b"<html>", False),
-        ("application/pdf", b"<html>", False),
-        ("image/png; text/html", b"", False),
-        ("", b"<!DOCTYPE html><p>", True),
-        ("", b"\xef\xbb\xbf\n <HTML\n>", True),
-        ("", b"<?xml version='1.0'?>\n<html xmlns='x'>", True),
-        ("*/*", b"<!-- x -->", True),
-        ("unknown/unknown", b"<p>x", True),
-        ("", b"<people>", False),
-        ("", b"<?xml version='1.0'?><rss>", False),
-        ("", b"%PDF-1.4", False),
-        ("", b"", False),
-    ],
-)
-def test_what_is_html(content_type: str, start: bytes, expected: bool) -> None:
-    assert is_html(content_type, start) is expected

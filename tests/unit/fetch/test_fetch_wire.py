@@ -66,3 +66,25 @@ def test_http2_becomes_http1_text():
 )
 def test_announced_length(line, length):
     assert wire.announced_length([b"HTTP/1.1 200 OK\r\n", line, b"\r\n"]) == length
+
+
+def head_of(*headers: str) -> list[bytes]:
+    return [f"{line}\r\n".encode() for line in ("HTTP/1.1 200 OK", *headers, "")]
+
+
+@pytest.mark.parametrize(
+    ("headers", "unwanted"),
+    [
+        (["Content-Type: image/png"], "image/png"),
+        (["Content-Type: image/png", "content-type: text/html"], ""),
+        (["Content-Type: text/html", "Content-Type: image/png;x=y"], "image/png"),
+        (["Content-Type: text/html", "Content-Type: png"], ""),
+        (["Content-Type:", " image/png"], "image/png"),
+        (["Content-Type: text/html charset=utf-8"], ""),
+        (["Content-Type: png"], ""),
+        (["Content-Type: */*"], ""),
+        ([], ""),
+    ],
+)
+def test_the_media_type_that_is_judged_is_the_one_that_counts(headers: list[str], unwanted: str) -> None:
+    assert wire.unwanted_type(head_of(*headers), ("text/html", "application/*")) == unwanted
