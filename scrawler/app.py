@@ -145,10 +145,13 @@ def _opened(settings: Settings, stop: threading.Event, say: Callable[[str], None
 def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
     """Open the crawl; return it with the settings, whose scope is then the crawl's own.
 
-    A scope that the user gives is made the crawl's while nothing of it was begun, and refused after that.
+    A name and a scope that the user gives are made the crawl's while nothing of it was begun, and refused after that.
     """
     crawls = Crawls(database)
     crawl = crawls.open(settings.name, settings.scope)
+    if "name" in settings.model_fields_set and crawl.name != settings.name:
+        crawls.rename(settings.name)
+        crawl = replace(crawl, name=settings.name)
     if crawl.scope is settings.scope:
         return crawl, settings
     if "scope" not in settings.model_fields_set:

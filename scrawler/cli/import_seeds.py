@@ -46,7 +46,10 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
         raise SettingsError(f"--rejects {rejects} is the seed file itself, and would be overwritten")
     read = Format(written) if written else read_as(file)
     with open_input(file, settings.input_dir) as stream, crawl_database(settings, create=True) as database:
-        crawl = Crawls(database).open(settings.name, settings.scope)
+        crawls = Crawls(database)
+        crawl = crawls.open(settings.name, settings.scope)
+        if "name" in settings.model_fields_set and crawl.name != settings.name:
+            crawls.rename(settings.name)
         seeds = Seeds(database)
         if rejects:
             keep_clear(database, rejects)

@@ -47,7 +47,7 @@ def machines(context: click.Context, settings: Settings, with_gone: bool, writte
         print_rows(map(_line, shown), _FOR_PEOPLE, None)
     else:
         gone = f"; {len(there)} ended, see --all" if there else ""
-        click.echo(f"no machine runs{gone}")
+        click.echo(f"no machine runs{gone}; one that is starting is listed a second or two later")
 
 
 @machines.command()

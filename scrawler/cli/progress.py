@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, NoReturn, Self
 
@@ -20,7 +21,10 @@ _LIVE = "{desc} [{elapsed}]"
 
 
 class ProgressLine:
-    """One line on standard error; use it as a context manager."""
+    """One line on standard error; use it as a context manager.
+
+    A terminal that was closed, or a disk that is full, shows nothing more: a crawl goes on, or stops, without it.
+    """
 
     def __init__(self) -> None:
         on_terminal = sys.stderr.isatty()
@@ -34,22 +38,25 @@ class ProgressLine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._live is not None:
-            self._live.close()
+            with suppress(OSError):
+                self._live.close()
 
     def show(self, text: str) -> None:
         """Show how things go."""
-        if self._live is not None:
-            self._live.set_description_str(text)
-        elif time.monotonic() >= self._next_plain:
-            self._next_plain = time.monotonic() + PLAIN_EVERY
-            click.echo(text, err=True)
+        with suppress(OSError):
+            if self._live is not None:
+                self._live.set_description_str(text)
+            elif time.monotonic() >= self._next_plain:
+                self._next_plain = time.monotonic() + PLAIN_EVERY
+                click.echo(text, err=True)
 
     def message(self, text: str) -> None:
         """Write a line without disturbing the live one."""
-        if self._live is not None:
-            self._live.write(text, file=sys.stderr)
-        else:
-            click.echo(text, err=True)
+        with suppress(OSError):
+            if self._live is not None:
+                self._live.write(text, file=sys.stderr)
+            else:
+                click.echo(text, err=True)
 
 
 def _live_line() -> tqdm[NoReturn]:
@@ -64,7 +71,7 @@ def crawl_text(progress: Progress, machines: int) -> str:
     paused = "; paused: `scrawler resume` lets it go on" if progress.paused else ""
     return (
         f"{there}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
-        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} failed requests{paused}"
+        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors{paused}"
     )
 
 

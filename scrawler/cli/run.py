@@ -12,6 +12,7 @@ import click
 
 from scrawler.app import retry_seeds, run_crawl
 from scrawler.cli.export import write_export
+from scrawler.cli.hints import crawl_title, what_next
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
@@ -20,6 +21,7 @@ from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.model import EndReason
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
+from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
@@ -41,8 +43,9 @@ _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_di
 def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
     """Crawl until no seed is ready, then export.
 
-    Ctrl-C (or SIGTERM) stops cleanly: work in hand is kept, and the next run goes on from there.
-    A second one ends at once; the next run goes on from the last checkpoint.
+    Ctrl-C (or SIGTERM, or a terminal that is closed) stops cleanly: work in hand is kept, and the next run goes on
+    from there. A second one ends at once; the next run goes on from the last checkpoint. With nohup a closed
+    terminal stops nothing.
 
     With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
     after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
@@ -76,8 +79,8 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
             _stop_on_signals(stop, line, supervisor.kill)
             summary = supervisor.run()
     _print_summary(summary, settings.machines)
-    if not summary.seeds:
-        click.echo("scrawler: warning: this crawl has no seeds yet; `scrawler import FILE` brings some", err=True)
+    if hint := what_next(summary):
+        click.echo(f"scrawler: {hint}", err=True)
     if summary.given_up:
         raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
@@ -110,11 +113,13 @@ def _stop_on_signals(stop: threading.Event, line: ProgressLine, kill: Callable[[
 
     signal.signal(signal.SIGINT, handle)
     signal.signal(signal.SIGTERM, handle)
+    if heeds_hangups():
+        signal.signal(signal.SIGHUP, handle)
 
 
 def _print_summary(summary: RunSummary, machines: int) -> None:
     print_pairs(
-        f"crawl {summary.crawl} {summary.outcome} after {summary.elapsed_s:,.1f} s",
+        f"{crawl_title(summary.crawl)} {summary.outcome} after {summary.elapsed_s:,.1f} s",
         {
             **_machines(machines, summary.restarts),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",

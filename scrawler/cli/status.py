@@ -12,6 +12,7 @@ import click
 
 from scrawler.accounts.sections import label, shown
 from scrawler.cli.database import crawl_database
+from scrawler.cli.hints import crawl_title
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import print_pairs
 from scrawler.settings import Settings, setting_text
@@ -92,7 +93,7 @@ def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, coun
     for machine in summary.machines:
         if machine.state.value in LIVING:
             lines[f"machine {machine.name}"] = _machine_text(machine)
-    print_pairs(f"crawl {crawl.name}, scope {crawl.scope}, in {where}", lines)
+    print_pairs(f"{crawl_title(crawl.name)}, scope {crawl.scope}, in {where}", lines)
 
 
 def _orders_text(orders: CrawlOrders) -> dict[str, str]:

@@ -44,7 +44,7 @@ class Crawls:
     def open(self, name: str, scope: Scope) -> Crawl:
         """Return the database's crawl, made with this name and scope if there is none yet.
 
-        A crawl that is there keeps its name and scope: compare `scope`, and use `rekey` to change it.
+        A crawl that is there keeps its name and scope: compare them, and use `rename` and `rekey` to change them.
         """
 
         def work(connection: Connection) -> Crawl:
@@ -61,6 +61,24 @@ class Crawls:
             return found
 
         return self._database.reading(_stored) or self._database.retrying(work)
+
+    def rename(self, name: str) -> None:
+        """Change the name of a crawl that no machine has begun to work on: files in the archive bear it.
+
+        Raises:
+            StoreError: one has.
+        """
+
+        def work(connection: Connection) -> None:
+            old = connection.execute(select(crawl.c.name).with_for_update()).scalar_one()
+            if old != name and connection.scalar(select(run.c.id).limit(1)) is not None:
+                raise StoreError(
+                    f"the database {self._database.where} holds the crawl {old}, which cannot be called {name} once it"
+                    " was run; leave the name out, or use another database"
+                )
+            connection.execute(update(crawl).values(name=name))
+
+        self._database.retrying(work)
 
     def rekey(self, scope: Scope, key_of: Callable[[str], str]) -> None:
         """Change the scope of a crawl in which nothing has been begun: every seed goes to the site `key_of(url)`.

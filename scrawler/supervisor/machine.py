@@ -13,6 +13,7 @@ from scrawler.app import Launch, run_crawl
 from scrawler.errors import ScrawlerError
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
+from scrawler.supervisor.signals import feel_hangups, heeds_hangups
 
 
 def main() -> None:
@@ -20,6 +21,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the supervisor
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
+    if heeds_hangups():
+        signal.signal(signal.SIGHUP, lambda number, frame: stop.set())
+    feel_hangups()
     reporter = _Reporter(_take_standard_output())
     order = sys.stdin.buffer.readline()
     if not order.endswith(b"\n"):

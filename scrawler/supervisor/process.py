@@ -7,11 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 
 from scrawler.crawl.progress import Progress
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
+from scrawler.supervisor.signals import terminal_signals_later
 
 # -P: modules of the folder in which the user crawls are not ours.
 _COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
@@ -27,7 +28,7 @@ class MachineProcess:
     """
 
     def __init__(self, order: bytes, on_remark: Callable[[str], None], on_end: Callable[[], None]) -> None:
-        with _interrupts_later():
+        with terminal_signals_later():
             self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self._process.pid
         self.machines: list[int] = []  # ids by which it took part: one whose lease ran out begins anew as another
@@ -130,19 +131,6 @@ class MachineProcess:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
-
-
-@contextmanager
-def _interrupts_later() -> Iterator[None]:
-    """Hold Ctrl-C back in the block; a process that is made there never feels one, and the caller does after it."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _signal_name(number: int) -> str:

@@ -40,7 +40,7 @@ def _command(database: Database, machine_id: int) -> Command:
 
 
 def test_where_nothing_runs_each_command_says_so(ask: Scrawler, database: Database) -> None:
-    assert ask("machines").stdout == "no machine runs\n"
+    assert ask("machines").stdout == "no machine runs; one that is starting is listed a second or two later\n"
     assert ask("machines", "--json").stdout == ""
     assert "the next ones start paused" in ask("pause").stdout
     status = json.loads(ask("status", "--json").stdout)

@@ -29,7 +29,7 @@ def test_seeds_in_pages_crawled_urls_out_and_in_again(
     imported = scrawler("import", "seeds.txt")
     assert "7 seeds read: 7 new, 0 duplicate, 0 invalid" in imported.stderr
     crawled = scrawler(*CRAWL)
-    assert "crawl crawl ended" in crawled.stdout
+    assert "the crawl ended" in crawled.stdout
     assert f"exported 7 seeds, {len(candidates)} candidate seeds to output_urls/crawl.txt" in crawled.stderr
     assert "warning" not in crawled.stderr
 
@@ -160,3 +160,36 @@ def test_a_crawl_keeps_its_scope_and_a_run_counts_as_the_status_does(
     assert rows("status")[0]["scope"] == "prefix"
     refused = scrawler(*CRAWL, "--scope", "domain", code=4)
     assert "cannot be changed to domain" in refused.stderr
+
+
+def test_a_run_that_finds_all_done_says_what_can_be_done(scrawler: Scrawler, seed_file: Path) -> None:
+    scrawler("import", "seeds.txt")
+    assert "are done" not in scrawler(*CRAWL).stderr
+    assert "all 7 seeds are done, there was nothing left to fetch; `scrawler import FILE`" in scrawler(*CRAWL).stderr
+    scrawler("import", "-", given="http://nowhere.invalid/")
+    assert "are done" not in scrawler(*CRAWL).stderr
+    said = scrawler(*CRAWL, "--machines", "2").stderr
+    assert "all 8 seeds are done" in said
+    assert "`--retry no-address` lets those go on that failed" in said
+
+
+def test_seeds_that_are_all_at_private_addresses_get_a_hint(scrawler: Scrawler, seed_file: Path) -> None:
+    scrawler("import", "seeds.txt")
+    public = [flag for flag in CRAWL if flag != "--allow-private"]
+    said = scrawler(*public).stderr
+    assert "all 7 seeds are at private addresses" in said
+    advice = said.partition("`scrawler run ")[2].partition("`")[0].split()
+    assert advice == ["--allow-private", "--retry", "private-address"]
+    assert "seeds completed  7" in scrawler(*public, *advice).stdout
+
+
+def test_a_crawl_is_named_until_it_is_run(scrawler: Scrawler, rows: Rows, seed_file: Path) -> None:
+    scrawler("import", "seeds.txt", "--name", "first")
+    scrawler("import", "seeds.txt", "--name", "one")
+    scrawler("import", "seeds.txt")
+    assert rows("status")[0]["crawl"] == "one"
+    assert "crawl one ended" in scrawler(*CRAWL, "--name", "one").stdout
+    for command in ([*CRAWL], [*CRAWL, "--machines", "2"], ["import", "seeds.txt"]):
+        said = scrawler(*command, "--name", "two", code=4).stderr
+        assert "holds the crawl one, which cannot be called two once it was run" in said
+    assert "crawl one ended" in scrawler(*CRAWL).stdout

@@ -103,7 +103,7 @@ def test_the_users_own_line(database_url: str, truth: set[str], tmp_path: Path) 
     fetched = _fetched(database_url)
     assert set(fetched) == truth
     told = _told(done.stdout)
-    assert "crawl crawl ended after" in done.stdout
+    assert "the crawl ended after" in done.stdout
     assert (told["machines"], told["restarts"]) == ("5", "0")
     assert told["pages"].split()[0] == f"{len(fetched):,}"
     assert set(told["WARC files"].split(", ")) == {path.name for path in (tmp_path / "pages").glob("*.warc.gz")}
@@ -144,7 +144,7 @@ def test_a_machine_that_was_told_to_end_is_not_started_again(
         os.kill(_running(url)[0].pid, signal.SIGTERM)
         out, said = running.communicate(timeout=TIMEOUT)
     assert (running.returncode, "again" in said) == (0, False)
-    assert "crawl crawl ended after" in out
+    assert "the crawl ended after" in out
     assert _told(out)["restarts"] == "0"
     assert set(_fetched(url)) == truth
 
@@ -162,7 +162,7 @@ def test_a_machine_that_fails_again_and_again_is_given_up(scrawler: Scrawler, tm
             f"machine {machine} of 2 is given up after 5 failures in a row; "
             "the last time it failed: ImportError: html5lib was installed for another Python"
         )
-    assert "crawl crawl failed after" in done.stdout
+    assert "the crawl failed after" in done.stdout
     assert "exported" not in done.stderr
 
 
@@ -214,7 +214,7 @@ def test_ctrl_c_stops_all_machines_cleanly(scrawler: Scrawler, rows: Rows, tmp_p
             site.opened.set()
             out, said = running.communicate(timeout=TIMEOUT)
         assert (running.returncode, said) == (0, "")
-        assert "crawl crawl stopped after" in out
+        assert "the crawl stopped after" in out
         (status,) = rows("status")
         assert 20 <= status["pages"] < 50
         scrawler(*TWO)

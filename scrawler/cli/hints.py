@@ -1,0 +1,38 @@
+"""How a crawl is spoken of, and what its user can do when a run has brought nothing."""
+
+from __future__ import annotations
+
+from scrawler.crawl.progress import RunSummary
+from scrawler.model import EndReason, SeedState
+from scrawler.settings import Settings
+from scrawler.store.retries import RETRYABLE
+
+_UNNAMED = Settings.model_fields["name"].default
+
+
+def crawl_title(name: str) -> str:
+    """Return what to call a crawl: one that was given no name is just the crawl."""
+    return "the crawl" if name == _UNNAMED else f"crawl {name}"
+
+
+def what_next(summary: RunSummary) -> str:
+    """Say what can be done where a run found nothing to fetch; empty where it did."""
+    seeds = summary.seeds
+    number = sum(seeds.values())
+    if not number:
+        return "warning: this crawl has no seeds yet; `scrawler import FILE` brings some"
+    private = seeds.get(EndReason.PRIVATE_ADDRESS.value, 0)
+    if private == number:
+        return (
+            f"warning: all {number:,} seeds are at private addresses, where nothing is asked unless that is allowed:"
+            f" `scrawler run --allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
+        )
+    undone = sum(seeds.get(state.value, 0) for state in SeedState)
+    if undone or summary.requests or summary.lookups or summary.outcome != "ended":
+        return ""
+    again = [reason.value for reason in RETRYABLE if seeds.get(reason.value)]
+    retry = f"`--retry {','.join(again)}` lets those go on that failed; " if again else ""
+    return (
+        f"all {number:,} seeds are done, there was nothing left to fetch; {retry}`scrawler import FILE` brings more,"
+        " `scrawler seeds promote` makes seeds of the candidates"
+    )
