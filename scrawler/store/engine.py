@@ -27,6 +27,7 @@ T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
+_UPGRADE = 86_400.0  # seconds for one statement of an upgrade, which may write a large table anew
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
@@ -190,6 +191,7 @@ def open_database(
     try:
         if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
+            database.reading(lambda connection: check_columns(connection, database.where))
     except BaseException:
         database.close()
         raise
@@ -207,7 +209,7 @@ def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
 
 def upgrade_database(url: str) -> list[int]:
     """Apply the migrations that the database at `url` lacks; return their numbers."""
-    target, waiting = _parsed(url), Waiting()
+    target, waiting = _parsed(url), Waiting(answer=_UPGRADE)
     database = Database(*_engines(target, False, 5.0, waiting), threading.Event(), waiting)
     try:
         applied = migrate(database.begin, database.dialect)

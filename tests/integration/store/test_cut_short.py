@@ -1,0 +1,173 @@
+"""The schema is made and upgraded whenever somebody is cut off in the midst of it: on MariaDB each DDL commits."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, create_engine, event
+
+from scrawler.errors import StoreBusyError, StoreError
+from scrawler.store.engine import open_database, upgrade_database
+from scrawler.store.migrations import migration_texts, statements
+from tests.mariadb import MariaDb
+from tests.stored import load_schema_1
+
+_CHANGE = re.compile(r"CREATE|ALTER|DROP|INSERT|UPDATE|DELETE")
+_NAMES = (f"crawl_cut_{number}" for number in range(10_000))
+_WAIT = 60.0  # seconds for what takes milliseconds
+_KILLED = """\
+import os, signal, sys
+from sqlalchemy import Engine, event
+from scrawler.store.engine import open_database
+left = int(sys.argv[2])
+@event.listens_for(Engine, "after_cursor_execute")
+def after(connection, cursor, statement, parameters, context, many):
+    global left
+    left -= statement.startswith(("CREATE", "ALTER", "INSERT"))
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+open_database(sys.argv[1])
+"""
+
+
+def _made() -> int:
+    return sum(len(statements(text)) for text in migration_texts("mysql").values())
+
+
+def _upgraded() -> int:
+    return sum(len(statements(text)) for number, text in migration_texts("mysql").items() if number > 1)
+
+
+@contextmanager
+def _cut(number: int) -> Iterator[None]:
+    """Cut the connection as soon as its change with this number, from 1, is answered."""
+    left = number
+
+    def look(connection: Any, cursor: Any, statement: str, *_: object) -> None:
+        nonlocal left
+        left -= _CHANGE.match(statement) is not None
+        if left == 0:
+            left = -1
+            cursor.connection._sock.shutdown(socket.SHUT_RDWR)
+
+    event.listen(Engine, "after_cursor_execute", look)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "after_cursor_execute", look)
+    assert left < 0
+
+
+def _shape(url: str) -> list[tuple[Any, ...]]:
+    """All that the server tells of columns, keys and indexes, and the versions that were applied."""
+    engine = create_engine(url)
+    with engine.connect() as connection:
+        found = [
+            *connection.exec_driver_sql(
+                "SELECT table_name, column_name, column_type, is_nullable, column_default, extra, collation_name"
+                " FROM information_schema.columns WHERE table_schema = DATABASE() ORDER BY 1, 2"
+            ),
+            *connection.exec_driver_sql(
+                "SELECT table_name, index_name, seq_in_index, column_name, non_unique"
+                " FROM information_schema.statistics WHERE table_schema = DATABASE() ORDER BY 1, 2, 3"
+            ),
+            *connection.exec_driver_sql("SELECT version FROM schema_version ORDER BY version"),
+        ]
+    engine.dispose()
+    return [tuple(row) for row in found]
+
+
+@pytest.fixture
+def fresh(mariadb_server: MariaDb) -> Iterator[Callable[[], str]]:
+    """Makes empty databases, any number."""
+    made: list[str] = []
+
+    def one() -> str:
+        made.append(next(_NAMES))
+        return mariadb_server.create(made[-1])
+
+    yield one
+    for name in made:
+        mariadb_server.drop(name)
+
+
+@pytest.fixture
+def whole(fresh: Callable[[], str]) -> list[tuple[Any, ...]]:
+    """The shape of a database that was made without a cut."""
+    url = fresh()
+    open_database(url).close()
+    return _shape(url)
+
+
+def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
+    fresh: Callable[[], str], whole: list[tuple[Any, ...]]
+) -> None:
+    for number in range(1, _made() + 1):
+        url = fresh()
+        with _cut(number), pytest.raises(StoreBusyError, match="cannot be reached"):
+            open_database(url)
+        with pytest.raises(StoreError, match=r"holds no crawl; import seeds|has schema 1, not 2; bring it up"):
+            open_database(url, create=False)
+        open_database(url).close()
+        assert _shape(url) == whole, number
+
+
+def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
+    fresh: Callable[[], str], whole: list[tuple[Any, ...]]
+) -> None:
+    for number in range(1, _upgraded() + 1):
+        url = fresh()
+        load_schema_1(url)
+        with _cut(number), pytest.raises(StoreBusyError, match="cannot be reached"):
+            upgrade_database(url)
+        with pytest.raises(StoreError, match="has schema 1, not 2; bring it up with `scrawler db upgrade`"):
+            open_database(url)
+        assert upgrade_database(url) == [2]
+        assert _shape(url) == whole, number
+
+
+def test_a_program_that_is_killed_leaves_a_database_that_the_next_one_finishes(
+    fresh: Callable[[], str], whole: list[tuple[Any, ...]]
+) -> None:
+    for number in (1, _made() // 2, _made()):
+        url = fresh()
+        killed = subprocess.run([sys.executable, "-c", _KILLED, url, str(number)], timeout=_WAIT)
+        assert killed.returncode == -signal.SIGKILL
+        open_database(url).close()
+        assert _shape(url) == whole, number
+
+
+def test_programs_that_make_one_database_at_once_wait_for_each_other(
+    fresh: Callable[[], str], whole: list[tuple[Any, ...]]
+) -> None:
+    for cut in (None, 1, _made() // 2, _made() - _upgraded()):
+        url = fresh()
+        if cut is not None:
+            with _cut(cut), pytest.raises(StoreBusyError):
+                open_database(url)
+        failed: list[BaseException] = []
+        together = threading.Barrier(4)
+
+        def make(url: str = url, together: threading.Barrier = together, failed: list[Any] = failed) -> None:
+            try:
+                together.wait(_WAIT)
+                open_database(url).close()
+            except BaseException as error:
+                failed.append(error)
+
+        makers = [threading.Thread(target=make) for _ in range(4)]
+        for maker in makers:
+            maker.start()
+        for maker in makers:
+            maker.join()
+        assert not failed
+        assert _shape(url) == whole
