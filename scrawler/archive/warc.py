@@ -17,6 +17,7 @@ import time
 from collections.abc import Mapping
 from errno import EIO
 from pathlib import Path
+from typing import NamedTuple
 
 from scrawler.archive.archive import ClosedFile
 from scrawler.archive.gzipping import Compress, gzip_member
@@ -28,6 +29,14 @@ from scrawler.model import Millis
 HELD_BYTES = 65_536  # of whole exchanges that wait in memory for the next flush, or for company
 
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+class _Begun(NamedTuple):
+    """A file that was written to: `there` tells it from another one of its name."""
+
+    name: str
+    there: os.stat_result
+    size: int  # bytes that are in it, at least
 
 
 class WarcWriter:
@@ -67,6 +76,8 @@ class WarcWriter:
         self._file: io.FileIO | None = None
         self._name = ""
         self._size = self._records = 0
+        self._there = os.stat_result([0] * 10)
+        self._unproved: list[_Begun] = []  # closed since the last flush
         self._held: list[bytes] = []  # the last exchanges of these, not yet in the file, which ends where they begin
         self._written = 0
         self._serial = 0
@@ -83,9 +94,13 @@ class WarcWriter:
         return RecordRef(name, end - length, length, exchange.payload_digest, exchange.revisit_of is not None)
 
     def flush(self) -> None:
-        """Return when all that was written is as safe as asked for; to be called before a commit."""
+        """Return when all that was written is as safe as asked for; to be called before a commit.
+
+        Raises ArchiveError also where a file, or the folder, was removed or replaced meanwhile.
+        """
         with self._lock:
             self._write_out()
+            self._prove()
             if self._file is None or not self._fsync:
                 return
             handle, name = os.dup(self._file.fileno()), self._name
@@ -95,6 +110,26 @@ class WarcWriter:
             raise self._error(name, error) from error
         finally:
             os.close(handle)
+
+    def _prove(self) -> None:
+        """See that all files written to since the last flush are in the folder: other programs may have removed them.
+
+        The kernel goes on to write to a file that has no name any more, and says nothing.
+        """
+        begun = self._unproved if self._file is None else [*self._unproved, self._at_hand()]
+        for file in begun:
+            try:
+                now = os.stat(self._folder / file.name)
+                if not os.path.samestat(now, file.there):
+                    raise OSError(EIO, "another program has put another file in its place")
+                if now.st_size < file.size:
+                    raise OSError(EIO, "another program has cut it")
+            except OSError as error:
+                raise self._error(file.name, error) from error
+        self._unproved.clear()
+
+    def _at_hand(self) -> _Begun:
+        return _Begun(self._name, self._there, self._written)
 
     def close(self) -> None:
         """Close the current file for good; calling it again does nothing."""
@@ -172,6 +207,7 @@ class WarcWriter:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._take_prefix()
             self._file = io.FileIO(self._folder / self._name, "x")
+            self._there = os.fstat(self._file.fileno())
             self._serial += 1
             if self._fsync:
                 _sync_folder(self._folder)
@@ -187,6 +223,7 @@ class WarcWriter:
             )
 
     def _note_closed(self) -> None:
+        self._unproved.append(self._at_hand())
         self._closed_files.append(ClosedFile(self._name, self._records - len(self._held), self._written))
 
     def _close_file(self) -> None:

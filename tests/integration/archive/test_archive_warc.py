@@ -363,3 +363,56 @@ def test_a_read_only_folder_is_one_clear_line(tmp_path: Path, new_writer: Anythi
             new_writer().write(exchange("/", PAGE))
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+def removed(path: Path) -> None:
+    path.unlink()
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_name("elsewhere"))
+
+
+def replaced(path: Path) -> None:
+    copy = path.with_name("copy")
+    copy.write_bytes(path.read_bytes())
+    copy.replace(path)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def without_its_folder(path: Path) -> None:
+    path.parent.rename(path.parent.with_name("gone"))
+
+
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize(
+    ("harm", "words"),
+    [
+        (removed, "No such file or directory"),
+        (moved, "No such file or directory"),
+        (replaced, "another program has put another file in its place"),
+        (cut, "another program has cut it"),
+        (without_its_folder, "No such file or directory"),
+    ],
+)
+def test_a_flush_finds_what_was_written_or_says_so(
+    harm: Callable[[Path], None], words: str, full: bool, tmp_path: Path, new_writer: Anything, exchange: Anything
+) -> None:
+    """Also of a file that became full since the last flush; one that was full before may go."""
+    writer = new_writer(max_file_bytes=3_000, held_bytes=0)
+    first = writer.write(exchange("/0", os.urandom(2_500)))
+    second = writer.write(exchange("/1", os.urandom(2_500)))
+    assert second.file != first.file
+    writer.flush()
+    removed(tmp_path / "pages" / first.file)
+    writer.flush()
+    if full:
+        writer.write(exchange("/2", os.urandom(2_500)))
+    harm(tmp_path / "pages" / second.file)
+    for _ in range(2):
+        with pytest.raises(ArchiveError, match=rf"^cannot write .*{re.escape(second.file)}: {words}$"):
+            writer.flush()
+    writer.close()

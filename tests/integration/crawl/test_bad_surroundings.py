@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import sqlite3
 import subprocess
@@ -132,6 +133,30 @@ def test_a_file_that_may_not_grow_ends_the_command_with_code_5(crawl: Crawl, sit
     crawl.check()
     run_whole(crawl)
     check_finished(crawl, sites, crawl.folder / "pages")
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_file_or_folder_removed_meanwhile_ends_the_command_with_code_5(
+    whole: bool, crawl: Crawl, sites: list[RawServer]
+) -> None:
+    """It would go on to write to what has no name any more."""
+    process = run_command(crawl, "--checkpoint-interval", "0.1", "--delay", "0.1")
+    _wait_until(sites, 30)
+    folder = crawl.folder / "pages"
+    if whole:
+        folder.rename(crawl.folder / "elsewhere")
+    else:
+        for path in folder.glob("*.warc.gz"):
+            path.unlink()
+    _, said = process.communicate(timeout=LONGEST_RUN)
+    assert process.returncode == 5, said
+    assert re.search(r"scrawler: error: cannot write .*\.warc\.gz: No such file or directory\n", said), said
+    assert "Traceback" not in said
+    crawl.check()
+    assert crawl.fetched() < everything(sites)
+    assert crawl.run().outcome == "ended"
+    crawl.check()
+    assert crawl.fetched() == everything(sites)
 
 
 def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve) -> None:
