@@ -7,11 +7,12 @@ REPLAY := .venv-replay
 COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/urls/_lookup.c
 PYTEST_ARGS ?=
 TORTURE_ARGS ?=
+FUZZ_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-replay torture check format bench experiments schema clean
+.PHONY: help demo test test-replay torture fuzz check format bench experiments schema clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,6 +35,9 @@ test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and 
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
+
+fuzz: $(VENV)/.developed  ## Crawl thousands of answers damaged at random; SEED=N repeats them
+	@$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(FUZZ_ARGS)
 
 test-replay: $(VENV)/.developed $(REPLAY)/.installed  ## Let pywb replay pages from WARC and CDXJ files
 	@$(BIN)/python -m pytest tests/integration/archive/test_archive_replay.py $(PYTEST_ARGS)

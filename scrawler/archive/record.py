@@ -25,7 +25,11 @@ Truncation = Literal["", "length", "time", "disconnect"]
 _REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-_WHITE_LINES = re.compile(rb"\n(?:[ \t]+\r?\n)+")
+_ODD_LINE_STARTS = re.compile(rb"\n(?:[^!-~\r]|\r[^\n])")  # a look for this is cheaper than one for white lines
+_WHITE_LINES = re.compile(  # as readers see them that strip lines as Latin-1, or as UTF-8
+    rb"\n(?:(?:[ \t\x0b\x0c\x1c-\x1f\x85\xa0]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
+    rb"|\xe2\x81\x9f|\xe3\x80\x80)+\r?\n)+"
+)
 _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 _VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
 _NO_DIGEST = bytes(20)
@@ -146,7 +150,7 @@ def archived_head(head: bytes) -> bytes:
 
     Lines of nothing but white space, which are legal folds but end the head for many a reader, are left out.
     """
-    if b"\n " in head or b"\n\t" in head:
+    if _ODD_LINE_STARTS.search(head):
         head = _WHITE_LINES.sub(b"\n", head)
     if b"transfer-encoding" in head.lower():
         return _mark_misleading(head)

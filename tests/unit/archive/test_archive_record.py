@@ -81,6 +81,10 @@ def test_dates_have_milliseconds() -> None:
             b"HTTP/1.1 200 OK\r\nVary: Transfer-Encoding\r\nContent-Length: 5\r\n\r\n",
         ),
         (b"HTTP/1.1 200 OK\r\nA: b\r\n \t\r\n \r\nC: d\r\n\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n\r\n"),
+        *(  # white to those who strip a line as Python strips text, Latin-1 or UTF-8
+            (b"HTTP/1.1 200 OK\r\nA: b\r\n" + white + b"\r\nC: d\r\n\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\nC: d\r\n\r\n")
+            for white in (b"\x0b", b"\x0c \x1f", b"\x85\xa0", b"\r", "\xa0\u1680\u2003\u2028\u205f\u3000".encode())
+        ),
         (b"HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", b"HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n"),
     ],
 )
