@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from time import monotonic
+from time import monotonic, time
 
 import certifi
 import pycurl
 
+from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
 from scrawler.fetch.transfer import Transfer
+from scrawler.model import Result
 
 _EVENTS = {  # what else libcurl may say means: no more of this socket
     pycurl.POLL_IN: READ,
@@ -53,7 +55,14 @@ class CurlDownloader:
             self._done.append(wire.refused(request))
             return
         transfer = self._idle.pop() if self._idle else self._new_transfer()
-        transfer.begin(request, target, self._header_text, self._limits)
+        try:
+            transfer.begin(request, target, self._header_text, self._limits)
+        except Exception as error:  # libcurl takes no such URL, or cookie
+            transfer.handle.close()
+            self._done.append(
+                Response(request, Result.INTERNAL_ERROR, started_at=int(time() * 1000)).met(fault_of(error))
+            )
+            return
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
         self._timer_at = None

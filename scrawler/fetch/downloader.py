@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from scrawler.faults import Fault
 from scrawler.mime import media_type
 from scrawler.model import Millis, Result
 
@@ -34,7 +35,8 @@ class Response(NamedTuple):
     `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
     heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
     repeated header the values joined with ", " (so cookies are read from `head`). `result` is FETCHED, REDIRECT,
-    HTTP_ERROR, UNWANTED_TYPE (then `body` is empty), or a failure.
+    HTTP_ERROR, UNWANTED_TYPE (then `body` is empty), or a failure. What a downloader itself cannot cope with is
+    one too, and no exception: see `met`.
     """
 
     request: Request
@@ -47,6 +49,11 @@ class Response(NamedTuple):
     started_at: Millis = 0
     elapsed_ms: int = 0
     detail: str = ""  # what went wrong, one line
+    fault: Fault | None = None  # of this program, which it has met so far; then `result` is INTERNAL_ERROR
+
+    def met(self, fault: Fault) -> Response:
+        """Return the answer as it is once it has met a fault of this program."""
+        return self._replace(result=Result.INTERNAL_ERROR, detail=fault.text, fault=fault)
 
     @property
     def content_type(self) -> str:

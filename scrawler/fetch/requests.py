@@ -14,6 +14,7 @@ import certifi
 import requests
 import urllib3
 
+from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
@@ -89,6 +90,12 @@ class RequestsDownloader:
         target = wire.split_url(request.url)
         if target is None:
             return wire.refused(request)
+        try:
+            return self._attempts(request, target)
+        except Exception as error:
+            return Response(request, Result.INTERNAL_ERROR, started_at=int(time() * 1000)).met(fault_of(error))
+
+    def _attempts(self, request: Request, target: wire.RequestTarget) -> Response:
         response = self._attempt(request, target)
         if response.result is Result.CUT and self._exchange.reused and not self._exchange.lines:
             # The server closed the kept-alive connection just as the request went out: not its fault, nor the page's.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import time
 
 import pycurl
 
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.model import Millis, Result
@@ -47,6 +48,8 @@ class Transfer:
         "address",
         "body",
         "cookie",
+        "fault",
+        "final",
         "handle",
         "headers",
         "limit",
@@ -59,6 +62,7 @@ class Transfer:
         "sent",
         "size",
         "started_at",
+        "status",
         "timeout",
     )
 
@@ -78,6 +82,9 @@ class Transfer:
         self.size = 0
         self.overflow = False
         self.refusal: tuple[Result, str] | None = None
+        self.fault: Fault | None = None  # met while the body came
+        self.final: Sequence[bytes] = ()  # lines of the head that counts
+        self.status = 0  # 0 also where that head is not whole
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
@@ -94,6 +101,7 @@ class Transfer:
         self.size = 0
         self.overflow = False
         self.refusal = None
+        self.fault = None
         origin = f"{target.scheme}://{target.authority}/"
         if origin != self.origin:
             self.origin = origin
@@ -116,6 +124,7 @@ class Transfer:
     def end(self) -> None:
         """Let go of everything that belongs to the request."""
         self.request = None
+        self.final = ()
         self.lines.clear()  # the very list that the handle has
         self.body = []
 
@@ -123,27 +132,37 @@ class Transfer:
         """Keep a piece of the body; None tells libcurl to go on, 0 to stop."""
         before = self.size
         self.size = before + len(data)
-        if not before:
-            self._judge_head()
-        if self.size <= self.limit:
-            self.body.append(data)
+        try:
+            if not before:
+                self._judge_head()
+            if self.size <= self.limit:
+                self.body.append(data)
+                return None
+            return self._overflow(data, before)
+        except Exception as error:  # libcurl's callback could only print it
+            self.fault = fault_of(error)
+            return 0
+
+    def _overflow(self, data: bytes, before: int) -> int | None:
+        """Keep as much as there is room for; the rest is only read if that is cheaper than to connect anew."""
+        if self.overflow:
             return None
-        if not self.overflow:
-            self.overflow = True
-            self.body.append(data[: self.limit - before])
-            announced = wire.announced_length(wire.final_head(self.lines))
-            if announced is None or announced - self.limit > wire.SPARE_BODY:
-                return 0
-        return None
+        self.overflow = True
+        self.body.append(data[: self.limit - before])
+        announced = wire.announced_length(self.final)
+        return 0 if announced is None or announced - self.limit > wire.SPARE_BODY else None
 
     def _judge_head(self) -> None:
-        """Refuse the body of a head that is too large, or announces a type that is not wanted."""
+        """Find the head that counts; refuse its body if it is no head, too large, or of a type that is not wanted."""
         assert self.request is not None
+        lines = self.final = wire.final_head(self.lines[:])  # behind these, trailers may come
+        whole = bool(lines) and lines[-1] in wire.BLANK
+        self.status = wire.status_of(lines[0]) if whole else 0
         if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
             self.refusal = Result.BAD_ANSWER, problem
-        elif self.request.accept and (
-            media_type := wire.unwanted_type(wire.final_head(self.lines), self.request.accept)
-        ):
+        elif whole and not self.status:  # as a stray line end behind the body of the answer before
+            self.refusal = Result.BAD_ANSWER, "no status where the head should begin"
+        elif self.request.accept and (media_type := wire.unwanted_type(lines, self.request.accept)):
             self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
         if self.refusal is not None:
             self.limit = 0
@@ -151,21 +170,26 @@ class Transfer:
     def response(self, code: int, message: str) -> Response:
         """Return what came of the request; `code` is libcurl's, 0 for a whole answer."""
         assert self.request is not None
+        try:
+            return self._response(self.request, code, message)
+        except Exception as error:
+            return Response(self.request, Result.INTERNAL_ERROR, started_at=self.started_at).met(fault_of(error))
+
+    def _response(self, request: Request, code: int, message: str) -> Response:
         if not self.size:
             self._judge_head()
         readable = self.refusal is None or self.refusal[0] is Result.UNWANTED_TYPE
-        lines = wire.final_head(self.lines)
         status, head, headers = 0, b"", {}
-        if readable and lines and lines[-1] in wire.BLANK:
-            status = int(lines[0].split(None, 2)[1][:3])  # as libcurl reads it: "200OK" is 200
-            head = wire.as_http1(lines, status)
+        if readable and self.status:
+            status = self.status
+            head = wire.as_http1(self.final, status)
             headers = wire.parse_headers(head)
         result, detail = self._result(code, message, status, headers)
         sent = self.sent
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
             sent = b""  # it never came to that
-        return Response(
-            self.request,
+        response = Response(
+            request,
             result,
             status,
             head,
@@ -176,6 +200,7 @@ class Transfer:
             int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
             detail,
         )
+        return response if self.fault is None else response.met(self.fault)
 
     def _result(self, code: int, message: str, status: int, headers: dict[str, str]) -> tuple[Result, str]:
         if self.refusal is not None:

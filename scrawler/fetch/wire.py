@@ -83,6 +83,13 @@ def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
     return lines[start:]
 
 
+def status_of(status_line: bytes) -> int:
+    """Return the status: the first three characters of the second word, as libcurl reads "200OK"; 0 for no number."""
+    words = status_line.split(None, 2)
+    status = words[1][:3] if len(words) > 1 else b""
+    return int(status) if status.isdigit() else 0
+
+
 def is_interim(status_line: bytes) -> bool:
     """Tell whether this status line begins a 1xx head, after which another one comes (RFC 9110, 15.2)."""
     _version, _space, rest = status_line.partition(b" ")

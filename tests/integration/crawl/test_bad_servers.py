@@ -97,6 +97,12 @@ CASES = {
     "not-http": Case(says(b"SSH-2.0-OpenSSH_9.2\r\n"), DEAD, Result.BAD_ANSWER, 2),
     "binary": Case(says(b"\x00\x01\x02\xff\xfe" * 100), DEAD, Result.BAD_ANSWER, 2),
     "status-in-letters": Case(says(b"HTTP/1.1 abc OK\r\n\r\n"), DEAD, Result.BAD_ANSWER, 2),
+    "blank-line": Case(says(b"\n"), DEAD, Result.BAD_ANSWER, 2),
+    "blank-line-first": Case(says(b"\r\nHTTP/1.1 200 OK\r\n\r\n"), DEAD, Result.BAD_ANSWER, 2),
+    "blank-line-behind-interim": Case(
+        says(EARLY + b"\r\nHTTP/1.1 200 OK\r\n\r\nx"), DEAD, Result.BAD_ANSWER, 2
+    ),
+    "http-2-in-letters": Case(says(b"HTTP/2 x\r\n\r\n"), DEAD, Result.BAD_ANSWER, 2),
     "status-without-space": Case(
         says(page(links=NEXT, status="200OK")), COMPLETED, Result.FETCHED, 1, next_page=True,
         classic=(DEAD, Result.BAD_ANSWER, 2),

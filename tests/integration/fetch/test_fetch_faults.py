@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from scrawler.fetch import wire
 from scrawler.fetch.downloader import Request
 from scrawler.model import Result
 from tests.integration.fetch.conftest import drive
@@ -158,3 +159,72 @@ def test_one_bad_server_does_not_spoil_the_next_request(serve, make):
     downloader = make()
     for server, result in ((bad, Result.BAD_ANSWER), (good, Result.FETCHED), (bad, Result.BAD_ANSWER)):
         assert drive(downloader, Request(server.url(), "127.0.0.1"))[0].result is result
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n",
+        b"\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi",
+        b"HTTP/1.1 103 E\r\n\r\n\r\nHTTP/1.1 200 OK\r\n\r\nx",
+        b"HTTP/1.1 103 E\r\n\r\nHTTP/2 x\r\n\r\n",
+        b"HTTP/2\r\n\r\n",
+        b"HTTP/2 x\r\n\r\n",
+        b"HTTP/1.1 000 OK\r\n\r\n",
+    ],
+)
+def test_a_head_without_a_status_is_a_bad_answer(serve, fetch, data):
+    response = fetch(serve(once(data)).url())
+    check(response, Result.BAD_ANSWER)
+    assert (response.status, response.head, response.headers) == (0, b"", {})
+
+
+def test_a_stray_line_end_behind_a_body_spoils_one_answer_at_most(serve, make):
+    """The connection that it stands on is given up at once: what comes next there is no head."""
+    server = serve(always(answer(b"hello") + b"\r\n"))
+    downloader = make()
+    results = [drive(downloader, Request(server.url(), "127.0.0.1"))[0].result for _ in range(6)]
+    assert results.count(Result.FETCHED) >= 3
+    assert set(results) <= {Result.FETCHED, Result.BAD_ANSWER}
+
+
+def test_what_a_downloader_cannot_cope_with_is_a_result(serve, make, monkeypatch):
+    """The answer beside it comes through, and the downloader goes on."""
+    parse = wire.parse_headers
+
+    def parse_but(head: bytes) -> dict[str, str]:
+        if b"X-Bad" in head:
+            raise KeyError("spoilt\nhead")
+        return parse(head)
+
+    monkeypatch.setattr(wire, "parse_headers", parse_but)
+    bad, good = serve(always(answer(b"x", "200 OK", "X-Bad: 1"))), serve(always(answer(b"good")))
+    downloader = make()
+    for _ in range(2):
+        responses = drive(downloader, *(Request(server.url(), "127.0.0.1") for server in (bad, good)))
+        by_url = {response.request.url: response for response in responses}
+        assert by_url[good.url()].body == b"good"
+        spoilt = by_url[bad.url()]
+        check(spoilt, Result.INTERNAL_ERROR)
+        assert spoilt.detail.startswith("KeyError: ")
+        assert "at scrawler/fetch/" in spoilt.detail
+        assert "spoilt" in spoilt.fault.trace
+
+
+def test_a_fault_while_the_body_comes_is_a_result(serve, make_curl, monkeypatch, capfd):
+    monkeypatch.setattr(wire, "final_head", lambda lines: 1 // 0)
+    response = drive(make_curl(), Request(serve(always(answer(b"x"))).url(), "127.0.0.1"))[0]
+    check(response, Result.INTERNAL_ERROR)
+    assert response.detail.startswith("ZeroDivisionError")
+    assert not capfd.readouterr().err
+
+
+def test_what_libcurl_does_not_take_is_a_result(make_curl):
+    """No URL or cookie of a crawl is like that, for both are cleaned; were one not, it would be its own fault alone."""
+    downloader = make_curl()
+    for request in (
+        Request("http://127.0.0.1:9/\0", "127.0.0.1"),
+        Request("http://127.0.0.1:9/", "127.0.0.1", cookie="\0"),
+    ):
+        check(drive(downloader, request)[0], Result.INTERNAL_ERROR)
+    check(drive(downloader, Request("http://127.0.0.1:9/", "127.0.0.1"))[0], Result.CONNECT_FAILED)

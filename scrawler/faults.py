@@ -1,0 +1,46 @@
+"""Faults of this program that an answer from the web has met: they end no more than the answer's own URL.
+
+Whatever reads or applies an answer is written to meet everything that a server can say. Where it does not, that is a
+fault of this program, and the URL's result is `internal-error`. Errors of the surroundings (`ScrawlerError`: the
+archive, the database, a part of another package, a lost lease) are no faults, and end the machine; so does whatever
+the machinery raises while it is at no answer. Too little memory for an answer is a fault: what it took is free again.
+What asks the program to end (KeyboardInterrupt, SystemExit) is no Exception, and none either.
+"""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import NamedTuple
+
+from scrawler.errors import ScrawlerError
+
+MOST_FAULTS = 5  # of a seed; then it ends
+
+_PACKAGE = Path(__file__).parent
+_MESSAGE_CHARACTERS = 300
+
+
+class Fault(NamedTuple):
+    """What was raised: kind, message and place in a line, and the traceback."""
+
+    text: str
+    trace: str
+
+
+def fault_of(error: Exception) -> Fault:
+    """Describe an exception that reading or applying an answer has raised; raises it again if it is no fault."""
+    if isinstance(error, ScrawlerError):
+        raise error
+    message = " ".join(ascii(str(error))[1:-1].split())[:_MESSAGE_CHARACTERS]
+    said = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    return Fault(f"{said}, at {_place(error)}", "".join(traceback.format_exception(error)))
+
+
+def _place(error: Exception) -> str:
+    """Return file and line where it was raised, or where this program called what raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    if not ours:
+        return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+    return f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}"
