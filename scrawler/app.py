@@ -22,7 +22,7 @@ from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
-from scrawler.errors import LeaseLostError, StoreAwayError, StoreBusyError, StoreError
+from scrawler.errors import LeaseLostError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
@@ -49,6 +49,7 @@ _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the 
 _ANSWER = 20.0
 _PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
 _LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
+_FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
 
@@ -92,7 +93,7 @@ def run_crawl(
         crawl, settings = _open_crawl(database, settings)
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
-        raise_file_limit(settings.threads * (settings.seeds_per_thread + 8) + 256)
+        _have_files(settings)
         if launch is None:
             launch = Launch(database.now(), 1)
             _tell_orders(Control(database).orders(), say)
@@ -127,6 +128,26 @@ def retry_seeds(
 
 def _packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
     return encode([Entry(url, depth, position) for url, depth, position in entries])
+
+
+def _files_of(settings: Settings) -> int:
+    """Return how many files and sockets a machine needs: of its threads, one a seed, and a few that all share."""
+    return settings.threads * (settings.seeds_per_thread + _FILES_OF_A_THREAD) + _FILES_SHARED
+
+
+def _have_files(settings: Settings) -> None:
+    """Raise the limit of open files as far as wanted. Raises SettingsError where hosts would seem dead for want of it.
+
+    The limit is then too low for a connection a seed.
+    """
+    needed = _files_of(settings)
+    limit = raise_file_limit(needed + _FILES_TO_SPARE)
+    if limit < needed:
+        raise SettingsError(
+            f"this process may have {limit:,} files and sockets open, and {settings.threads:,} threads of"
+            f" {settings.seeds_per_thread:,} seeds need {needed:,}: raise the limit (ulimit -n {needed}), or lower"
+            " --threads or --seeds-per-thread"
+        )
 
 
 @contextmanager
@@ -275,7 +296,7 @@ class _Run:
     def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
         """Follow what is set in the database, from now on."""
         changed = self._settings.model_copy(update=dict(values))
-        raise_file_limit(changed.threads * (changed.seeds_per_thread + 8) + 256)
+        raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._hops = changed.hops
         with machine.turn:
             machine.rules.change_to(crawl_rules(changed))

@@ -20,14 +20,17 @@ _STYLE = """
 body { margin: 2rem auto; padding: 0 1rem; max-width: 60rem; color: var(--ink); background: var(--paper);
   font: 15px/1.5 system-ui, sans-serif }
 h1 { overflow-wrap: anywhere } h2 { margin-top: 2.5rem; border-bottom: 1px solid var(--line) }
-table { border-collapse: collapse; margin: .5rem 0 1.5rem; font-size: .9em }
-caption { text-align: left; font-weight: 600; padding: .25rem 0 }
+.wide { overflow-x: auto; margin: .5rem 0 1.5rem }
+table { border-collapse: collapse; font-size: .9em }
+caption, figcaption { text-align: left; font-weight: 600; padding: .25rem 0 }
 th, td { padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top;
   overflow-wrap: anywhere }
+th { overflow-wrap: normal } td:not(.number) { min-width: 14ch }
 .number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
-svg { display: block; max-width: 100%; height: auto; margin: 1rem 0; font: 12px system-ui, sans-serif }
+figure { margin: 1rem 0 } svg { display: block; max-width: 100%; height: auto; font: 12px system-ui, sans-serif }
 svg text { fill: var(--ink) } svg rect { fill: var(--bar) }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1.5rem } dt { color: var(--faint) }
+dl { display: grid; grid-template-columns: fit-content(50%) minmax(0, 1fr); gap: .1rem 1.5rem }
+dt { color: var(--faint) }
 dd { margin: 0; overflow-wrap: anywhere } footer { color: var(--faint); margin-top: 3rem }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
@@ -69,11 +72,15 @@ def _plot(section: str, table: Table) -> str:
         (shown(table.columns[0], row[0]), float(row[at]), shown(table.plot, row[at])) for row in table.rows[:_BARS]
     ]
     draw = columns if table.ordered else bars
-    return draw(f"{section}-{table.key}", f"{table.title}: {label(table.plot)}", points)
+    title = f"{table.title}: {label(table.plot)}"
+    drawn = draw(f"{section}-{table.key}", title, points)
+    return f"<figure>\n<figcaption>{text(title)}</figcaption>\n{drawn}\n</figure>"
 
 
 def _table(table: Table) -> Iterator[str]:
     heads = (f'<th scope="col">{text(label(name))}</th>' for name in table.columns)
+    # What is wider than the page scrolls by itself; it can be reached by the keyboard, so it has a name.
+    yield f'<div class="wide" role="region" tabindex="0" aria-label="{text(table.title)}">\n'
     yield f"<table>\n<caption>{text(table.title)}</caption>\n<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n"
     for row in table.rows:
         cells = (
@@ -81,7 +88,7 @@ def _table(table: Table) -> Iterator[str]:
             for name, value in zip(table.columns, row, strict=True)
         )
         yield f"<tr>{''.join(cells)}</tr>\n"
-    yield "</tbody>\n</table>\n"
+    yield "</tbody>\n</table>\n</div>\n"
 
 
 def _is_number(value: Any) -> bool:

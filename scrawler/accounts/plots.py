@@ -14,7 +14,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH = 640
 _LABELS, _VALUES = 190, 90  # columns of text beside horizontal bars
 _ROW, _BAR = 22, 14
-_LABEL_CHARACTERS = 28
+_LABEL_CHARACTERS = 26
 _HEIGHT, _FOOT, _HEAD = 150, 34, 18  # of upright bars, of the text below and above them
 
 

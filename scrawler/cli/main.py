@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 from importlib.util import find_spec
-from typing import cast
+from typing import Any, cast
 
 import click
 
 from scrawler import __version__
+from scrawler.cli.streams import make_streams_usable
 from scrawler.errors import ScrawlerError
 from scrawler.places import load_place
 
@@ -35,6 +37,10 @@ _COMMANDS = {
     "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",
 }
+
+# They only say what there is: a reader who has seen enough (`| head`) is no error.
+_LISTING = frozenset(("plan", "export", "machines", "status", "seeds", "pages", "why", "report", "db", "plugins"))
+_TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 
 _EPILOG = """\b
 Exit codes:
@@ -63,6 +69,19 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         place = _COMMANDS.get(cmd_name)
         return None if place is None else _loaded(place)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; here and not around it, because click ends the program by itself for a closed pipe."""
+        try:
+            done = super().invoke(ctx)
+            sys.stdout.flush()
+            return done
+        except BrokenPipeError:
+            return 0 if ctx.invoked_subcommand in _LISTING else 1
+        except OSError as error:
+            if error.errno in _TOO_MANY_FILES:
+                raise ScrawlerError(f"{error.strerror}: raise what a process may open (ulimit -n)") from error
+            raise
 
 
 def _loaded(place: str) -> click.Command:
@@ -111,8 +130,10 @@ def main() -> None:
 
     Above the line of a wrong usage stands how the command is used.
     """
+    make_streams_usable()
     try:
         code = scrawler.main(standalone_mode=False)
+        sys.stdout.flush()  # --help and --version run no command
     except ScrawlerError as error:
         click.echo(f"scrawler: error: {error}", err=True)
         sys.exit(error.exit_code)

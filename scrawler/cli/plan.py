@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -13,7 +12,7 @@ from scrawler.assembly import product_token
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine
-from scrawler.cli.tables import print_pairs, printable
+from scrawler.cli.tables import json_line, print_pairs, printable
 from scrawler.errors import InputError
 from scrawler.model import Scope, SizedSite, url_hash
 from scrawler.plan.inputs import Gatherer, Limits
@@ -130,7 +129,7 @@ def plan(
             raise InputError(f"{seeds_file or earlier}: no seeds in it")
         made = make_plan(inputs, rules, line.show)
     if as_json:
-        click.echo(json.dumps(made.as_json(), ensure_ascii=False))
+        click.echo(json_line(made.as_json()))
     else:
         print_pairs(
             f"{_counted(made.seeds, 'seed')} of {_counted(made.sites, 'site')}: {_with_range(made)}", dict(_lines(made))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -12,7 +11,7 @@ from scrawler.accounts.report import make_report
 from scrawler.accounts.sections import Report, Table, label, shown
 from scrawler.cli.database import crawl_database, keep_clear
 from scrawler.cli.options import with_settings
-from scrawler.cli.tables import print_pairs, print_rows, printable
+from scrawler.cli.tables import json_line, print_pairs, print_rows, printable
 from scrawler.errors import InputError
 from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
@@ -47,7 +46,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
         view = None if seed is None else _seed(database, settings, seed)
         made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
     if as_json:
-        click.echo(json.dumps(made.as_json(), ensure_ascii=False))
+        click.echo(json_line(made.as_json()))
     elif html:
         _write(made, html)
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 
 from scrawler.cli.control import SOON, crawl_control
 from scrawler.cli.options import with_settings
-from scrawler.cli.tables import print_pairs
+from scrawler.cli.tables import json_line, print_pairs
 from scrawler.errors import SettingsError
 from scrawler.settings import Settings, live_settings, parse_setting, setting_text
 
@@ -32,7 +31,7 @@ def set_live(settings: Settings, assignments: tuple[str, ...], as_json: bool) ->
     with crawl_control(settings) as control:
         stored = control.set(values) if values else control.orders().settings
     if as_json:
-        click.echo(json.dumps(dict(stored)))
+        click.echo(json_line(dict(stored)))
         return
     if values:
         click.echo(f"machines that run take it over {SOON}, later ones start with it", err=True)

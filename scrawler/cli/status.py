@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from scrawler.accounts.sections import label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.hints import crawl_title
 from scrawler.cli.options import with_settings
-from scrawler.cli.tables import print_pairs
+from scrawler.cli.tables import json_line, print_pairs
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
@@ -44,7 +43,7 @@ def status(settings: Settings, as_json: bool) -> None:
         summary, orders = Machines(database).summary(), Control(database).orders()
         counts = Reports(database).counts(None)
         if as_json:
-            click.echo(json.dumps(_as_json(crawl, database.where, orders, summary, counts), ensure_ascii=False))
+            click.echo(json_line(_as_json(crawl, database.where, orders, summary, counts)))
         else:
             _print(crawl, database.where, orders, summary, counts)
 

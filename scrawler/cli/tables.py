@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
@@ -16,6 +17,9 @@ from scrawler.model import EndReason, SeedState
 Row = Mapping[str, Any]
 _WIDEST = 100  # characters of a cell in aligned text
 _SAMPLE = 1000  # rows by which columns are aligned
+_FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]")  # a spreadsheet takes such text for a formula (OWASP)
+# What a terminal obeys, or what shows text in another order than it has; lone surrogates cannot be written at all.
+_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def format_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -46,13 +50,31 @@ def print_rows(rows: Iterable[Row], columns: Sequence[str], written: str | None)
     """Write rows to standard output as they come, in bounded memory."""
     if written == "json":
         for row in rows:
-            sys.stdout.write(json.dumps({name: row[name] for name in columns}, ensure_ascii=False) + "\n")
+            sys.stdout.write(json_line({name: row[name] for name in columns}) + "\n")
     elif written == "csv":
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow(columns)
-        table.writerows([row[name] for name in columns] for row in rows)
+        table.writerows([csv_cell(row[name]) for name in columns] for row in rows)
     else:
         _print_aligned(rows, columns)
+
+
+def json_line(value: object) -> str:
+    """Return JSON in one line, its text as it is, but for characters that a terminal or an editor obeys."""
+    written = json.dumps(value, ensure_ascii=False)
+    return written if written.isascii() and "\x7f" not in written else _UNSAFE.sub(_escaped, written)
+
+
+def csv_cell(value: object) -> object:
+    """Return what a spreadsheet may show: text from the web that it would take for a formula begins with a quote."""
+    if not isinstance(value, str) or not value:
+        return value
+    plain = value if value.isprintable() else _UNSAFE.sub(_escaped, value)
+    return f"'{plain}" if _FORMULA.match(plain) else plain
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return f"\\u{ord(match[0]):04x}"
 
 
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:

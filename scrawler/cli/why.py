@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 
 from scrawler.accounts.answer import Answer
 from scrawler.accounts.why import why
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
-from scrawler.cli.tables import printable
+from scrawler.cli.tables import json_line, printable
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 
@@ -30,7 +28,7 @@ def why_command(settings: Settings, url: str, as_json: bool) -> None:
         crawl = Crawls(database).open(settings.name, settings.scope)
         answer = why(database, settings, crawl.scope, url)
     if as_json:
-        click.echo(json.dumps(answer.as_json(), ensure_ascii=False))
+        click.echo(json_line(answer.as_json()))
     else:
         _print(answer)
 

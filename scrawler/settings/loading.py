@@ -81,12 +81,12 @@ def parse_setting(key: str, text: str) -> Any:
 
 def _from_toml(config: Path | None) -> dict[str, Any]:
     path = config or Path(CONFIG_FILE)
-    if config is not None and not config.is_file():
-        raise SettingsError(f"{config}: no such file (given with --config)")
     try:
+        if config is not None and not config.is_file():
+            raise SettingsError(f"{config}: no such file (given with --config)")
         values = TomlConfigSettingsSource(Settings, toml_file=path)()
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{path}: not readable as TOML: {error}") from error
+        raise SettingsError(f"{path}: not readable as TOML: {getattr(error, 'strerror', None) or error}") from error
     for key in values:
         if key not in Settings.model_fields:
             raise SettingsError(f"{path}: unknown key {key!r}{_hint(key, Settings.model_fields)}")

@@ -66,7 +66,8 @@ class Database:
         self._stop, self._waiting = stop, waiting
         self._stopped_at, self._said_at = inf, -inf
         self.dialect = engine.dialect.name  # "sqlite" or "mysql", which MariaDB is too
-        self.where = engine.url.render_as_string(hide_password=True)
+        # Without its parameters: a password may stand among them.
+        self.where = engine.url.set(query={}).render_as_string(hide_password=True)
         self.clock = CLOCK[self.dialect]
 
     def is_at(self, path: Path) -> bool:
@@ -225,6 +226,11 @@ def _parsed(url: str) -> URL:
     except (ArgumentError, ValueError) as error:
         raise StoreError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
     if target.drivername in _MYSQL_DRIVERS:
+        if "@" in (target.host or ""):  # the rest of a password, which is not to be shown
+            raise StoreError(
+                "the user or password in the database URL holds an @; write %40 for it"
+                " (and %3A, %2F, %3F, %23, %25 for : / ? # %)"
+            )
         if not target.database:
             raise StoreError("the database URL names no database; use mysql+pymysql://user:password@host/name")
         # One dialect for both: what this package writes is understood by MySQL and by MariaDB.
@@ -233,20 +239,58 @@ def _parsed(url: str) -> URL:
         raise StoreError(f"no such kind of database: {target.drivername}; use sqlite:///path or mysql+pymysql://...")
     if target.database in (None, "", ":memory:"):
         raise StoreError("an SQLite database needs a file: sqlite:///path")
+    if target.query and not str(target.database).startswith("file:"):
+        raise StoreError(f"an SQLite database takes no parameters, and here stand {', '.join(target.query)}")
     return target
+
+
+def _check_path(path: Path, create: bool) -> None:
+    """Raise StoreError where no database can be at `path`, or none is and none is to be made."""
+    if "\0" in str(path):
+        raise StoreError(f"no path of a database holds a NUL: {str(path)!r}")
+    try:
+        if not create and not path.exists():
+            raise StoreError(f"there is no database {path}; import seeds, or make one with `scrawler db init`")
+        if not path.parent.is_dir():
+            raise StoreError(f"there is no folder {path.parent} for the database {path.name}")
+    except OSError as error:  # of a name that is too long, or a folder that may not be looked into
+        raise StoreError(f"database {str(path)!r} cannot be opened: {error.strerror}") from error
+
+
+def _made_engine(target: URL, **options: Any) -> Engine:
+    """Make an engine; parameters of the URL that are unknown, or not of their kind, raise StoreError, also later.
+
+    The driver is given them when it connects. Its own errors, as of a server that is away, pass through.
+    """
+    try:
+        engine = create_engine(target, pool_size=4, max_overflow=-1, **options)
+    except NoSuchModuleError as error:
+        raise StoreError(f"no such kind of database: {target.drivername}") from error
+    except (ArgumentError, TypeError, ValueError) as error:
+        raise _bad_parameters(target, error) from error
+    if not target.query:
+        return engine
+
+    @event.listens_for(engine, "do_connect")
+    def _connect(dialect: Dialect, _record: object, arguments: Any, parameters: Any) -> Any:
+        try:
+            return dialect.connect(*arguments, **parameters)
+        except (TypeError, ValueError, AttributeError, OSError) as error:
+            raise _bad_parameters(target, error) from error
+
+    return engine
+
+
+def _bad_parameters(target: URL, error: Exception) -> StoreError:
+    said = str(error).removeprefix("Connection.__init__() ")
+    return StoreError(f"the database URL has parameters ({', '.join(target.query)}) that cannot be used: {said}")
 
 
 def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
     path = Path(cast(str, target.database))
     if not str(path).startswith("file:"):
-        if not create and not path.exists():
-            raise StoreError(f"there is no database {path}; import seeds, or make one with `scrawler db init`")
-        if not path.parent.is_dir():
-            raise StoreError(f"there is no folder {path.parent} for the database {path.name}")
-    try:
-        engine = create_engine(target, pool_size=4, max_overflow=-1)
-    except NoSuchModuleError as error:
-        raise StoreError(f"no such kind of database: {target.drivername}") from error
+        _check_path(path, create)
+    engine = _made_engine(target)
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _record: object) -> None:
@@ -285,10 +329,8 @@ def _engines(target: URL, create: bool, patience: float, waiting: Waiting) -> tu
 
 def _mysql_engine(target: URL, patience: float, answer: float, **options: Any) -> Engine:
     session = _MYSQL_SESSION.format(seconds=max(1, int(patience)), lease=LEASE // 1000)
-    return create_engine(
+    return _made_engine(
         target,
-        pool_size=4,
-        max_overflow=-1,
         # Round trips that nobody needs: a connection that the server closed meanwhile is found out by the first
         # statement, and `retrying` makes a new one; every transaction ends by itself before its connection goes back.
         pool_pre_ping=False,

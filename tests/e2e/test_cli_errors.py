@@ -52,6 +52,21 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
+        (("status", "--db", "mysql://u:p@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
+        (("status", "--db", "mysql://u:p/secret@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
+        (("status", "--db", "mysql://u@127.0.0.1:1/x?password=secret"), 4, "u@127.0.0.1:1/x cannot be reached"),
+        (("status", "--db", "mysql://u:secret@127.0.0.1:1/x?foo=1"), 4, "parameters (foo) that cannot be used"),
+        (("status", "--db", "mysql://u:p@127.0.0.1:1/x?connect_timeout=z"), 4, "(connect_timeout) that cannot be used"),
+        (("status", "--db", "mysql://u:p@127.0.0.1:1/x?ssl_ca=/nowhere"), 4, "(ssl_ca) that cannot be used"),
+        (
+            ("import", "comments.txt", "--db", "sqlite:///x.db?timeout=1"),
+            4,
+            "takes no parameters, and here stand timeout",
+        ),
+        (("status", "--db", "sqlite:///x%00y.db"), 4, "no path of a database holds a NUL: 'x\\x00y.db'"),
+        (("status", "--db", f"sqlite:///{'x' * 5000}"), 4, "cannot be opened: File name too long"),
+        (("status", "--db", f"sqlite:///{'x/' * 2500}x.db"), 4, "cannot be opened: File name too long"),
+        (("status", "--config", "x" * 5000), 2, "not readable as TOML: File name too long"),
         (("set", "delay=1", "threads=2", "delay=2"), 2, "delay is given twice"),
     ],
 )
@@ -192,6 +207,60 @@ def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path)
         assert running.stdout.readline().startswith("{")
         running.stdout.close()
         assert running.stderr.read() == ""
+
+
+@pytest.mark.parametrize("command", ["seeds", "seeds --json", "seeds --csv", "export -", "--help"])
+def test_a_reader_who_has_seen_enough_makes_a_list_no_failure(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="".join(f"http://h{number}.example/\n" for number in range(5000)))
+    done = _shell(f"{SCRAWLER} {command} | read line; echo ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["bash", "-c", command], cwd=folder, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: what cannot be written is not tried")
+@pytest.mark.parametrize(
+    "command",
+    ["seeds", "seeds --json", "status", "export -", "report --json", "--help", "--version", "run --no-export"],
+)
+def test_an_output_that_cannot_be_written_is_one_line(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="http://127.0.0.1:1/\n")
+    done = _shell(f"{SCRAWLER} {command} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert _said(done) == "standard output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize("closed", ["2>/dev/full", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("machines", ["1", "2"])
+def test_streams_that_are_closed_or_full_end_no_crawl_and_spoil_no_file(
+    closed: str, machines: str, scrawler: Scrawler, rows: Rows, seed_file: Path, tmp_path: Path
+) -> None:
+    scrawler("import", seed_file.name)
+    arguments = " ".join(f"'{word}'" for word in (*CRAWL, "--machines", machines))
+    assert _shell(f"{SCRAWLER} {arguments} {closed}", tmp_path).returncode == 0
+    assert {row["state"] for row in rows("seeds")} == {"done"}
+
+
+def test_a_closed_standard_input_holds_no_seeds(tmp_path: Path) -> None:
+    done = _shell(f"{SCRAWLER} import - <&-", tmp_path)
+    assert done.returncode == 3
+    assert _said(done) == "-: no seeds in it"
+
+
+@pytest.mark.parametrize("machines", ["1", "2"])
+def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
+    machines: str, scrawler: Scrawler, rows: Rows, tmp_path: Path
+) -> None:
+    scrawler("import", "-", given="http://a.example/\n")
+    done = _shell(f"ulimit -n 60; {SCRAWLER} run --machines {machines}", tmp_path)
+    assert done.returncode == 2
+    assert "may have 60 files and sockets open, and 20 threads of 10 seeds need 424: raise the limit" in _said(done)
+    assert [row["state"] for row in rows("seeds")] == ["ready"]
+    assert _shell(f"ulimit -n 100; {SCRAWLER} run --threads 2 --seeds-per-thread 4", tmp_path).returncode == 0
 
 
 def test_a_terminal_gets_a_live_line_and_messages_above_it(tmp_path: Path) -> None:

@@ -1,0 +1,51 @@
+"""Cells and lines from the web, as spreadsheets and terminals get them."""
+
+from __future__ import annotations
+
+import json
+import string
+
+import pytest
+
+from scrawler.cli.tables import csv_cell, json_line, print_rows
+from scrawler.model import EndReason, Result, SeedState
+
+
+@pytest.mark.parametrize("start", [*"=+-@", " =", "\t=", "\n@", "\r+", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
+def test_text_that_a_spreadsheet_takes_for_a_formula_begins_with_a_quote(start: str) -> None:
+    for rest in ("cmd|' /C calc'!A0", "", "1+1"):
+        cell = str(csv_cell(start + rest))
+        assert cell.startswith(("'", "\\u"))
+        assert cell.endswith(rest)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1, -1.5, None, "", "http://a.example/?q=-1", "https://ü.example/=1+1", "text/html"]
+)
+def test_numbers_urls_and_plain_text_stay(value: object) -> None:
+    assert csv_cell(value) == value
+
+
+def test_nothing_that_a_terminal_obeys_is_in_a_cell_or_in_json() -> None:
+    hostile = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x202E, 0x2066, 0xD800])) + "ü 漢 😀"
+    for written in (str(csv_cell(hostile)), json_line({"detail": hostile})):
+        assert all(character.isprintable() for character in written)
+        assert "ü 漢 😀" in written
+    assert json.loads(json_line({"detail": hostile})) == {"detail": hostile}
+
+
+def test_json_is_not_changed_otherwise() -> None:
+    plain = {"url": "http://ü.example/漢", "count": -1, "text": string.printable}
+    assert json_line(plain) == json.dumps(plain, ensure_ascii=False)
+
+
+def test_csv_is_written_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(
+        [{"detail": "=HYPERLINK(1)", "length": -5, "url": "http://a.example/,x"}], ("detail", "length", "url"), "csv"
+    )
+    assert capsys.readouterr().out == 'detail,length,url\n\'=HYPERLINK(1),-5,"http://a.example/,x"\n'
+
+
+@pytest.mark.parametrize("word", [*SeedState, *EndReason, *Result, "seed", "candidate", "page"])
+def test_no_word_that_an_export_writes_looks_like_a_formula(word: str) -> None:
+    assert csv_cell(str(word)) == word
