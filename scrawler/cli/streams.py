@@ -40,7 +40,7 @@ def _open_closed() -> None:
 class _OutputFile(io.FileIO):
     """A file that, once it could not be written, leads nowhere: what is held back would fail at the very end again."""
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int:
         try:
             return super().write(data)
         except OSError as error:
@@ -58,7 +58,7 @@ class _OutputFile(io.FileIO):
 class _ForgivingFile(io.FileIO):
     """A file that takes what cannot be written for written."""
 
-    def write(self, data: Any) -> int | None:
+    def write(self, data: Any) -> int:
         with suppress(OSError):
             return super().write(data)
         return len(data)
