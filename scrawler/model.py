@@ -95,7 +95,7 @@ class Result(StrEnum):
     """What came of a download attempt, and, once final, of a URL."""
 
     FETCHED = "fetched"  # a whole answer with 2xx
-    REDIRECT = "redirect"  # 3xx with a Location
+    REDIRECT = "redirect"  # 3xx with a Location that is not empty
     HTTP_ERROR = "http-error"  # any other whole answer
     TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated
     CUT = "cut"  # connection lost, or fewer bytes than announced

@@ -55,12 +55,12 @@ class AnswerHandler:
         if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
         self.finish(flight, row)
-        if fetched and flight.is_seed:  # before its links, which may lead to sitemaps
+        if flight.is_seed and (fetched or links is not None):  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
-            if flight.entry.depth == 0:
+            if fetched and flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
             self._take_page(flight, links, reading.flags, source)
         names_one = "link" in response.headers or (links is not None and links.canonicals)

@@ -45,6 +45,16 @@ def limit_reached(counts: SeedCounts, elapsed_ms: int, limits: SeedLimits, in_fl
     return None
 
 
+def shows_page(response: Response) -> bool:
+    """Tell whether an answer's body is one that a browser shows and a reader goes on from, so that its links count.
+
+    Besides a page that is one of a choice (300), or a redirect that does not say where: its body says it to people.
+    """
+    if response.result is Result.HTTP_ERROR:
+        return 300 <= response.status < 400
+    return response.result is Result.FETCHED
+
+
 def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:
     """Tell whether a URL is tried again after its `attempt`-th attempt (1 is the first)."""
     if attempt > retries:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from scrawler.archive.record import RecordRef
-from scrawler.crawl.decisions import PUSH_BACK, listed_again, location_of
+from scrawler.crawl.decisions import PUSH_BACK, listed_again, location_of, shows_page
 from scrawler.crawl.depth import after, tries
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.pipeline import PagePipeline
@@ -49,7 +49,7 @@ class AnswerReader:
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
             return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap, media_type)
-        if response.result is not Result.FETCHED:  # what redirects and errors say to robots is said of no page
+        if not shows_page(response):  # what redirects and errors say to robots is said of no page
             return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
         wants_text = self._wants_text(flight)
         links = None if flight.entry.is_asset else self._pipeline.links(response, media_type, wants_text)

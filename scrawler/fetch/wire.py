@@ -162,7 +162,7 @@ def result_of(status: int, headers: dict[str, str]) -> Result:
     """Return what a whole answer with this status stands for."""
     if 200 <= status < 300:
         return Result.FETCHED
-    if status in _REDIRECTS and "location" in headers:
+    if status in _REDIRECTS and headers.get("location"):  # an empty one leads nowhere: browsers show the body
         return Result.REDIRECT
     return Result.HTTP_ERROR
 

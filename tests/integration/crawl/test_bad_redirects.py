@@ -38,7 +38,6 @@ INSIDE = {
     "to-file": {"/": redirect("file:///etc/passwd")},
     "to-javascript": {"/": redirect("javascript:alert(1)")},
     "to-nonsense": {"/": redirect("http://[")},
-    "to-nothing": {"/": redirect("")},
     "to-length": {"/": redirect("/" + "x" * 5000)},
 }
 
@@ -55,6 +54,32 @@ def test_redirects_that_lead_nowhere(crawl: Crawl, serve: Serve) -> None:
         assert seed.counts.requests <= 6, name
         assert asked(server).total() == seed.counts.requests + 1, name  # and robots.txt
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+SHOWN = {
+    "choices": page("choose", links=("/a", "/b"), status="300 Multiple Choices"),
+    "choices-and-favourite": page("choose", "Location: /c", links=("/a", "/b"), status="300 Multiple Choices"),
+    "empty": page("go there", "Location: ", links=("/a", "/b"), status="301 Moved Permanently"),
+    "without": page("go there", links=("/a", "/b"), status="302 Found"),
+}
+
+
+def test_what_redirects_without_saying_where_is_read(crawl: Crawl, serve: Serve) -> None:
+    pages = {"/a": page("a"), "/b": page("b"), "/sitemap.xml": page(status="404 Not Found")}
+    servers = {name: serve(by_path(pages | {"/": reply})) for name, reply in SHOWN.items()}
+    mute = serve(by_path({"/": page("nothing", status="300 Multiple Choices")}))
+    shy = page('<meta name="robots" content="nofollow"><a href="/a">a</a>', status="300 Multiple Choices")
+    forbidding = serve(by_path(pages | {"/": shy}))
+    crawl.add([server.url() for server in (*servers.values(), mute, forbidding)])
+    run_whole(crawl, threads=2, sitemaps="also")
+    for name, server in servers.items():
+        seed = crawl.seed(server.url())
+        assert (seed.end_reason, seed.counts.pages) == (EndReason.COMPLETED, 2), name
+        assert {row.url: row.result for row in crawl.pages()}[server.url()] == Result.HTTP_ERROR, name
+        assert asked(server)["/sitemap.xml"] == 1, name
+    for server in (mute, forbidding):
+        seed = crawl.seed(server.url())
+        assert (seed.end_reason, seed.counts.pages) == (EndReason.HTTP_ERROR, 0)
 
 
 def test_five_redirects_are_followed(crawl: Crawl, serve: Serve) -> None:
