@@ -104,28 +104,30 @@ class AnswerHandler:
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
         if flags and flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
-            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links.base)
+            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links)
             return
         if links.unfollowed:
-            self._leave_out(flight, links.unfollowed, links.base)
-        analysis = flight.party.analyzer.analyze(flight.entry.url, links.hrefs, links.base)
+            self._leave_out(flight, links.unfollowed, links)
+        analysis = flight.party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
         self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
-            self._take_assets(flight, links.assets, links.base, flight.entry.depth + 1)
+            self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
 
     @staticmethod
-    def _leave_out(flight: PageFlight, hrefs: list[str], base: str) -> None:
+    def _leave_out(flight: PageFlight, hrefs: list[str], page: PageLinks) -> None:
         """Do not follow links because their page, or their rel, asks for it."""
         party = flight.party
         if hrefs:
             party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
-            urls = (party.analyzer.resolve(href, base) or href for href in hrefs)  # as many as there is room for
+            urls = (
+                party.analyzer.resolve(href, page.base, page.charset) or href for href in hrefs
+            )  # as many as there is room for
             party.rejections.add_all(NOFOLLOW_VERDICT, urls, "its page, or its rel, asks not to follow it")
 
-    def _take_assets(self, flight: PageFlight, hrefs: list[str], base: str, depth: int) -> None:
+    def _take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
         """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
         party = flight.party
-        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base)
+        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
         counts = dict(analysis.counts)
         if external := counts.pop(Verdict.EXTERNAL, 0):
             counts[EXTERNAL_ASSET_VERDICT] = external
@@ -234,7 +236,7 @@ class AnswerHandler:
         if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
             flight.party.verdicts[DEPTH_VERDICT] += 1
             return
-        self._take_assets(flight, [location], "", depth)
+        self._take_assets(flight, [location], depth)
 
 
 def _past_traps(

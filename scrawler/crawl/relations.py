@@ -26,8 +26,10 @@ def canonical_url(analyzer: UrlAnalyzer, response: Response, links: PageLinks | 
     in_header = canonical_targets(header)
     if len(in_head) + len(in_header) > _MOST_NAMED:
         return ""
-    base = links.base if links else ""
-    named = {_only(analyzer.analyze(url, [href], base), url) for href in in_head}  # links of the page too: known
+    base, charset = (links.base, links.charset) if links else ("", "")
+    named = {
+        _only(analyzer.analyze(url, [href], base, charset), url) for href in in_head
+    }  # links of the page too: known
     named |= {_only(analyzer.analyze(url, [target]), url) for target in in_header}
     if links and len(in_head) < len(links.canonicals):
         named.add(url)

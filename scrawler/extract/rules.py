@@ -24,8 +24,10 @@ import ada_url
 
 from scrawler.extract.links import LinkPolicy, PageLinks
 from scrawler.extract.simhash import Words
+from scrawler.urls.query import encode_query
 
 HTML_SPACE = " \t\n\f\r"
+_LONGEST_BASE = 16_384  # characters; of a longer one, which no settings allow, the query is read as UTF-8
 _LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
 _ASSET_TAGS = frozenset(("img", "input", "script", "source", "video"))
 
@@ -110,15 +112,14 @@ class LinkCollector:
         """Return all that was gathered, with the words of the page if they are wanted."""
         assets = list(dict.fromkeys(self._assets))
         lists = self._robots, self._canonicals, self._unfollowed, assets
-        return PageLinks(self.base, self.hrefs, charset, note, *lists, words=words)
+        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, words=words)
 
-    @property
-    def base(self) -> str:
-        """The URL that hrefs are resolved against: the first <base href> if it gives an http(s) URL, else the page."""
+    def base(self, charset: str) -> str:
+        """Return the URL that hrefs are resolved against: the first <base href> if it is http(s), else the page's."""
         if not self._base_href:
             return self._url
         try:
-            base = ada_url.join_url(self._url, self._base_href)
+            base = ada_url.join_url(self._url, encode_query(self._base_href, charset, _LONGEST_BASE))
         except (ValueError, UnicodeEncodeError):
             return self._url
         return str(base) if base.startswith(("http://", "https://")) else self._url

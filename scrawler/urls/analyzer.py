@@ -17,6 +17,7 @@ from typing import NamedTuple
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, LookUp, NameRules, Place, look_up
 from scrawler.urls.normalise import MAX_URL_LENGTH, normalise, resolve_plain
+from scrawler.urls.query import AS_UTF_8, encode_query
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
 from scrawler.urls.steps import MARKS, Step
@@ -71,24 +72,27 @@ class UrlAnalyzer:
         self._aliases_seen = len(self._aliases)
         self._cache_entries = cache_entries
         self._look_up = look_up
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, Place] = {}  # by folder, and by encoding and folder where that is not UTF-8
         self._in_origins: dict[str, dict[str, Known]] = {}
         self._entries = 0
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
 
-    def analyze(self, page: str, hrefs: list[str], base: str = "") -> Analysis:
+    def analyze(self, page: str, hrefs: list[str], base: str = "", charset: str = "") -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
 
+        `charset`, a WHATWG name, is the encoding of the document, and so that of its links' queries; empty: UTF-8. What
+        is known of links is known for one encoding.
         A base that is no http URL is ignored (as HTML, 4.2.3, does with broken, data and javascript ones). With a base,
         a link that is only a fragment leads there.
         """
         base = page if base in ("", page) else normalise(base, page, self._max_length).url or page
         self._keep_bounds()
         folder = folder_of(base)
-        place = self._places.get(folder) or self._new_place(folder)
+        key, charset = (folder, "") if charset in AS_UTF_8 else (f"{charset} {folder}", charset)
+        place = self._places.get(key) or self._new_place(key, folder)
         room = self._cache_entries - self._entries
-        found = self._look_up(hrefs, base == page, place, self._rules, room, partial(self._learn, base, place))
+        found = self._look_up(hrefs, base == page, place, self._rules, room, partial(self._learn, base, place, charset))
         internal, internal_times, external, external_times, same_page, refused, remembered = found
         self._entries += remembered
         counts: dict[str, int] = {verdict: refused.count(verdict) for verdict in dict.fromkeys(refused)}
@@ -107,8 +111,9 @@ class UrlAnalyzer:
             self._offer(verdict, href, page)
         return verdict, url
 
-    def resolve(self, href: str, page: str) -> str:
+    def resolve(self, href: str, page: str, charset: str = "") -> str:
         """Return what a link leads to, be it of this party, a document or neither; empty if it is no URL."""
+        href = encode_query(href, charset, self._max_length)
         url = self._spelt(normalise(href, page, self._max_length).url)
         return with_authority(url, self._aliases) if url and self._aliases else url
 
@@ -123,14 +128,14 @@ class UrlAnalyzer:
             return Analysis([url], [], {_INTERNAL: 1}) if internal else Analysis([], [url], {_EXTERNAL: 1})
         return self.analyze(page, [location])
 
-    def analyze_any_type(self, page: str, hrefs: list[str], base: str = "") -> Analysis:
+    def analyze_any_type(self, page: str, hrefs: list[str], base: str = "", charset: str = "") -> Analysis:
         """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
         if self._of_any_type is None:
             self._of_any_type = copy(self)
             self._of_any_type._refused_types = frozenset()
             self._of_any_type._rules = NameRules(frozenset(), self._max_length)
             self._of_any_type._forget()
-        return self._of_any_type.analyze(page, hrefs, base)
+        return self._of_any_type.analyze(page, hrefs, base, charset)
 
     def _offer(self, verdict: Verdict, href: str, base: str) -> None:
         """Let the sample have a refused link, if it wants it."""
@@ -138,7 +143,7 @@ class UrlAnalyzer:
             url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
             self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
-    def _learn(self, base: str, place: Place, href: str, path: str) -> tuple[Known, bool]:
+    def _learn(self, base: str, place: Place, charset: str, href: str, path: str) -> tuple[Known, bool]:
         """Judge an href that is not known, and say whether to remember what it came to; `path` is as in `look_up`."""
         keeps = 0 < len(path) <= CACHED_HREF
         # What is plain means the same in its folder: the cheaper question comes first.
@@ -147,11 +152,12 @@ class UrlAnalyzer:
             verdict, url = self._judge_url(plain if place.is_plain else self._spelt(plain))
             if verdict is _INTERNAL:
                 self._trust(path[: path.rfind("/") + 1], place)
-        elif keeps and _means_the_same_in_folder(path):
-            verdict, url = self._judge(*normalise(path, base, self._max_length))
         else:
-            keeps = False
-            verdict, url = self._judge(*normalise(href, base, self._max_length))
+            keeps = keeps and _means_the_same_in_folder(path)
+            text = path if keeps else href
+            if charset:
+                text = href = encode_query(text, charset, self._max_length)
+            verdict, url = self._judge(*normalise(text, base, self._max_length))
         if verdict is _INTERNAL:
             return url, keeps
         if verdict is _EXTERNAL:
@@ -185,11 +191,12 @@ class UrlAnalyzer:
             return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
-    def _new_place(self, folder: str) -> Place:
-        root = origin(folder)  # without a slash at its end, the origin is no folder's key
-        in_origin = self._in_origins.setdefault(root, {})
+    def _new_place(self, key: str, folder: str) -> Place:
+        root = origin(folder)
+        encoding = key[: -len(folder)]
+        in_origin = self._in_origins.setdefault(encoding + root, {})
         is_plain = self._steps is None or MARKS.search(folder) is None
-        place = self._places[folder] = Place(folder, root + "/", is_plain, {}, {}, in_origin)
+        place = self._places[key] = Place(folder, root + "/", is_plain, {}, {}, in_origin)
         self._entries += 1
         return place
 
