@@ -4,15 +4,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
+VECTORS := .vectors/html5lib-tests
 COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/urls/_lookup.c
 PYTEST_ARGS ?=
+PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
 TORTURE_ARGS ?=
 FUZZ_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-replay torture fuzz check format bench experiments schema clean
+.PHONY: help demo test test-quick test-all test-replay torture fuzz check format bench experiments schema clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -30,8 +32,17 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 	echo "Ask on:  cd demo; ../$(BIN)/scrawler seeds | head;  ../$(BIN)/scrawler pages --seed $$(head -n 1 seeds.txt)"; \
 	echo "         ../$(BIN)/scrawler why $$(head -n 1 seeds.txt)nowhere;  ../$(BIN)/scrawler report --html report.html"
 
-test: $(VENV)/.developed  ## Run all tests (those on MariaDB need mariadbd, and are skipped loudly without)
-	@$(BIN)/python -m pytest -n 2 --dist worksteal $(PYTEST_ARGS)
+test: $(VENV)/.developed $(VECTORS)  ## Run the tests (those on MariaDB need mariadbd, and are skipped loudly without)
+	@echo "This takes some 10 minutes on two idle cores; make test-quick takes one, make test-all runs what is heavy too."
+	@$(PYTEST) -m "not heavy" $(PYTEST_ARGS)
+
+test-quick: $(VENV)/.developed  ## Run the tests of decisions, without network and databases
+	@echo "This takes some 60 seconds on two idle cores."
+	@$(PYTEST) -m "not heavy" tests/unit $(PYTEST_ARGS)
+
+test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run all tests, the heavy ones as well
+	@echo "This takes some 15 minutes on two idle cores."
+	@$(PYTEST) $(PYTEST_ARGS)
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
@@ -87,3 +98,14 @@ $(REPLAY)/.installed:
 	@$(PYTHON) -m venv $(REPLAY)
 	@$(REPLAY)/bin/python -m pip install --quiet --disable-pip-version-check pywb==2.10.0
 	@touch $@
+
+# Test pages that others wrote, out of html5lib's source package; its own setup.py needs an older setuptools. Without the
+# package index their tests are skipped.
+$(VECTORS): | $(BIN)/python
+	@echo "fetching the test pages of html5lib ..."
+	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; echo 'setuptools<81' > "$$folder/constraints"; \
+	if PIP_CONSTRAINT="$$folder/constraints" PIP_BUILD_CONSTRAINT="$$folder/constraints" $(BIN)/python -m pip download \
+	  --quiet --disable-pip-version-check --no-deps --no-binary html5lib --dest "$$folder" html5lib==1.1 \
+	  && tar -xzf "$$folder"/html5lib-1.1.tar.gz -C "$$folder" html5lib-1.1/html5lib/tests/testdata; then \
+	  mkdir -p $(@D) && cp -r "$$folder"/html5lib-1.1/html5lib/tests/testdata $@; \
+	else echo "they are not to be had now: tests that read them are skipped"; fi

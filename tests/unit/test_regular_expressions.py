@@ -14,12 +14,13 @@ import pytest
 
 import scrawler
 from scrawler.extract import linkscan
-from scrawler.extract.charset import declared_in_header, declared_in_meta, is_html
+from scrawler.extract.charset import declared_in_header, declared_in_meta
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.link_header import canonical_targets
 from scrawler.extract.rules import refresh_target, srcset_urls
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.sitemaps import is_sitemap, read_sitemap
+from scrawler.extract.sniff import sniffed_type
 from scrawler.fetch.robots_text import read_robots
 from scrawler.urls.normalise import normalise, resolve_plain
 from scrawler.urls.patterns import patterns_of
@@ -97,21 +98,20 @@ def reads_page(text: str) -> None:
 def reads_start_of_page(text: str) -> None:
     page = text.encode("utf-8", "replace")
     declared_in_meta(page)
-    is_html("", page)
+    sniffed_type(page)
 
 
 def reads_values(text: str) -> None:
     linkscan._value(text.encode(), html5)
     refresh_target(text)
     srcset_urls(text)
-    is_html(text, b"")
 
 
 def reads_headers(text: str) -> None:
     canonical_targets("<a>; rel=canonical" + text)
     canonical_targets(text + "canonical")
-    declared_in_header.__wrapped__(text)
-    declared_in_header.__wrapped__("charset=" + text)
+    declared_in_header(text)
+    declared_in_header("text/html;charset=" + text)
 
 
 def reads_files(text: str) -> None:

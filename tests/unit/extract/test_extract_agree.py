@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from html.entities import html5
 from itertools import count
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -24,10 +23,10 @@ from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy, PageLinks
 from scrawler.extract.scanned import COMPILED, scan_links
+from tests.vectors import html5lib_tests
 
 from .random_pages import page_of_pieces, page_of_tags
 
-VECTORS = Path(__file__).parents[4] / "shared/vectors/html5lib-tests/tree-construction"
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"
 POLICY = LinkPolicy(nofollow=frozenset({"ugc"}), assets=True)
 LEXBOR, REFERENCE = LexborExtractor(POLICY), Html5libExtractor(POLICY)
@@ -108,9 +107,7 @@ def scan(request: pytest.FixtureRequest) -> linkscan.Scan:
 
 
 def blocks() -> Iterator[bytes]:
-    if not VECTORS.is_dir():
-        pytest.skip(f"no html5lib-tests at {VECTORS}")
-    for file in sorted(VECTORS.glob("*.dat")):
+    for file in html5lib_tests("tree-construction"):
         for block in (b"\n" + file.read_bytes()).split(b"\n#data\n")[1:]:
             yield block.split(b"\n#errors\n")[0]
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import pytest
 
 from scrawler.extract.charset import declared_in_meta, to_utf8
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
+from tests.vectors import html5lib_tests
 
-VECTORS = Path(__file__).parents[4] / "shared/vectors/html5lib-tests"
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"
 POLICY = LinkPolicy(nofollow=frozenset({"ugc"}), assets=True)
 LEXBOR, REFERENCE = LexborExtractor(POLICY), Html5libExtractor(POLICY)
@@ -20,9 +17,7 @@ Marker = Callable[[bytes], bytes]
 
 
 def blocks(folder: str) -> Iterator[bytes]:
-    if not (VECTORS / folder).is_dir():
-        pytest.skip(f"no html5lib-tests at {VECTORS}")
-    for file in sorted((VECTORS / folder).glob("*.dat")):
+    for file in html5lib_tests(folder):
         yield from (b"\n" + file.read_bytes()).split(b"\n#data\n")[1:]
 
 
@@ -31,6 +26,8 @@ def test_encodings() -> None:
     german = "Größere Änderungen über München, schöne Grüße. ".encode("windows-1252")  # where nothing is declared
     for block in blocks("encoding"):
         page, _, answer = block.partition(b"\n#encoding\n")
+        if b"document.write('<meta charset=\"ISO-8859-' + '2\">')" in page:
+            continue  # its declaration is made by a script; later editions leave it out as well
         wanted = answer.strip().decode().lower()
         if page.startswith(b"\xef\xbb\xbf"):
             assert to_utf8(page, "")[1] == wanted

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +18,8 @@ from scrawler.urls.normalise import HTTP_SCHEMES, normalise, resolve_plain, seed
 from scrawler.urls.scope import PrefixRule, folder_of, origin
 from scrawler.urls.steps import Step, make_steps
 from scrawler.urls.verdict import Verdict
+from tests.vectors import url_cases
 
-VECTORS = Path(__file__).parents[4] / "shared/vectors/wpt/urltestdata.json"
 NO_LONGER_VALID = {"http://256.256.256.256.256"}  # since then every host that ends in a number must be an IPv4 address
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # lone surrogates too
 URL_TEXT = st.text(st.sampled_from(":/?#[]@!.%ab2Eüé漢 \t\n\\0\x00-~;=&"))
@@ -38,9 +37,7 @@ def expected_url(case: dict[str, Any]) -> str:
 @pytest.fixture(scope="module")
 def cases() -> list[dict[str, Any]]:
     """The standard's own test cases."""
-    if not VECTORS.exists():
-        pytest.skip(f"no web-platform-tests vectors at {VECTORS}")
-    return [case for case in json.loads(VECTORS.read_text("utf-8")) if isinstance(case, dict)]
+    return [case for case in json.loads(url_cases().read_text("utf-8")) if isinstance(case, dict)]
 
 
 def test_the_standards_own_vectors(cases: list[dict[str, Any]]) -> None:
