@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
@@ -23,7 +24,8 @@ from scrawler.fetch.robots_text import MAX_ROBOTS, plain_text
 from scrawler.model import Millis, Result, RobotsRow, url_hash
 from scrawler.units import format_seconds
 from scrawler.urls.normalise import normalise
-from scrawler.urls.scope import host_port
+from scrawler.urls.ports import is_refused_port
+from scrawler.urls.scope import authority, host_port
 from scrawler.urls.scope import origin as origin_of
 
 if TYPE_CHECKING:
@@ -34,6 +36,7 @@ ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
 ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
 _ROBOTS_BYTES = MAX_ROBOTS + 1  # one byte more tells that there is more
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
+_REFUSED_PORT = "a port of another service than HTTP, which is never asked"
 _GZIP_MAGIC = b"\x1f\x8b"
 
 
@@ -62,6 +65,8 @@ class Origins:
         known = site.origins.get(name)
         if known is None:
             known = site.origins[name] = Origin(name, host_port(url)[0])
+            if is_refused_port(authority(url)):  # links and seeds to such are refused before; older databases hold some
+                known.failure, known.detail, known.expires_at = Result.CONNECT_FAILED, _REFUSED_PORT, inf
             if (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)
         return known

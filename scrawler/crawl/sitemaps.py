@@ -14,7 +14,9 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFullError
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.model import EndReason
+from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
 
 MAX_SITEMAPS = 1_000  # of a party
 MAX_LEVEL = 3  # indexes one in another
@@ -39,7 +41,10 @@ def list_sitemaps(
     verdicts, lane = party.verdicts, party.lane(SITEMAP)
     for href in hrefs:
         url = party.analyzer.resolve(href, page)
-        if not url or site_key(url, rules.scope) != site.key:
+        if not url and normalise(href, page).reason is Verdict.PORT:
+            verdicts[Verdict.PORT] += 1
+            party.rejections.add(Verdict.PORT, href, "a sitemap at a port of another service", page)
+        elif not url or site_key(url, rules.scope) != site.key:
             verdicts[ELSEWHERE_VERDICT] += 1
             party.rejections.add(ELSEWHERE_VERDICT, url or href, "a sitemap of another site", page)
         elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:

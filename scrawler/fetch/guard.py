@@ -29,7 +29,11 @@ _NEVER_4 = tuple(
 _NEVER_6 = tuple(
     IPv6Network(text)
     for text in (
-        "fd00:ec2::254/128",  # metadata (Amazon), inside the private range
+        "fd00:ec2::254/128",  # metadata (Amazon), inside the private range, as are the next four
+        "fd00:ec2::23/128",  # credentials (Amazon's Kubernetes)
+        "fd20:ce::254/128",  # metadata (Google)
+        "fd00:42::42/128",  # metadata (Scaleway)
+        "fd00:c1::a9fe:a9fe/128",  # metadata (Oracle)
         "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID, ...
         "2001:db8::/32",
         "3fff::/20",
@@ -54,6 +58,7 @@ _GLOBAL_6 = IPv6Network("2000::/3")  # the only global unicast space there is
 _MAPPED = IPv6Network("::ffff:0:0/96")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _6TO4 = IPv6Network("2002::/16")
+_ISATAP = (0x00005EFE, 0x02005EFE)  # bits 64 to 95, whatever the network before them (RFC 5214, 6.1)
 
 
 def allowed_networks(entries: Iterable[str]) -> tuple[Network, ...]:
@@ -73,7 +78,8 @@ def refuses(address: str, allow_private: bool, allowed: tuple[Network, ...] = ()
     With `allow_private`, or inside one of the networks `allowed`, loopback, private, carrier-grade NAT and
     documentation addresses pass. Link-local, multicast, reserved and metadata addresses pass only if `allowed` has
     that very address as an entry, for a network around it may have been listed without a thought of them. What is not
-    an IP address never passes. An IPv6 form that carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one.
+    an IP address never passes. An IPv6 form that carries an IPv4 address (mapped, NAT64, 6to4) is judged by that one,
+    an ISATAP one, which any network can have, by both.
     """
     try:
         parsed = _judged(ip_address(address))
@@ -81,8 +87,13 @@ def refuses(address: str, allow_private: bool, allowed: tuple[Network, ...] = ()
         return True
     if isinstance(parsed, IPv6Address) and parsed.scope_id is not None:
         return True
+    if any(_is_single(network) and parsed in network for network in allowed):
+        return False
+    tunnelled = _tunnelled(parsed)
+    if tunnelled is not None and refuses(str(tunnelled), allow_private, allowed):
+        return True
     if _is_never(parsed):
-        return not any(_is_single(network) and parsed in network for network in allowed)
+        return True
     if allow_private or not _is_private(parsed):
         return False
     return not any(parsed in network for network in allowed)
@@ -101,6 +112,12 @@ def _embedded(address: IPv6Address) -> IPv4Address | None:
         return IPv4Address(int(address) & 0xFFFFFFFF)
     if address in _6TO4:
         return IPv4Address(int(address) >> 80 & 0xFFFFFFFF)
+    return None
+
+
+def _tunnelled(address: Address) -> IPv4Address | None:
+    if address.version == 6 and int(address) >> 32 & 0xFFFFFFFF in _ISATAP:
+        return IPv4Address(int(address) & 0xFFFFFFFF)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from scrawler.fetch.downloader import Request, Response
 from scrawler.mime import media_type
 from scrawler.model import Result
+from scrawler.urls.ports import is_refused_port
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
@@ -39,7 +40,10 @@ class RequestTarget(NamedTuple):
 
 
 def split_url(url: str) -> RequestTarget | None:
-    """Split a normalised absolute URL; None for what no downloader asks for (not http, or with credentials)."""
+    """Split a normalised absolute URL; None for what no downloader asks for.
+
+    That is what is not http, has credentials, or names a port where another service listens.
+    """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in ("http", "https"):
         return None
@@ -49,7 +53,7 @@ def split_url(url: str) -> RequestTarget | None:
         authority, path = rest, "/"
     else:
         authority, path = rest[:slash], rest[slash:]
-    if not authority or "@" in authority or "?" in authority or not url.isascii():
+    if not authority or "@" in authority or "?" in authority or not url.isascii() or is_refused_port(authority):
         return None
     return RequestTarget(scheme, authority, path)
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ada_url import join_url, normalize_url
 
+from scrawler.urls.ports import is_refused_port
 from scrawler.urls.verdict import Verdict
 
 MAX_URL_LENGTH = 2048  # bytes
@@ -52,11 +53,12 @@ class SeedUrl(NamedTuple):
 
 _SYNTAX = Normalised("", Verdict.SYNTAX)
 _SCHEME = Normalised("", Verdict.SCHEME)
+_PORT = Normalised("", Verdict.PORT)
 _LENGTH = Normalised("", Verdict.LENGTH)
 
 
 def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENGTH) -> Normalised:
-    """Resolve `text` against `base`, drop fragment and userinfo, and judge syntax, scheme and length.
+    """Resolve `text` against `base`, drop fragment and userinfo, and judge syntax, scheme, port and length.
 
     Never raises. Text that is longer than `max_length` before it is parsed, fragment apart, is refused unparsed.
     """
@@ -77,6 +79,8 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         url = url[: url.index("#")]
     if "@" in url:
         url = _without_userinfo(url)
+    if is_refused_port(url[url.index("//") + 2 : url.index("/", 8)]):
+        return _PORT
     return Normalised(url) if len(url) <= max_length else _LENGTH
 
 
@@ -158,6 +162,8 @@ def _check_seed(text: str, rest: str, *, bare: bool, max_length: int) -> SeedUrl
     url, reason = normalise(text, max_length=max_length)
     if reason is Verdict.LENGTH:
         return SeedUrl("", f"longer than {max_length} bytes when percent-encoded")
+    if reason is Verdict.PORT:
+        return SeedUrl("", f"a port that is never asked, for it is another service's: {host[-_SHOWN:]!r}")
     if reason is not None:
         return SeedUrl("", f"no valid host or port: {host[:_SHOWN]!r}")
     return SeedUrl(url)

@@ -39,4 +39,5 @@ _LIMITED = {
 _WORDS = {
     Verdict.SYNTAX: "no URL by the WHATWG standard",
     Verdict.SCHEME: "neither http nor https",
+    Verdict.PORT: "a port of another service than HTTP, which browsers refuse to ask",
 }

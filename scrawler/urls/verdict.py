@@ -13,6 +13,7 @@ class Verdict(StrEnum):
     SAME_PAGE = "same-page"  # empty, or a fragment only: leads to the page on which it stands
     SYNTAX = "syntax"  # no URL by the WHATWG rules: bad host, bad port, text that has no UTF-8 form
     SCHEME = "scheme"  # neither http nor https
+    PORT = "port"  # one where another service listens, which browsers refuse to ask
     LENGTH = "length"
     FILE_TYPE = "file-type"  # by its extension surely no document
     SEGMENTS = "segments"  # too many of them in its path

@@ -117,7 +117,7 @@ _ANSWERS = (
     _leads("redirect-file", "leads to a file of the crawler's", "file:///etc/passwd"),
     _leads("redirect-script", "leads to JavaScript", "javascript:alert(1)"),
     _leads("redirect-metadata", "leads to a cloud's credentials", "http://169.254.169.254/latest/"),
-    _leads("redirect-odd-loopback", "leads to loopback, oddly written", "http://0x7f.1:9/"),
+    _leads("redirect-odd-loopback", "leads to loopback, oddly written", "http://0x7f.1:2/"),
     says("length-short", "more bytes than announced", _OK + b"Content-Length: 5\r\n\r\n<p>and more</p>"),
     says("length-long", "fewer bytes than announced", _OK + b"Content-Length: 5000\r\n\r\n<p>less</p>"),
     says("length-absurd", "a length beyond all numbers", _OK + b"Content-Length: " + b"9" * 400 + b"\r\n\r\nx"),

@@ -70,7 +70,7 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
     ),
     _html("base-script", "a base that is no http", '<base href="javascript:x">'),
     _links(
-        "links-odd", "loopback in all notations", "http://2130706433:9/", "http://[::ffff:7f00:1]:9/", "http://127.1:9/"
+        "links-odd", "loopback in all notations", "http://2130706433:2/", "http://[::ffff:7f00:1]:2/", "http://127.1:2/"
     ),
     _links("path-repeats", "a path that repeats itself", "/" + "a/b/" * 8),
     _links("path-long", "a path of a hundred segments", "/" + "/".join(f"s{number}" for number in range(100))),

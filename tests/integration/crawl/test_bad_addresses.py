@@ -180,3 +180,28 @@ def test_other_schemes_are_not_followed(crawl: Crawl, serve: Serve, location: st
     assert crawl.seed(server.url("/seed")).end_reason is EndReason.REDIRECTED
     assert crawl.seed(server.url("/")).end_reason is EndReason.COMPLETED
     assert not crawl.candidates()
+
+
+def test_a_port_of_another_service_is_never_asked(crawl: Crawl, serve: Serve) -> None:
+    """Neither by a link, nor by a redirect, a sitemap, a robots.txt that redirects, or a seed of an older version."""
+    with socket.create_server(("127.0.0.2", 6667)) as chat:
+        elsewhere = "http://127.0.0.2:6667/"
+        replies = {
+            "/": page(links=(elsewhere, "/leads", "/fine")),
+            "/leads": redirect(elsewhere),
+            "/fine": page("fine"),
+            "/robots.txt": answer(f"Sitemap: {elsewhere}".encode()),
+        }
+        server = serve(by_path(replies))
+        robots = serve(by_path({"/": page("home"), "/robots.txt": redirect(elsewhere + "robots.txt")}))
+        crawl.add([server.url(), robots.url(), elsewhere])
+        run_whole(crawl, sitemaps="also", retries=0)
+        chat.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            chat.accept()
+    seed = crawl.seed(server.url())
+    assert seed.verdicts["port"] == 3  # the link, the redirect and the sitemap
+    assert seed.counts.pages == 2
+    assert crawl.seed(robots.url()).counts.pages == 1  # as with any robots.txt that leads nowhere
+    assert crawl.seed(elsewhere).end_reason is EndReason.DEAD
+    assert crawl.candidates() == set()

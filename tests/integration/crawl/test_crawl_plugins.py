@@ -120,7 +120,7 @@ def test_a_part_that_cannot_be_made_ends_the_machine_and_all_its_threads(
     crawl: Crawl, tmp_path: Path, kind: PartKind
 ) -> None:
     install(tmp_path, "bad-one", "def make(*_, **__): raise OSError('no')", {f"{kind.group}:bad": "make"})
-    crawl.add(["http://127.0.0.1:9/"])
+    crawl.add(["http://127.0.0.1:2/"])
     before = threading.active_count()
     with (
         importable(tmp_path),

@@ -75,7 +75,7 @@ def test_waiting_for_politeness_does_not_hold_a_stop_up(crawl: Crawl) -> None:
 def test_a_stop_before_the_start_ends_at_once(crawl: Crawl) -> None:
     stop = threading.Event()
     stop.set()
-    crawl.add(["http://127.0.0.1:1/"])
+    crawl.add(["http://127.0.0.1:2/"])
     started = time.monotonic()
     assert crawl.run(stop=stop).outcome == "stopped"
     assert time.monotonic() - started < 1.5

@@ -196,7 +196,7 @@ def test_a_site_that_is_dead_is_given_up_however_long_it_rests(
 def test_a_dead_host_of_a_domain_is_not_the_end_of_the_others(crawl: Crawl, serve: Serve) -> None:
     """What it has is not asked for any more, and the rest goes on."""
     hosts = "a.example", "gone.a.example"
-    dead, good = tuple(f"http://gone.a.example:1/{n}" for n in range(12)), tuple(f"/{n}" for n in range(8))
+    dead, good = tuple(f"http://gone.a.example:2/{n}" for n in range(12)), tuple(f"/{n}" for n in range(8))
     server = serve(by_path({"/": page("home", links=dead + good), **{path: page(path) for path in good}}))
     crawl.add([f"http://a.example:{server.port}/"], Scope.DOMAIN)
     resolve = tuple(f"{host}=127.0.0.1" for host in hosts)

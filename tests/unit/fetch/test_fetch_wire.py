@@ -18,6 +18,8 @@ from scrawler.fetch.wire import RequestTarget
         ("http://u@h/", None),
         ("mailto:a@b", None),
         ("ftp://h/", None),
+        ("http://h:25/", None),
+        ("http://[::1]:110/", None),
     ],
 )
 def test_split_url(url, target):
