@@ -22,7 +22,7 @@ _COUNTED = {  # counter of a seed -> which of its rows it counts
     "unwanted": "result = 'unwanted-type'",
     "trapped": "result = 'trap'",
     "revisits": "result = 'fetched' AND revisit = 1",
-    "noindex": "result = 'fetched' AND flags & 1",
+    "noindex": "flags & 1",
     "pages + redirects + http_errors + failures + denied + unwanted + trapped": "1 = 1",
 }
 
