@@ -2,7 +2,8 @@
 
 Read are the sitemaps and indexes of sitemaps.org (0.9, and older ones of the same shape), plain text with a URL a line,
 RSS 0.9 to 2.0 and Atom 1.0, all of them gzipped or not. Expat, of the standard library, reads XML; it opens no external
-entity, and a document that declares entities or attributes of its own is read no further than that.
+entity, and a document that declares entities or attributes of its own is read no further than that. What expat refuses,
+for a raw "&" as a rule, is read again as loosely as its makers have written it (`loose_xml`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import webencodings
 from scrawler.extract.charset import declared_in_header
 from scrawler.extract.dates import date_ms
 from scrawler.extract.decode import decode_body
+from scrawler.extract.loose_xml import End, Start, tokens
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.mime import media_type
 from scrawler.model import Millis
@@ -26,7 +28,7 @@ MAX_URLS = 50_000  # of one sitemap (sitemaps.org, "Sitemap file limits")
 MAX_BYTES = 50 << 20  # of one sitemap, once decoded (the same)
 
 TOO_MANY_URLS = "too-many-urls"
-BAD_XML = "bad-xml"
+BAD_XML = "bad-xml"  # what could be read of it is listed nevertheless
 DECLARATIONS = "declarations"  # of entities or attributes
 TOO_DEEP = "too-deep"
 TOO_MANY_ELEMENTS = "too-many-elements"
@@ -174,7 +176,15 @@ _SHAPES = {
 
 def _read_xml(text: str, root: str) -> Sitemap:
     reader = _XmlReader(_SHAPES[root], links_have_href=root == "feed")
-    return Sitemap(root == "sitemapindex", reader.listed, reader.read(text))
+    problem = reader.read(text)
+    if problem == BAD_XML:
+        reader = _XmlReader(_SHAPES[root], links_have_href=root == "feed")
+        problem = reader.read_loosely(text)
+    return Sitemap(root == "sitemapindex", reader.listed, problem)
+
+
+def _local(name: str) -> str:
+    return name[name.find(":") + 1 :]
 
 
 class _XmlReader:
@@ -207,6 +217,36 @@ class _XmlReader:
             return BAD_XML
         return ""
 
+    def read_loosely(self, text: str) -> str:
+        """Read a document that is no XML; returns what is wrong with it. What its end leaves open is not listed."""
+        try:
+            for token in tokens(text.encode("utf-8", "replace").decode()):
+                if isinstance(token, str):
+                    if self._part is not None:
+                        self._text.append(token)
+                elif isinstance(token, End):
+                    self._close(token.name)
+                else:
+                    self._open_loosely(token)
+        except _EndOfReading:
+            return self._problem
+        return BAD_XML
+
+    def _open_loosely(self, start: Start) -> None:
+        if _local(start.name) == self._shape.entry[-1]:
+            self._close(start.name)  # entries do not nest: the one before was not closed
+        self._start(start.name, start.attributes)
+        if start.is_empty:
+            self._close(start.name)
+
+    def _close(self, name: str) -> None:
+        """End the innermost open element of a name, with all in it; none if there is none."""
+        local = _local(name)
+        if local in self._open:
+            last = len(self._open) - self._open[::-1].index(local)
+            while len(self._open) >= last:
+                self._end(name)
+
     def _stop(self, problem: str) -> None:
         self._problem = problem
         raise _EndOfReading
@@ -216,7 +256,7 @@ class _XmlReader:
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         path = self._open
-        path.append(name[name.find(":") + 1 :])
+        path.append(_local(name))
         depth = len(path)
         self._elements += 1
         if depth > _DEEPEST or self._elements > _MOST_ELEMENTS:

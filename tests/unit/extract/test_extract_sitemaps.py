@@ -110,7 +110,7 @@ ENTRY = "<url><loc>/1</loc></url>"
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 BROKEN = {
     "cut": (f"<urlset>{ENTRY}<url><loc>/2", BAD_XML, 1),
-    "bad-tag": (f"<urlset>{ENTRY}</b>{ENTRY}", BAD_XML, 1),
+    "bad-tag": (f"<urlset>{ENTRY}</b>{ENTRY}", BAD_XML, 2),
     "unknown-entity": (f"<urlset>{ENTRY}<url><loc>&nbsp;", BAD_XML, 1),
     "laughs": (f'<!DOCTYPE urlset [<!ENTITY l0 "ha">{LAUGHS}]><urlset><url><loc>&l9;', DECLARATIONS, 0),
     "file": ('<!DOCTYPE urlset [<!ENTITY f SYSTEM "file:///etc/passwd">]><urlset><url><loc>&f;', DECLARATIONS, 0),
@@ -123,6 +123,55 @@ BROKEN = {
     "long-url": (f"<urlset><url><loc>{'x' * 1_000_000}</loc></url>{ENTRY}</urlset>", "", 1),
     "long-attribute": (f"<urlset a='{'x' * 10_000_000}'>{ENTRY}</urlset>", "", 1),
 }
+
+
+LOOSE = {  # a whole entry with something wrong -> what it lists
+    "ampersand": ("<url><loc>http://h/?a=1&b=2</loc></url>", ["http://h/?a=1&b=2"]),
+    "like-a-reference": ("<url><loc>http://h/?a&copy=2&amp;b&lt=3</loc></url>", ["http://h/?a&copy=2&b&lt=3"]),
+    "undeclared": ("<url><loc>/&eacute;&quux;&#xe9;&#233;&#0;</loc></url>", ["/é&quux;éé\ufffd"]),
+    "in-cdata": ("<url>&<loc><![CDATA[/?a&amp;b]]></loc></url>", ["/?a&amp;b"]),
+    "control": ("<url><loc>/a</loc><lastmod>\x0b\x1b</lastmod></url>", ["/a"]),
+    "not-closed": ("<url><loc>/a</url><url><loc>/b</loc><url><loc>/c</loc></url>", ["/a", "/b", "/c"]),
+    "not-opened": ("</url></loc><url></b><loc>/a</loc></url>", ["/a"]),
+    "upper-end": ("<url><loc>/a</LOC></loc></url>", ["/a"]),
+    "angle": ("<url><loc>/a</loc><note>1 < 2 <3</note></url>", ["/a"]),
+    "attribute": ("<url a=b c><loc a=b>/a</loc></url>", ["/a"]),
+    "attribute-twice": ("<url a='b' a='c'><loc>/a</loc></url>", ["/a"]),
+    "comment": ("<!-- a -- b --><url><loc>/<!-- & -->a</loc></url>", ["/a"]),
+    "declaration": ("<?xml version='1.0'?><url><loc>/a</loc></url>", ["/a"]),
+}
+
+
+@pytest.mark.parametrize("kind", LOOSE)
+def test_a_flaw_costs_nothing_but_itself(kind: str) -> None:
+    flawed, urls = LOOSE[kind]
+    text = f"<?xml version='1.0'?><urlset {SITEMAPS}>{ENTRY}{flawed}{ENTRY}</urlset>"
+    found = read_sitemap(text.encode(), "", "text/xml")
+    assert found is not None
+    assert (found.note, [one.url for one in found.listed]) == (BAD_XML, ["/1", *urls, "/1"])
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "text"])
+def test_what_is_read_loosely_lists_what_is_read_strictly(kind: str) -> None:
+    text, expected = KINDS[kind]
+    assert read_sitemap(f"{text}&".encode(), "", "") == expected._replace(note=BAD_XML)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<", "<a", "<a ", "<!--", "<![CDATA[", "<!", "<?", "&", "<a b='", "</", "<url><loc>", "a", " ", "'", "=", 'a="'],
+)
+def test_reading_loosely_takes_linear_time(piece: str) -> None:
+    def seconds(times: int) -> float:
+        text = f"<urlset>{ENTRY}&{piece * times}><a {piece * times}>{piece * times}"
+        begin = time.thread_time()
+        found = read_sitemap(text.encode(), "", "")
+        assert found is not None
+        assert found.listed[:1] == [Listed("/1", 0)]
+        return time.thread_time() - begin
+
+    few, many = min(seconds(5_000) for _ in range(3)), min(seconds(40_000) for _ in range(2))
+    assert many < 8 * 4 * few + 0.1
 
 
 @pytest.mark.parametrize("kind", BROKEN)
