@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable
-from math import inf
 from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
@@ -65,8 +64,6 @@ class Origins:
         known = site.origins.get(name)
         if known is None:
             known = site.origins[name] = Origin(name, host_port(url)[0])
-            if is_refused_port(authority(url)):  # links and seeds to such are refused before; older databases hold some
-                known.failure, known.detail, known.expires_at = Result.CONNECT_FAILED, _REFUSED_PORT, inf
             if (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)
         return known
@@ -103,6 +100,8 @@ class Origins:
         origin.address = resolution.address or ""
         origin.failure = None if resolution.address else (resolution.result or Result.NO_ADDRESS)
         origin.detail, origin.expires_at = resolution.detail, resolution.expires_at
+        if is_refused_port(authority(origin.origin + "/")):  # no link leads to one, but older databases hold some
+            origin.failure, origin.detail = Result.CONNECT_FAILED, _REFUSED_PORT
 
     def recall(self, site: SiteContext, rows: Iterable[RobotsRow]) -> None:
         """Take what the database has of the site's robots.txt files; needs no turn while nobody else has the site."""
