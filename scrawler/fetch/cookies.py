@@ -1,5 +1,8 @@
 """Cookies of one party (RFC 6265): what its servers set goes back to them, and to nobody else.
 
+Of its successor (draft-ietf-httpbis-rfc6265bis, 5.7) come the rules on secure cookies: without TLS none can be set, nor
+replaced, and the prefixes `__Secure-` and `__Host-` of a name hold whoever sets it to what they promise.
+
 A jar is kept with its party: cookies of the session too, for a restart, a rest or another machine is no new session to
 a site that sets its cookie on the front page, which is fetched once, and wants it on all others.
 
@@ -164,6 +167,10 @@ class CookieJar:
             return  # not its own, or of all the sites of a suffix
         host_only = not parsed.domain or (domain == host and is_public_suffix(host))
         path = parsed.path or _default_path(target.path)
+        if not _keeps_its_promise(target, parsed):
+            return
+        if target.scheme != "https" and self._would_cover(parsed.name, domain, path, now):
+            return
         key = parsed.name, path
         cookies = self._domains.get(domain, {})
         known = cookies.pop(key, None)
@@ -178,6 +185,15 @@ class CookieJar:
             self.changed = True
             if not cookies:
                 del self._domains[domain]
+
+    def _would_cover(self, new: str, domain: str, path: str, now: float) -> bool:
+        """Tell whether a cookie of the name `new`, set without TLS, would replace or hide a secure one."""
+        return any(
+            cookie.secure and name == new and cookie.expires_at > now and _path_matches(path, of_cookie)
+            for known, cookies in self._domains.items()
+            if _is_within(known, domain) or _is_within(domain, known)
+            for (name, of_cookie), cookie in cookies.items()
+        )
 
     def _make_room(self, domain: str, now: float) -> None:
         """Let go of a cookie where one more would be too many: one that has expired, or was not used for longest."""
@@ -258,6 +274,14 @@ def cookie_date(text: str) -> float | None:
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() if year >= 1601 else None
     except ValueError:
         return None
+
+
+def _keeps_its_promise(target: RequestTarget, parsed: SetCookie) -> bool:
+    """Tell whether a cookie is set as its attributes, and the prefix of its name in any case, ask for."""
+    if target.scheme == "https" and parsed.secure:
+        name = parsed.name.lower()
+        return not name.startswith("__host-") or (parsed.path == "/" and not parsed.domain)
+    return not (parsed.secure or parsed.name.lower().startswith(("__host-", "__secure-")))
 
 
 def _is_address(host: str) -> bool:

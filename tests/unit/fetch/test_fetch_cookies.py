@@ -76,9 +76,9 @@ def jar(url: str = HOME, *cookies: str, clock: Callable[[], float] = lambda: NOW
         ("a=1; Path=/docs/", "http://www.site.example/docs", ""),
         ("a=1; Path=/docs/", "http://www.site.example/docs/x?/", "a=1"),
         ("a=1; Path=/other", "http://www.site.example/other?q", "a=1"),
-        # Secure (5.4); a port is no boundary
+        # Secure is not set without TLS (6265bis, 5.7, 8); a port is no boundary
         ("a=1; Secure", HOME, ""),
-        ("a=1; secure=no", "https://www.site.example/docs/", "a=1"),
+        ("a=1; secure=no", "https://www.site.example/docs/", ""),
         ("a=1", "https://www.site.example:8443/docs/", "a=1"),
         # Max-Age goes before Expires (5.3, 3)
         ("a=1; Max-Age=10", HOME, "a=1"),
@@ -98,6 +98,63 @@ def jar(url: str = HOME, *cookies: str, clock: Callable[[], float] = lambda: NOW
 )
 def test_when_a_cookie_is_sent(cookie: str, asked: str, sent: str) -> None:
     assert jar(HOME, cookie).header(asked) == sent
+
+
+SAFE = HOME.replace("http:", "https:")
+
+
+@pytest.mark.parametrize(
+    ("cookie", "over_http", "over_tls"),
+    [
+        ("a=1", "a=1", "a=1"),
+        ("a=1; Secure", "", "a=1"),
+        ("__Secure-a=1", "", ""),
+        ("__Secure-a=1; Secure", "", "__Secure-a=1"),
+        ("__Secure-a=1; Secure; Domain=site.example", "", "__Secure-a=1"),
+        ("__sECURE-a=1", "", ""),
+        ("__Host-a=1; Path=/", "", ""),
+        ("__Host-a=1; Secure", "", ""),
+        ("__Host-a=1; Secure; Path=/docs", "", ""),
+        ("__Host-a=1; Secure; Path=/", "", "__Host-a=1"),
+        ("__Host-a=1; Secure; Path=/; Domain=", "", "__Host-a=1"),
+        ("__Host-a=1; Secure; Path=/; Domain=www.site.example", "", ""),
+        ("__hOST-a=1; Secure", "", ""),
+        ("__Hosta=1", "__Hosta=1", "__Hosta=1"),
+    ],
+)
+def test_what_secure_cookies_ask_for(cookie: str, over_http: str, over_tls: str) -> None:
+    assert jar(HOME, cookie).header(SAFE) == over_http
+    assert jar(SAFE, cookie).header(SAFE) == over_tls
+
+
+@pytest.mark.parametrize(
+    ("new", "both"),
+    [
+        ("a=2; Path=/docs", "a=1"),
+        ("a=2; Path=/docs; Max-Age=0", "a=1"),
+        ("a=2; Path=/docs/page.html", "a=1"),
+        ("a=2; Path=/docs; Domain=site.example", "a=1"),
+        ("a=2; Path=/", "a=1; a=2"),
+        ("b=2; Path=/docs", "a=1; b=2"),
+        ("A=2; Path=/docs", "a=1; A=2"),
+    ],
+)
+def test_secure_cookies_are_left_alone_without_tls(new: str, both: str) -> None:
+    made = jar(SAFE, "a=1; Secure; Path=/docs")
+    made.take(HOME, head(new))
+    assert made.header(SAFE) == both
+    made.take(SAFE, head("a=3; Path=/docs"))  # over TLS it is replaced
+    assert made.header(HOME).startswith("a=3")
+
+
+def test_a_secure_cookie_that_has_expired_or_is_elsewhere_is_in_nobodys_way() -> None:
+    now = [NOW]
+    made = jar(SAFE, "a=1; Secure; Path=/; Max-Age=9", clock=lambda: now[0])
+    made.take("http://other.site.example/", head("a=2"))
+    assert made.header("http://other.site.example/") == "a=2"
+    now[0] += 10
+    made.take(HOME, head("a=3; Path=/"))
+    assert made.header(HOME) == "a=3"
 
 
 @pytest.mark.parametrize(
@@ -239,7 +296,7 @@ def again(made: CookieJar, now: float = NOW) -> CookieJar:
 
 def test_a_jar_that_was_kept_sends_what_it_would_have_sent() -> None:
     made = jar(
-        HOME, "session=1; Path=/", 'odd="\\é\t=x"', "deep=2; Path=/docs", "all=3; Domain=site.example; Path=/",
+        SAFE, "session=1; Path=/", 'odd="\\é\t=x"', "deep=2; Path=/docs", "all=3; Domain=site.example; Path=/",
         "safe=4; Secure; Path=/", "brief=5; Max-Age=60; Path=/", "gone=6; Max-Age=0",
     )  # fmt: skip
     later = again(made, NOW + 61)
@@ -261,7 +318,7 @@ def test_a_jar_knows_whether_it_changed() -> None:
         ("a=1", True), ("a=1", False), ("a=2", True), ("a=2; Max-Age=9", True), ("a=2; Max-Age=9", False),
         ("a=2; Max-Age=9; Secure", True), ("b=; Max-Age=0", False), ("a=; Max-Age=0", True),
     ]:  # fmt: skip
-        made.take(HOME, head(cookie))
+        made.take(SAFE, head(cookie))
         assert made.changed is changes, cookie
         made.dump()
     assert not again(jar(HOME, "a=1")).changed
