@@ -18,6 +18,7 @@ from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
 _MAX_SECONDS = 3.0  # of CPU for one tree: measured, 5 MB of documentation, but 2 MB of nothing but <p>more</p>
+_XLINK = "{http://www.w3.org/1999/xlink}href"
 _PIECE = 4096  # characters between two looks at the clock
 
 
@@ -64,7 +65,7 @@ class Html5libExtractor:
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
         for element in root.iter():
             if isinstance(element.tag, str):  # comments have a function there
-                collector.element(_local_name(element), element.attrib, element in in_templates)
+                collector.element(_local_name(element), _attributes(element), element in in_templates)
                 if element in in_head and is_canonical(element.attrib):
                     collector.canonical(element.attrib)
         wanted = wants_words is not None and wants_words(collector.hrefs)
@@ -102,6 +103,14 @@ def _local_name(element: Element) -> str:
     return str(element.tag).rpartition("}")[2]  # SVG and MathML elements have a namespace
 
 
+def _attributes(element: Element) -> dict[str, str]:
+    """Return the attributes of an element; of one in SVG or MathML, a link of XLink stands as href."""
+    attributes = element.attrib
+    if _XLINK in attributes and "href" not in attributes:
+        return {**attributes, "href": attributes[_XLINK]}
+    return attributes
+
+
 def _collect_text(root: Element, collector: TextCollector) -> None:
     # A stack, not recursion: pages nest deeper than Python can call. Strings on it are texts, None ends an element.
     waiting: list[Element | str | None] = [root]
@@ -114,7 +123,7 @@ def _collect_text(root: Element, collector: TextCollector) -> None:
             collector.text(item)
         elif isinstance(item.tag, str):
             open_tags.append(_local_name(item))
-            collector.start(open_tags[-1], item.attrib)
+            collector.start(open_tags[-1], _attributes(item))
             waiting.append(None)
             for child in reversed(item):
                 waiting += (child.tail or "", child)

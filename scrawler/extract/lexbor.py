@@ -17,6 +17,7 @@ from scrawler.extract.text import TextCollector
 # and brings along little that is no link; an element with two of the attributes comes twice.
 _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = _LINKING + ",[srcset],[poster]"
+_XLINK = "xlink:href"
 _TEXTLESS = ["script", "style"]
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
@@ -59,7 +60,8 @@ class LexborExtractor:
             if tag == quick_tag:  # nearly all are: the short way
                 try:
                     href = node.attrs["href"]
-                except KeyError:  # <a src>
+                except KeyError:  # <a src>, or one in SVG
+                    collector.element(tag, _attributes(node))
                     continue
                 append(href.strip(HTML_SPACE) if href else "")
             elif tag == "meta":  # most describe the page to others
@@ -75,7 +77,18 @@ class LexborExtractor:
             elif tag == "template":
                 _collect_template(node, collector, self._linking)
             elif tag in tags:  # not the many images and scripts, unless they are wanted
-                collector.element(tag, node.attributes)
+                collector.element(tag, _attributes(node))
+
+
+def _attributes(node: LexborNode) -> dict[str, str | None]:
+    """Return the attributes of an element; of one in SVG or MathML, a link of XLink stands as href.
+
+    The selector finds it by its local name there, and elsewhere does not.
+    """
+    attributes = node.attributes
+    if _XLINK in attributes and "href" not in attributes and node.css_matches("[href]"):
+        attributes["href"] = attributes[_XLINK]
+    return attributes
 
 
 def _is_in_head(node: LexborNode) -> bool:
@@ -98,7 +111,7 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
             content = node.template_fragments()
             waiting += reversed(content[0].css(linking) if content else [])
         elif tag in collector.tags:
-            collector.element(tag, node.attributes, in_template=True)
+            collector.element(tag, _attributes(node), in_template=True)
 
 
 def page_words(page: bytes) -> Words:
@@ -123,7 +136,7 @@ def _collect_text(root: LexborNode, collector: TextCollector) -> None:
             collector.text(node.text_content or "")
         elif node.is_element_node:
             tag = node.tag or ""
-            collector.start(tag, node.attributes)
+            collector.start(tag, _attributes(node))
             if node.first_child is not None:
                 open_tags.append(tag)
                 node = node.first_child

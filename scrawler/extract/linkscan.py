@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from scrawler.extract.treeless import limits
 from scrawler.extract.treeless.dispatcher import end_tag, start_tag
+from scrawler.extract.treeless.foreign import is_foreign
 from scrawler.extract.treeless.state import HTML, State, Token
 from scrawler.extract.treeless.text import text
 
@@ -53,6 +54,7 @@ _SHOWN = {
     b"img": ((b"src", b"srcset"),),
     b"source": ((b"srcset",),),
     b"video": ((b"poster",),),
+    **dict.fromkeys((b"image", b"use"), ((b"href",),)),
 }
 _ATTRIBUTES = {
     **dict.fromkeys((b"a", b"area", b"base"), (b"href",)),
@@ -69,7 +71,10 @@ _ASSET_ATTRIBUTES = {
     b"video": (b"poster",),
     b"script": (b"src",),
     b"input": (b"type", b"src"),
+    b"use": (b"href",),
 }
+_FOREIGN_ATTRIBUTES = {b"a": (b"href", b"xlink:href")}
+_FOREIGN_ASSET_ATTRIBUTES = dict.fromkeys((b"image", b"use"), (b"href", b"xlink:href"))
 
 
 def scan(page: bytes, flags: int, entities: Mapping[str, str]) -> tuple[list[str], list[Other], bool]:
@@ -118,9 +123,13 @@ class _Scanner:
         self._page = page
         wanted = {**_LINKING, **(_SHOWN if flags & WITH_ASSETS else {})}
         self.state = State(len(page), {name: tuple(map(frozenset, conditions)) for name, conditions in wanted.items()})
-        self._attributes = {**_ATTRIBUTES, **(_ASSET_ATTRIBUTES if flags & WITH_ASSETS else {})}
+        assets = flags & WITH_ASSETS
+        self._attributes = {**_ATTRIBUTES, **(_ASSET_ATTRIBUTES if assets else {})}
+        foreign = {**_FOREIGN_ATTRIBUTES, **(_FOREIGN_ASSET_ATTRIBUTES if assets else {})}
         if flags & WITH_REL:
             self._attributes.update(dict.fromkeys((b"a", b"area"), (b"href", b"rel")))
+            foreign[b"a"] += (b"rel",)
+        self._foreign_attributes = {**self._attributes, **foreign}
 
     def run(self) -> None:
         page, position, end = self._page, 0, len(self._page)
@@ -199,7 +208,8 @@ class _Scanner:
         match_name = _NAME.match(page, position)
         assert match_name is not None
         name = match_name[0].lower()
-        wanted = () if is_end else self._attributes.get(name, ())
+        attributes = self._foreign_attributes if is_foreign(self.state) else self._attributes
+        wanted = () if is_end else attributes.get(name, ())
         position = begin = match_name.end()
         found: dict[bytes, bytes] = {}
         count = 0

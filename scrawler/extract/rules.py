@@ -9,9 +9,12 @@ Links inside <template> and <noscript> count: scripts show the ones, old browser
 <template> does not, as in browsers, nor does a robots meta element; elsewhere that one counts in the body too.
 A canonical link counts only in the head, as for search engines: what stands in the body may be a guest's.
 
+In SVG and MathML an a[xlink:href] is a link where it has no href, as the HTML Standard tells the two apart; elements of
+MathML that are no <a> are none, for MathML Core gives them no href, nor does xml:base move a base, as in browsers.
+
 Assets, where they are wanted, are img[src], img[srcset] and source[srcset] (all their candidates), input[type=image],
-video[poster], script[src], and link[href] for styles, icons and preloaded styles, scripts and images. What style sheets
-and scripts ask for themselves is not among them.
+video[poster], script[src], image[href] and use[href] of SVG (also with xlink:href), and link[href] for styles, icons
+and preloaded styles, scripts and images. What style sheets and scripts ask for themselves is not among them.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from scrawler.urls.query import encode_query
 HTML_SPACE = " \t\n\f\r"
 _LONGEST_BASE = 16_384  # characters; of a longer one, which no settings allow, the query is read as UTF-8
 _LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
-_ASSET_TAGS = frozenset(("img", "input", "script", "source", "video"))
+_ASSET_TAGS = frozenset(("image", "img", "input", "script", "source", "use", "video"))
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
 _DOCUMENT_RELATIONS = """alternate appendix author begin canonical chapter contents copyright end first glossary help
@@ -146,6 +149,8 @@ class LinkCollector:
         source = _value(attributes, "src")
         if tag == "video":
             source = _value(attributes, "poster")
+        elif tag in ("image", "use"):
+            source = _value(attributes, "href").partition("#")[0]  # most of <use> name what the page itself draws
         elif tag == "source" or (tag == "input" and _value(attributes, "type").lower() != "image"):
             source = ""
         if source:

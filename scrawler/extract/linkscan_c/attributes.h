@@ -2,14 +2,20 @@
 
 static uint32_t wanted_attributes(const Scan *s)
 {
-    uint32_t assets = s->flags & WITH_ASSETS;
+    uint32_t assets = s->flags & WITH_ASSETS, rel = s->flags & WITH_REL ? BIT(REL) : 0;
     switch (s->tag) {
-    case T_A: case T_AREA: return BIT(HREF) | (s->flags & WITH_REL ? BIT(REL) : 0);
+    case T_A: return BIT(HREF) | rel | (is_foreign(s) ? BIT(XLINK_HREF) : 0);
+    case T_AREA: return BIT(HREF) | rel;
     case T_LINK: return BIT(HREF) | BIT(REL) | BIT(TYPE) | BIT(AS);
     case T_META: return BIT(HTTP_EQUIV) | BIT(CONTENT) | BIT(NAME);
     case T_BASE: return BIT(HREF);
     case T_IFRAME: case T_FRAME: return BIT(SRC);
-    case T_IMG: case T_IMAGE: return assets ? BIT(SRC) | BIT(SRCSET) : 0;
+    case T_IMG: return assets ? BIT(SRC) | BIT(SRCSET) : 0;
+    case T_IMAGE:
+        if (is_foreign(s))
+            return assets ? BIT(HREF) | BIT(XLINK_HREF) : 0;
+        return assets ? BIT(SRC) | BIT(SRCSET) : 0;
+    case T_USE: return assets ? BIT(HREF) | (is_foreign(s) ? BIT(XLINK_HREF) : 0) : 0;
     case T_SOURCE: return assets ? BIT(SRCSET) : 0;
     case T_VIDEO: return assets ? BIT(POSTER) : 0;
     case T_SCRIPT: return assets ? BIT(SRC) : 0;

@@ -1,7 +1,18 @@
 /* Elements of SVG and MathML (13.2.6.5): how they open, and how markup leaves them. */
 
+/* Whether a tag that does not end foreign content is an element of it. */
+static int is_foreign(const Scan *s)
+{
+    return s->depth && !s->flat && TOP(s).ns != HTML_NS && !(TOP(s).flags & (E_MATH_TEXT | E_HTML_POINT));
+}
+
 static void insert_foreign(Scan *s, int ns)
 {
+    if (s->attributes & BIT(XLINK_HREF)) {
+        if (!(s->attributes & BIT(HREF)))
+            s->values[HREF] = s->values[XLINK_HREF];
+        s->attributes = (s->attributes | BIT(HREF)) & ~BIT(XLINK_HREF);
+    }
     emit(s, s->tag);
     if (s->self_closing)
         return;

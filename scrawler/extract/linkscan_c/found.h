@@ -21,6 +21,7 @@ static void emit(Scan *s, int tag)
     case T_META: if (!(a & (BIT(HTTP_EQUIV) | BIT(NAME)))) return; break;
     case T_IMG: if (!assets || !(a & (BIT(SRC) | BIT(SRCSET)))) return; break;
     case T_INPUT: case T_SCRIPT: if (!assets || !(a & BIT(SRC))) return; break;
+    case T_IMAGE: case T_USE: if (!assets || !(a & BIT(HREF))) return; break;
     case T_SOURCE: if (!assets || !(a & BIT(SRCSET))) return; break;
     case T_VIDEO: if (!assets || !(a & BIT(POSTER))) return; break;
     default: return;

@@ -62,7 +62,7 @@ enum { /* kinds of tags, as bits */
     X(TFOOT, "tfoot", SPECIAL | TABLE_PART | SECTION) X(TH, "th", SPECIAL | SCOPE | TABLE_PART)                        \
     X(THEAD, "thead", SPECIAL | TABLE_PART | SECTION) X(TITLE, "title", SPECIAL | HEADED)                              \
     X(TR, "tr", SPECIAL | TABLE_PART) X(TRACK, "track", SPECIAL) X(TT, "tt", FORMATTING | BREAKOUT)                    \
-    X(U, "u", FORMATTING | BREAKOUT) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT) X(VAR, "var", BREAKOUT)                   \
+    X(U, "u", FORMATTING | BREAKOUT) X(UL, "ul", SPECIAL | BLOCK | BREAKOUT) X(USE, "use", 0) X(VAR, "var", BREAKOUT)                   \
     X(VIDEO, "video", 0) X(WBR, "wbr", SPECIAL) X(XMP, "xmp", SPECIAL)
 
 enum {
@@ -98,11 +98,12 @@ typedef uint64_t Name;
 static struct { Name name; uint8_t tag; } tag_slots[NAME_SLOTS];
 
 enum { /* attributes that say something, and their bits */
-    HREF, SRC, REL, TYPE, AS, HTTP_EQUIV, CONTENT, NAME, SRCSET, POSTER, ENCODING, COLOR, FACE, SIZE, ATTRIBUTE_COUNT
+    HREF, SRC, REL, TYPE, AS, HTTP_EQUIV, CONTENT, NAME, SRCSET, POSTER, ENCODING, COLOR, FACE, SIZE,
+    XLINK_HREF, ATTRIBUTE_COUNT
 };
 static const char *const ATTRIBUTE_NAMES[ATTRIBUTE_COUNT] = {
     "href", "src", "rel", "type", "as", "http-equiv", "content", "name", "srcset", "poster", "encoding", "color",
-    "face", "size",
+    "face", "size", "xlink:href",
 };
 #define BIT(attribute) (1u << (attribute))
 static Name attribute_names[ATTRIBUTE_COUNT];

@@ -12,8 +12,19 @@ _SVG_POINTS = names("desc foreignobject title")
 _HTML_ENCODINGS = (b"text/html", b"application/xhtml+xml")
 
 
+def is_foreign(state: State) -> bool:
+    """Tell whether a tag that does not end foreign content is an element of it."""
+    if state.flat or not state.open:
+        return False
+    top = state.open[-1]
+    return top.namespace != HTML and not (top.text_point or top.in_html)
+
+
 def insert_foreign(state: State, token: Token, namespace: int) -> None:
     """Note and open the element of a start tag in another name space than HTML."""
+    link = token.attributes.pop(b"xlink:href", None)
+    if link is not None:
+        token.attributes.setdefault(b"href", link)
     emit(state, token.name, token.attributes)
     if token.self_closing:
         return

@@ -9,16 +9,21 @@ select option optgroup button form h1 h2 svg math mi mo annotation-xml foreignOb
 path template script style textarea xmp iframe noembed noframes noscript head body html frameset
 frame plaintext base link meta img input area object marquee applet hr br image pre address section
 ruby rt rp rtc rb source video x-y embed param malignmark mglyph dialog details keygen wbr main
-search fieldset"""
-FOREIGN = "a svg math g title desc foreignObject p div b table td tr template mi annotation-xml link script style"
+search fieldset use"""
+FOREIGN = (
+    "a svg math g image use title desc foreignObject p div b table td tr template mi annotation-xml link script style"
+)
 FORMATTING = "a b i nobr p div table tr td caption svg title span"
 TABLES = "template table tr td col colgroup caption a link tbody svg base meta select"
 HEADS = "head body html frameset frame noframes a link title script base noscript meta p br"
 SELECTS = "select option optgroup button input a p div svg title b table tr td hr"
 _KINDS = [kind.split() for kind in (ALL_TAGS, FOREIGN, FORMATTING, TABLES, HEADS, SELECTS)]
 _ATTRIBUTES = {
-    **dict.fromkeys(("a", "area", "base"), ("href={}", "href={} rel=ugc")),
-    **dict.fromkeys(("iframe", "frame", "script", "img", "image"), ("src={}",)),
+    "a": ("href={}", "href={} rel=ugc", "xlink:href={}", "href={} xlink:href=x", "Xlink:Href={} rel=ugc"),
+    **dict.fromkeys(("area", "base"), ("href={}", "href={} rel=ugc")),
+    **dict.fromkeys(("iframe", "frame", "script", "img"), ("src={}",)),
+    "image": ("src={}", "href={}", "xlink:href={}", "href={} src=x"),
+    "use": ("href={}", "xlink:href={}", "xlink:href=#x", "href={}#x"),
     "link": ("rel=next href={}", "rel=canonical href={}", "rel=stylesheet href={}"),
     "meta": ("http-equiv=refresh content=0;{}", "name=robots content={}"),
     "source": ("srcset={}",),
@@ -58,12 +63,13 @@ _BETWEEN = [
     "_",
 ]
 _PIECES = """<a_href= <a_href=" <a_href=' <a_ <link_rel=next_href= <meta_name=robots_content= <img_src= <base_href=
-<iframe_src= _href= HREF= _rel= "ugc" "next" = " ' > / /> _ \v \0 < </ </a </a> <!-- --> --!> <!- -- - ! <!> <?
-?> <![CDATA[ ]]> ] <svg> </svg> <math> <script> </script> <script </script </script/ <style> </style> <title> </title_>
-<textarea> </TEXTAREA\n> <xmp> </xmp> <noscript> <p> <table> x y 1 é &amp; &amp & &copy &copy; &notit; &notin; &not &lt
-&# &#x &#65; &#65 &#x41; &#X41 &#0; &#128; &#129 &#xD800; &#x110000; &#99999999999999999999; &#1; &#13; &#32; &nbsp;
-&nGt; &AMP &unknown; &acE; &a &#x; ; A srcset= srcset="a_1x,_b" content= <option> </option> <template> </template>
-<plaintext> \xff \xc3 ` <a\0 <a/href= a=b <frameset> <frame_src=""".replace("\n", " ").split(" ")
+<iframe_src= _href= HREF= _xlink:href= <use_href= _rel= "ugc" "next" = " ' > / /> _ \v \0 < </ </a </a> <!-- --> --!>
+<!- -- - ! <!> <? ?> <![CDATA[ ]]> ] <svg> </svg> <math> <script> </script> <script </script </script/ <style>
+</style> <title> </title_> <textarea> </TEXTAREA\n> <xmp> </xmp> <noscript> <p> <table> x y 1 é &amp; &amp & &copy
+&copy; &notit; &notin; &not &lt &# &#x &#65; &#65 &#x41; &#X41 &#0; &#128; &#129 &#xD800; &#x110000;
+&#99999999999999999999; &#1; &#13; &#32; &nbsp; &nGt; &AMP &unknown; &acE; &a &#x; ; A srcset= srcset="a_1x,_b"
+content= <option> </option> <template> </template> <plaintext> \xff \xc3 ` <a\0 <a/href= a=b <frameset>
+<frame_src=""".replace("\n", " ").split(" ")
 _PIECES += ["\n", "\r", "\r\n", "\t", "\f"]
 
 

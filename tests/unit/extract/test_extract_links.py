@@ -73,7 +73,15 @@ CASES = {
         b"<a href=4>x</a>",
         ["1", "2", "3", "4"],
     ),
-    "in SVG": (b"<svg><a href=1 xlink:href=no><text>x</text></a><a xlink:href=no></a></svg>", ["1"]),
+    "in SVG": (b"<svg><a href=1 xlink:href=no><text>x</text></a><a xlink:href=2></a></svg>", ["1", "2"]),
+    "in MathML": (b"<math><a href=1><mi href=no>x</mi></a><a XLink:href=2></a><mi xlink:href=no></math>", ["1", "2"]),
+    "XLink in HTML": (
+        b"<a xlink:href=no>x</a><svg><foreignObject><a xlink:href=no></a></foreignObject><desc><a xlink:href=no></a>"
+        b"</desc><g><p><a xlink:href=no></a></svg><math><mi><a xlink:href=no></a></mi></math><a src=no xlink:href=no>x",
+        [],
+    ),
+    "in SVG in a template": (b"<template><svg><a xlink:href=1></a></svg><a xlink:href=no></a></template>", ["1"]),
+    "xml:base is of no matter": (b"<div xml:base=no/><svg xml:base=no/><a xlink:href=1>", ["1"]),
     "meta refresh": (
         b"<meta http-equiv=Refresh content='0; url=a'><meta http-equiv=refresh content=5>"
         b"<meta name=refresh content=0;b>",
@@ -213,7 +221,8 @@ ASSETS = b"""<link rel=stylesheet href=a.css><link rel='shortcut ICON' href=b.ic
 <picture><source srcset="j.webp 100w, k.webp 200w" src=no></picture><video poster=l.jpg src=no><source src=no></video>
 <input type=IMAGE src=m.gif><input src=no><input type=text src=no><iframe src=frame></iframe><audio src=no></audio>
 <template><img src=n.png></template><noscript><img src=o.png></noscript><svg><script src=p.js></script></svg>
-<a href=q.png><img src=r.png></a><img src='' srcset=' , ,'>"""
+<a href=q.png><img src=r.png></a><img src='' srcset=' , ,'><svg><image href=s.png xlink:href=no /><use href=t.svg#x>
+<use xlink:href="#no"><image xlink:href=u.png><foreignObject><image src=v.png href=no></svg><use xlink:href=no>"""
 
 
 def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
@@ -224,6 +233,7 @@ def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
     assert found.assets == [
         "a.css", "b.ico", "c.js", "d.css", "e.js", "f.png", "g.png", "h.png", "data:image/png;base64,x", "i.png",
         "j.webp", "k.webp", "l.jpg", "m.gif", "n.png", "o.png", "p.js", "r.png",
+        "s.png", "t.svg", "u.png", "v.png",
     ]  # fmt: skip
 
 
