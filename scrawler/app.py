@@ -39,6 +39,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
+from scrawler.threads import no_room, start
 from scrawler.units import format_seconds
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import site_key
@@ -229,22 +230,13 @@ class _Run:
 
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
-        settings, prompt = self._settings, self._prompt
         crawls = Crawls(self._database)
-        run_id = crawls.begin_run(self._machine_id, settings.model_dump(mode="json", exclude={"db"}))
-        stores = Stores.of(prompt, self._machine_id)
-        archive, machine, resolver = self._build(stores, run_id)
-        self._work = stores.claims
-        heartbeat = Heartbeat(
-            partial(self._beat, machine), machine.lease, stores.clock, BEAT_EVERY / 1000, settings.database_patience
-        )
-        files = archive.closed_files
-        records = Records(settings.pages_dir, Pages(prompt), Orphans(prompt))
-        finish_gone = partial(self._finish_gone, self._beats, records)
-        indexer = Indexer(records, finish_gone, files, machine.stopping, machine.failed, _INDEX_EVERY)
+        run_id = crawls.begin_run(self._machine_id, self._settings.model_dump(mode="json", exclude={"db"}))
+        archive, machine, resolver = self._build(run_id)
         try:
-            indexer.start()
-            machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
+            heartbeat = self._heartbeat(machine)
+            with self._indexing(archive, machine):
+                machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         except LeaseLostError as error:
             outcome = "stopped" if error.was_to_end else _LEASE_LOST
@@ -253,23 +245,40 @@ class _Run:
             raise
         finally:
             resolver.close()
-            machine.stopping.set()
-            indexer.join()
             archive.close()
+        files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._finish_gone(self._machines, self._records)  # some may have died meanwhile
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 
-    def _build(self, stores: Stores, run_id: int) -> tuple[Archive, Machine, Resolver]:
-        """Make the parts; when one of them cannot be made, sign off."""
-        with ExitStack() as failing:
+    def _heartbeat(self, machine: Machine) -> Heartbeat:
+        beat, patience = partial(self._beat, machine), self._settings.database_patience
+        return Heartbeat(beat, machine.lease, self._stores.clock, BEAT_EVERY / 1000, patience)
+
+    @contextmanager
+    def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
+        """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
+        records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
+        finish_gone = partial(self._finish_gone, self._beats, records)
+        indexer = Indexer(records, finish_gone, archive.closed_files, machine.stopping, machine.failed, _INDEX_EVERY)
+        start(indexer)
+        try:
+            yield
+        finally:
+            machine.stopping.set()
+            indexer.join()
+
+    def _build(self, run_id: int) -> tuple[Archive, Machine, Resolver]:
+        """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
+        with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
+            self._stores = Stores.of(self._prompt, self._machine_id)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
-                self._settings, stores, archive, self._stop, self._promote, self._launch.machines, self._filters
+                self._settings, self._stores, archive, self._stop, self._promote, self._launch.machines, self._filters
             )
             failing.pop_all()
         machine.on_settings = partial(self._change_settings, machine)
@@ -318,7 +327,7 @@ class _Run:
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
-            self._left = self._work.work_left()
+            self._left = self._stores.claims.work_left()
             took = time.monotonic() - now  # a million seeds take a while; a database that was away says nothing of it
             self._count_at = now + min(max(_COUNT_EVERY, 50 * took), _COUNT_AT_LATEST)
         left = self._left

@@ -49,6 +49,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
+from scrawler.threads import no_room
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import refused_types
 from scrawler.urls.filters import UrlFilter, UrlFilters
@@ -113,6 +114,24 @@ def build_machine(
         allow_private=settings.allow_private,
         allow_addresses=settings.allow_addresses,
     )
+    with ExitStack() as failing:
+        failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
+        _put_together(machine, resolver, settings, stores, archive, promote, filters)
+        failing.pop_all()
+    return machine, resolver
+
+
+def _put_together(
+    machine: Machine,
+    resolver: Resolver,
+    settings: Settings,
+    stores: Stores,
+    archive: Archive,
+    promote: Callable[[], int],
+    filters: UrlFilters | None,
+) -> None:
+    """Make the parts of a machine; none of their threads is started."""
+    rules = machine.rules
     token = product_token(settings)
     origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
     machine.checkpointer = Checkpointer(
@@ -125,18 +144,14 @@ def build_machine(
         machine.let_go,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    with ExitStack() as failing:
-        failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
-        machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters)
-        make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
-        machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
-        failing.pop_all()
+    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters)
+    make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
+    machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
     taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
     machine.selector = UrlSelector(
-        stores.claims, taker, queue, resolver, origins, machine.turn, machine.stopping, settings.seeds_per_thread,
-        machines, _selector_ports(machine, stores, promote),
+        stores.claims, taker, machine.queue, resolver, origins, machine.turn, machine.stopping,
+        settings.seeds_per_thread, machine.expected, _selector_ports(machine, stores, promote),
     )  # fmt: skip
-    return machine, resolver
 
 
 def _collector_maker(
@@ -162,10 +177,13 @@ def _collector_maker(
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
 
     def make_collector(number: int) -> UrlCollector:
-        downloader = make_downloader(fetch_limits)
-        visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules)
-        lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
-        return UrlCollector(number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports)
+        with no_room():
+            downloader = make_downloader(fetch_limits)
+            visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules)
+            lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
+            return UrlCollector(
+                number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports
+            )
 
     return make_collector
 

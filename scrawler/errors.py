@@ -22,6 +22,10 @@ class PluginError(SettingsError):
     """A part of another package cannot be imported, does not fit, or fails (exit code 2)."""
 
 
+class StartError(ScrawlerError):
+    """A machine cannot be started: the system has no room for its threads, files or memory (exit code 1)."""
+
+
 class InputError(ScrawlerError):
     """A seed file cannot be read, or holds no usable seed (exit code 3)."""
 

@@ -62,6 +62,7 @@ class ProgressLine:
 def _live_line() -> tqdm[NoReturn]:
     from tqdm import tqdm  # a tenth of the start of the program, and not every run has a terminal
 
+    tqdm.monitor_interval = 0  # a thread that would redraw a line that is drawn twice a second
     return tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr)
 
 

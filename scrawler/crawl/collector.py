@@ -111,6 +111,10 @@ class UrlCollector(threading.Thread):
         self._grace_ends = 0.0
         self._downloader.wake()
 
+    def abandon(self) -> None:
+        """Let go of what it has, in the place of its thread, which could not be started."""
+        self._downloader.close()
+
     @property
     def _ending(self) -> bool:
         return self._retired or self._halt.is_set()

@@ -23,8 +23,9 @@ from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import Frontier
-from scrawler.errors import LeaseLostError, StoreBusyError
+from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.model import ENDING, ChunkRow, Command, MachineState, Orders
+from scrawler.threads import start
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 
@@ -54,7 +55,7 @@ class Machine:
         self.lease = lease
         self.budget = AddressBudget(rules, self.look_again)
         self.threads = threads  # collectors to start
-        self._expected = machines
+        self.expected = machines  # how many share the crawl at first
         self.error: BaseException | None = None
         self.ended = False  # no seed is left
         self.paused = False
@@ -67,6 +68,7 @@ class Machine:
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
+        self._distributing = False  # its thread, if it has one, was started
         self._held: list[int] = []  # seeds that each collector held when it came
         self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
 
@@ -200,11 +202,12 @@ class Machine:
     def run(self, heartbeat: Heartbeat, look: Callable[[], None], look_every: float) -> None:
         """Crawl until no seed is left, until asked to stop, or until something failed (then it is raised)."""
         try:
-            self.checkpointer.start()
-            self.distribution.start()
+            start(self.checkpointer)
+            start(self.distribution)
+            self._distributing = True
             self._beat(heartbeat)  # before collectors start: it brings the orders
             self.set_threads(self.threads)
-            self.selector.start()
+            start(self.selector)
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.failed(error)
@@ -233,9 +236,17 @@ class Machine:
                 self._retired.append(self.collectors.pop())
                 self._retired[-1].retire()
             while len(self.collectors) < number:
-                self.collectors.append(self.make_collector(len(self.collectors)))
-                self.collectors[-1].start()
+                self.collectors.append(self._started_collector(len(self.collectors)))
             self.distribution.seeds_changed()
+
+    def _started_collector(self, number: int) -> UrlCollector:
+        collector = self.make_collector(number)
+        try:
+            start(collector)
+        except StartError:
+            collector.abandon()
+            raise
+        return collector
 
     # -- heartbeats and orders -----------------------------------------------------------------------------
 
@@ -256,9 +267,9 @@ class Machine:
             self.on_settings(orders.settings)
         if orders.revision != before.revision:
             self.selector.seeds_came()
-        if orders.machines >= self._expected:
-            self._expected = 0  # all that were started together are there; from now on those that live share
-        self.selector.machines = max(orders.machines, self._expected)
+        if orders.machines >= self.expected:
+            self.expected = 0  # all that were started together are there; from now on those that live share
+        self.selector.machines = max(orders.machines, self.expected)
         self.sharing.beat(self.selector.machines)
         if orders.command is Command.DRAIN:
             self.rules.stop_timeout = inf
@@ -289,7 +300,8 @@ class Machine:
         """End the threads upstream to downstream; what the queue still holds goes back to the database."""
         self.stop()
         self._join(self.selector, heartbeat)
-        self.distribution.join()
+        if self._distributing:
+            self.distribution.join()
         for collector in (*self.collectors, *self._retired):
             self._join(collector, heartbeat)
         with self.turn:

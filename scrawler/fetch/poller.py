@@ -66,7 +66,11 @@ class Poller:
         self._keeps = poll is None and hasattr(select, "epoll")
         self._poll: _Poll = poll or (select.epoll() if self._keeps else SelectorPoll())
         # A socket pair, not an eventfd: it is the same on every system and costs nothing until it is used.
-        self._wake_reader, self._wake_writer = socket.socketpair()
+        try:
+            self._wake_reader, self._wake_writer = socket.socketpair()
+        except OSError:
+            self._poll.close()
+            raise
         self._wake_reader.setblocking(False)
         self._wake_writer.setblocking(False)
         self._wake_fd = self._wake_reader.fileno()

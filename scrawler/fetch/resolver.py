@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 from time import monotonic
 
+from scrawler.errors import StartError
 from scrawler.fetch import guard
 from scrawler.model import Result
+from scrawler.threads import start
 
 _NEVER = math.inf
 _NEGATIVE_TTL = 60.0  # seconds; a name that is not there may be there soon
@@ -45,7 +47,7 @@ class Resolver:
 
     The system's resolver tells no times to live, so `ttl` is fixed, and at most 60 s for failures. `static` maps
     host names to addresses and goes before the DNS; its addresses pass the guard like all others. IPv4 addresses
-    are preferred, and one that the guard refuses is never chosen.
+    are preferred, and one that the guard refuses is never chosen. Raises StartError.
     """
 
     def __init__(
@@ -71,8 +73,12 @@ class Resolver:
         self._closed = False
         self._lookups = 0
         self._threads = [threading.Thread(target=self._work, name=f"dns-{number}") for number in range(threads)]
-        for thread in self._threads:
-            thread.start()
+        try:
+            for thread in self._threads:
+                start(thread)
+        except StartError:
+            self.close()
+            raise
 
     @property
     def lookups(self) -> int:
@@ -111,7 +117,8 @@ class Resolver:
             self._lock.notify_all()
         deadline = monotonic() + timeout
         for thread in self._threads:
-            thread.join(max(0.0, deadline - monotonic()))
+            if thread.is_alive():  # others may never have been started
+                thread.join(max(0.0, deadline - monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 
     def _known(self, host: str) -> Resolution | None:

@@ -14,6 +14,7 @@ from scrawler.errors import ScrawlerError
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
 from scrawler.supervisor.signals import feel_hangups, heeds_hangups
+from scrawler.threads import start
 
 
 def main() -> None:
@@ -28,14 +29,19 @@ def main() -> None:
     order = sys.stdin.buffer.readline()
     if not order.endswith(b"\n"):
         return  # the supervisor is gone already
-    # Nothing can wake a read of standard input, and at its end there may be nobody left to close it: so a daemon.
-    threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True).start()
-    reporter.start()
-    reporter.close(_crawl(*read_order(order), reporter, stop))
+    last = _crawl(*read_order(order), reporter, stop)
+    reporter.close(last)
+    if isinstance(last, Failure):
+        # Not every thread may come to an end, and with the supervisor gone nobody would kill what is left.
+        sys.stderr.flush()
+        os._exit(last.exit_code)
 
 
 def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:
     try:
+        # Nothing can wake a read of standard input, and at its end there may be nobody left to close it: so a daemon.
+        start(threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True))
+        start(reporter)
         return run_crawl(settings, reporter.show, stop, launch, reporter.say)
     except ScrawlerError as error:
         return Failure(str(error), error.exit_code)
@@ -72,7 +78,10 @@ class _Reporter(threading.Thread):
         with self._changed:
             self._last = last
             self._changed.notify()
-        self.join()
+        if self.is_alive():
+            self.join()
+        elif self.ident is None:  # its thread could not be started
+            self.run()
 
     def run(self) -> None:
         """Write until the last report."""

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from scrawler.crawl.progress import Progress
+from scrawler.errors import StartError
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
 from scrawler.supervisor.signals import terminal_signals_later
+from scrawler.threads import start
 
 # -P: modules of the folder in which the user crawls are not ours.
 _COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
@@ -24,7 +26,7 @@ class MachineProcess:
     """Runs one machine process: gives it its order, keeps its newest report, and notes its end.
 
     A thread of its own talks with it; `on_remark` is called there with what it has to say, and `on_end` once the
-    process is gone. Raises OSError when the system has no room for a process.
+    process is gone. Raises OSError or StartError when the system has no room for a process.
     """
 
     def __init__(self, order: bytes, on_remark: Callable[[str], None], on_end: Callable[[], None]) -> None:
@@ -40,7 +42,13 @@ class MachineProcess:
         self._ordered = self._stopping = False
         self._order, self._on_remark, self._on_end = order, on_remark, on_end
         self._thread = threading.Thread(target=self._talk, name=f"machine process {self.pid}")
-        self._thread.start()
+        try:
+            start(self._thread)
+        except StartError:
+            self.kill()
+            self._process.wait()
+            self._close_pipes()
+            raise
 
     def stop(self) -> None:
         """Ask it to end cleanly; returns at once. One that does not know yet what to do has nothing to clean up."""
@@ -58,9 +66,7 @@ class MachineProcess:
     def join(self) -> None:
         """Wait for its end, and let go of its pipes."""
         self._thread.join()
-        self._end_input()
-        assert self._process.stdout is not None
-        self._process.stdout.close()
+        self._close_pipes()
 
     @property
     def ran(self) -> float:
@@ -126,6 +132,11 @@ class MachineProcess:
             self.progress, self._told_at = report, time.monotonic()
         else:
             self.last = report
+
+    def _close_pipes(self) -> None:
+        self._end_input()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def _end_input(self) -> None:
         assert self._process.stdin is not None

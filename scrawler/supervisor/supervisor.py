@@ -9,13 +9,14 @@ from math import inf
 
 from scrawler.app import prepare_crawl
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.errors import ScrawlerError
+from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, order_line
 from scrawler.supervisor.process import MachineProcess
 from scrawler.supervisor.restarts import FAILURES, Restarts
 from scrawler.supervisor.tally import Tally
+from scrawler.threads import start
 
 _LOOK_EVERY = 0.5  # seconds between two sums of the progress
 _CLEAN_END = 300.0  # seconds beyond `stop_timeout`, for what is written last; then a machine is killed
@@ -85,7 +86,7 @@ class Supervisor:
         launch = prepare_crawl(self._settings, self._stop, self._say)
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
-        watcher.start()
+        start(watcher)
         try:
             while not all(place.over for place in self._places):
                 self._wait()
@@ -128,6 +129,8 @@ class Supervisor:
             place.process = MachineProcess(order, self._pass_on, self._wake)
         except OSError as error:  # no room for a process
             self._take_failure(place, f"cannot be started: {error.strerror or error}")
+        except StartError as error:
+            self._take_failure(place, f"cannot be started: {error}")
 
     def _take_end(self, place: _Place, process: MachineProcess) -> None:
         process.join()

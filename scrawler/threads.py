@@ -1,0 +1,40 @@
+"""How threads are started: a system that has no room for one says so in a line for the user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from scrawler.errors import StartError
+
+
+class Startable(Protocol):
+    """A thread, or what has one."""
+
+    def start(self) -> None:
+        """Begin to work."""
+
+
+def start(thread: Startable) -> None:
+    """Start a thread. Raises StartError; who started others before closes them."""
+    try:
+        thread.start()
+    except (RuntimeError, MemoryError) as error:
+        raise StartError(
+            f"the system has no room for another thread ({str(error) or 'out of memory'}); use fewer (--threads,"
+            " --dns-threads, --machines), or allow more (ulimit -u, ulimit -v)"
+        ) from error
+
+
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Make a StartError of what the system says that has no room for a file or for memory."""
+    try:
+        yield
+    except (OSError, MemoryError) as error:
+        raise StartError(f"the system has no room for a machine: {_words(error)}") from error
+
+
+def _words(error: OSError | MemoryError) -> str:
+    return getattr(error, "strerror", None) or str(error) or "out of memory"
