@@ -3,7 +3,7 @@
 `schema1/` was made by the last version with schema 1, once on SQLite and once on MariaDB: a crawl of `SPEC`, served at
 the port of `PORTS`, killed while some seeds were done and some in work; then three more were imported. Sites 1, 3, 4, 8
 and 12 have two seeds, one of them with a dot at the end of its host; sites 2, 6 and 15 have only such a one. As loaded,
-the machine that was killed ran on another host, long ago.
+the machine that was killed ran on another host, long ago, and was declared dead.
 """
 
 from __future__ import annotations

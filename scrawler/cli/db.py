@@ -8,8 +8,8 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
-from scrawler.store.engine import upgrade_database
 from scrawler.store.migrations import schema_text
+from scrawler.store.upgrade import upgrade_database
 
 
 @click.group()

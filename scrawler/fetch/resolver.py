@@ -61,7 +61,7 @@ class Resolver:
         look_up: Callable[[str], list[str]] = system_addresses,
     ) -> None:
         self._ttl = ttl
-        self._static = dict(static or {})
+        self._static = {host.removesuffix("."): address for host, address in (static or {}).items()}
         self._allow_private = allow_private
         self._allowed = guard.allowed_networks(allow_addresses)
         self._look_up = look_up
@@ -128,7 +128,7 @@ class Resolver:
                 self._cache.move_to_end(host)
                 return cached
             del self._cache[host]
-        address = self._static.get(host) or _literal(host)
+        address = self._static.get(host.removesuffix(".")) or _literal(host)
         return None if address is None else self._choose(host, [address], _NEVER)
 
     def _enqueue(self, host: str, on_done: OnDone) -> bool:

@@ -27,7 +27,6 @@ T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
-_UPGRADE = 86_400.0  # seconds for one statement of an upgrade, which may write a large table anew
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
@@ -187,8 +186,8 @@ def open_database(
     Raises:
         StoreError: not reachable, not a crawl's database, or its schema is older or newer than this program.
     """
-    target, waiting = _parsed(url), waiting or Waiting()
-    database = Database(*_engines(target, create, patience, waiting), stop or threading.Event(), waiting)
+    waiting = waiting or Waiting()
+    database = connect(url, waiting, create=create, stop=stop, patience=patience)
     try:
         if _is_empty(database, create, waiting):
             migrate(database.begin, database.dialect)
@@ -199,6 +198,13 @@ def open_database(
     return database
 
 
+def connect(
+    url: str, waiting: Waiting, *, create: bool, stop: threading.Event | None = None, patience: float = 5.0
+) -> Database:
+    """Give the database at `url` as it is, whatever its schema; parameters and errors are those of `open_database`."""
+    return Database(*_engines(_parsed(url), create, patience, waiting), stop or threading.Event(), waiting)
+
+
 def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     def check(connection: Connection) -> bool:
         return check_version(connection, database.where, may_be_empty=create)
@@ -206,18 +212,6 @@ def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     # A file that another program is just making is locked for a moment; a server that is not there is told at once.
     patience = waiting.give_up_after if database.dialect == "sqlite" else waiting.to_open
     return database.reading(check, max(patience, waiting.to_open))
-
-
-def upgrade_database(url: str) -> list[int]:
-    """Apply the migrations that the database at `url` lacks; return their numbers."""
-    target, waiting = _parsed(url), Waiting(answer=_UPGRADE)
-    database = Database(*_engines(target, False, 5.0, waiting), threading.Event(), waiting)
-    try:
-        applied = migrate(database.begin, database.dialect)
-        database.reading(lambda connection: check_columns(connection, database.where))
-        return applied
-    finally:
-        database.close()
 
 
 def _parsed(url: str) -> URL:

@@ -1,7 +1,8 @@
 """To whom a URL belongs: its site (the unit of ownership) and whether it is internal to a seed.
 
 All functions take normalised URLs, `scheme://host[:port]/...`, and slice them; nothing is parsed again.
-`www.` is a host of its own. http and https with the same authority are one site.
+`www.` is a host of its own. http and https with the same authority are one site. So are `a.example` and `a.example.`,
+which are one name to the DNS: a URL keeps the dot, and is asked for with it, as browsers do, but keys have none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Protocol
 from publicsuffixlist import PublicSuffixList
 
 from scrawler.model import Scope
+from scrawler.urls.normalise import HTTP_SCHEMES
 
 _DOMAINS_KEPT = 16_384  # hosts whose registrable domain is remembered
 
@@ -53,13 +55,21 @@ def _split(place: str) -> tuple[str, str]:
     return (host, port) if host and not place.endswith("]") else (place, "")
 
 
+def _without_final_dot(place: str) -> str:
+    """Return an authority whose host does not end in a dot; a host that is nothing else keeps it."""
+    host, port = _split(place)
+    if len(host) < 2 or host[-1] != ".":
+        return place
+    return f"{host[:-1]}:{port}" if port else host[:-1]
+
+
 def site_key(url: str, scope: Scope) -> str:
     """Return the key of the site that owns a URL: host[:port], or for `domain` the registrable domain.
 
-    A domain's ports are all one site, as its hosts are.
+    A domain's ports are all one site, as its hosts are. No key ends in the dot that a host may have at its end.
     """
     place = authority(url)
-    return registrable_domain(_split(place)[0]) if scope is Scope.DOMAIN else place
+    return registrable_domain(_split(place)[0]) if scope is Scope.DOMAIN else _without_final_dot(place)
 
 
 @lru_cache(maxsize=_DOMAINS_KEPT)
@@ -68,6 +78,7 @@ def registrable_domain(host: str) -> str:
 
     An IP literal, a host of a single label and a host that is itself a public suffix are their own domain.
     """
+    host = _without_final_dot(host)
     return host if _is_address(host) else _suffixes().privatesuffix(host) or host
 
 
@@ -102,7 +113,7 @@ class ScopeRule(Protocol):
 class PrefixRule:
     """Internal is what starts like the seed: with its host, or with its folder."""
 
-    prefixes: tuple[str, str]  # for http and for https
+    prefixes: tuple[str, ...]  # for http and for https, with a dot at the host's end and without
 
     def contains(self, url: str) -> bool:
         """Whether a normalised URL is internal."""
@@ -124,7 +135,18 @@ def scope_of(seed_url: str, scope: Scope) -> ScopeRule:
     """Return the rule for a seed; `prefix` is the path up to its last slash, as with wget's --no-parent."""
     if scope is Scope.DOMAIN:
         return DomainRule(site_key(seed_url, scope))
-    start = authority(seed_url) + "/"
+    path = "/"
     if scope is Scope.PREFIX:
-        start = folder_of(seed_url).partition("//")[2]
-    return PrefixRule(("http://" + start, "https://" + start))
+        path = folder_of(seed_url)[len(origin(seed_url)) :]
+    places = _with_and_without_dot(authority(seed_url))
+    return PrefixRule(tuple(scheme + place + path for place in places for scheme in HTTP_SCHEMES))
+
+
+def _with_and_without_dot(place: str) -> list[str]:
+    """Return an authority, and the one that differs by a dot at the end of its host if that is a name."""
+    bare = _without_final_dot(place)
+    host, port = _split(bare)
+    if _is_address(host) or host == ".":
+        return [place]
+    dotted = f"{host}.:{port}" if port else f"{host}."
+    return [bare, dotted]

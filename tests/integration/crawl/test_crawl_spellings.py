@@ -70,3 +70,18 @@ def test_a_seed_that_redirects_to_its_www_lives_there(crawl: Crawl, serve: Serve
     crawl.add([mine + "/"])
     run_whole(crawl, resolve=RESOLVE, normalise=("www",))
     assert crawl.fetched() == {other + "/", other + "/x"}
+
+
+def test_a_host_with_a_dot_at_its_end_is_asked_by_that_name_and_is_no_other_site(crawl: Crawl, serve: Serve) -> None:
+    sites: dict[str, dict[str, bytes | str]] = {}
+    server = serve(by_host(sites))
+    plain, dotted = (f"http://{host}:{server.port}" for host in ("site.example", "site.example."))
+    sites["site.example."] = {"/": page(links=(plain + "/x", "/y")), "/y": page("y"), "/old": plain + "/new"}
+    sites["site.example"] = {"/x": page("x"), "/new": page("new", links=("/z",)), "/z": page("z")}
+    crawl.add([dotted + "/", dotted + "/old", plain + "/x"])
+    run_whole(crawl, resolve=RESOLVE)
+    assert crawl.fetched() == {dotted + "/", dotted + "/y", plain + "/x", plain + "/new", plain + "/z"}
+    seeds = [crawl.seed(url) for url in (dotted + "/", dotted + "/old", plain + "/x")]
+    assert len({seed.site_id for seed in seeds}) == 1
+    assert [seed.end_reason for seed in seeds].count(EndReason.COMPLETED) >= 2
+    assert not any(seed.rehomed for seed in seeds)

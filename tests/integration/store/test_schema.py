@@ -8,9 +8,10 @@ import pytest
 from sqlalchemy import create_engine, inspect
 
 from scrawler.errors import StoreError
-from scrawler.store.engine import open_database, upgrade_database
+from scrawler.store.engine import open_database
 from scrawler.store.migrations import migration_texts, schema_text, statements
 from scrawler.store.tables import metadata
+from scrawler.store.upgrade import upgrade_database
 from tests.stored import load_schema_1
 
 

@@ -11,6 +11,7 @@ from scrawler.model import Scope
 from scrawler.urls.filetype import is_refused_type
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import (
+    PrefixRule,
     authority,
     folder_of,
     host_port,
@@ -53,8 +54,8 @@ def test_what_is_in_scope_belongs_to_the_same_site(seed: str, url: str, scope: S
     same_site = site_key(seed, scope) == site_key(url, scope)
     assert rule.contains(seed)
     if scope is Scope.PREFIX:
-        start = normalise(".", seed).url.partition(":")[2]
-        assert rule.contains(url) == url.partition(":")[2].startswith(start)
+        start, of_url = (one.partition(":")[2].replace("org.", "org") for one in (normalise(".", seed).url, url))
+        assert rule.contains(url) == of_url.startswith(start)
         assert same_site or not rule.contains(url)
     else:
         assert rule.contains(url) == same_site
@@ -73,6 +74,12 @@ def test_what_is_in_scope_belongs_to_the_same_site(seed: str, url: str, scope: S
         ("http://localhost/", "localhost", "localhost"),
         ("http://127.1.2.3:8080/", "127.1.2.3:8080", "127.1.2.3"),
         ("http://[::1]:8080/", "[::1]:8080", "[::1]"),
+        ("http://www.example.org./", "www.example.org", "example.org"),
+        ("http://example.org.:8080/", "example.org:8080", "example.org"),
+        ("http://localhost.:8080/", "localhost:8080", "localhost"),
+        ("http://org./", "org", "org"),
+        ("http://./", ".", "."),
+        ("http://.:8080/", ".:8080", "."),
     ],
 )
 def test_site_keys(url: str, host_key: str, domain_key: str) -> None:
@@ -96,6 +103,19 @@ def test_site_keys(url: str, host_key: str, domain_key: str) -> None:
 def test_scopes(scope: Scope, inside: list[str], outside: list[str]) -> None:
     rule = scope_of("http://h.org/a/seed.html?q=/x/", scope)
     assert [url for url in inside + outside if rule.contains(url)] == inside
+
+
+@pytest.mark.parametrize("seed", ["http://h.org:81/a/", "http://h.org.:81/a/"])
+@pytest.mark.parametrize("scope", list(Scope))
+def test_a_dot_at_the_end_of_a_host_makes_no_other_site(seed: str, scope: Scope) -> None:
+    rule = scope_of(seed, scope)
+    inside = ["http://h.org:81/a/x", "http://h.org.:81/a/x", "https://h.org.:81/a/"]
+    outside = ["http://hh.org.:81/a/", "http://org.:81/a/"]
+    assert [url for url in inside + outside if rule.contains(url)] == inside
+
+
+def test_an_address_has_no_dotted_form() -> None:
+    assert scope_of("http://10.0.0.1/", Scope.HOST) == PrefixRule(("http://10.0.0.1/", "https://10.0.0.1/"))
 
 
 def test_an_address_is_its_own_domain() -> None:
