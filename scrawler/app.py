@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any
 
 from scrawler.archive.archive import Archive
-from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, make_archive, make_filters
+from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, fault_file, make_archive, make_filters
 from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
@@ -105,7 +105,7 @@ def run_crawl(
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 ended.append(_Run(settings, database, prompt, crawl, stop, launch, filters).crawl(on_progress))
-        return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database))
+        return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
 
 
 def retry_seeds(
@@ -352,7 +352,16 @@ def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> di
     return {(reason or state).value: number for state, reasons in seeds.items() for reason, number in reasons.items()}
 
 
-def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds) -> RunSummary:
+def faults_told(settings: Settings, seeds: Seeds) -> tuple[int, str]:
+    """Return how many answers of the crawl met a fault of this program, and the file of the tracebacks, if it is here.
+
+    That count, unlike those of machines, outlives a kill, and begins anew for seeds that are taken up again.
+    """
+    number, file = seeds.internal_errors(), fault_file(settings)
+    return number, str(file) if number and file.exists() else ""
+
+
+def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds, settings: Settings) -> RunSummary:
     committed = [one.committed for one in ended]
     pages = sum(one.pages for one in committed)
     return RunSummary(
@@ -368,4 +377,5 @@ def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds) 
         sum(one.lookups for one in ended),
         seed_counts(seeds.counts()),
         tuple(chain.from_iterable(one.warc_files for one in ended)),
+        *faults_told(settings, seeds),
     )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from scrawler import __version__
@@ -18,6 +19,7 @@ from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.decisions import SeedLimits
 from scrawler.crawl.distributor import Distribution, SeedIdQueue, queue_capacity
+from scrawler.crawl.fault_log import FaultLog
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lease import Lease
 from scrawler.crawl.lister import SitemapLister
@@ -172,14 +174,15 @@ def _collector_maker(
     extractor = make_extractor(_link_policy(settings, token))
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
-    landing = Landing(reader, answers, origins)
+    tell = FaultLog(fault_file(settings)).tell
+    landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
 
     def make_collector(number: int) -> UrlCollector:
         with no_room():
             downloader = make_downloader(fetch_limits)
-            visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules)
+            visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules, tell)
             lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
             return UrlCollector(
                 number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports
@@ -322,6 +325,11 @@ def make_filters(settings: Settings) -> UrlFilters | None:
     kind = PART_KINDS["url_filters"]
     filters: dict[str, UrlFilter] = {name: part_maker(kind, name)(settings) for name in settings.url_filters}
     return UrlFilters(filters) if filters else None
+
+
+def fault_file(settings: Settings) -> Path:
+    """Return the file of the tracebacks of this program's own faults."""
+    return settings.output_dir / f"{settings.name}.internal-errors.txt"
 
 
 def make_archive(settings: Settings, prefix: str) -> Archive:

@@ -126,11 +126,19 @@ def _print_summary(summary: RunSummary, machines: int) -> None:
             "bytes": human_bytes(summary.bytes),
             "requests": f"{summary.requests:,}",
             "errors": f"{summary.errors:,}",
+            **_faults(summary),
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
             "WARC files": _files(summary.warc_files),
         },
     )
+
+
+def _faults(summary: RunSummary) -> dict[str, str]:
+    if not summary.internal_errors:
+        return {}
+    where = f"; tracebacks are in {summary.fault_file}" if summary.fault_file else ""
+    return {"internal errors": f"{summary.internal_errors:,} in the whole crawl{where}"}
 
 
 def _files(names: Sequence[str]) -> str:

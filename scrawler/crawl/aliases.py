@@ -33,13 +33,13 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
             continue
         literal = authority(url)
         if literal not in site.unsure:
-            site.unsure[literal] = []
             sample, payload = site.sample
             there = sample.replace("//" + authority(sample), "//" + literal, 1)
             if host_port(sample)[1] != host_port(there)[1]:
                 site.judged.add(literal)  # another port is another server
             else:
                 site.queued.append(Request(there, origin.address, AliasFlight(site, origin, literal, payload)))
+            site.unsure[literal] = []  # last: what waits there waits for a request that has been made
         waiting = site.unsure[literal]
         if len(waiting) < _UNSURE_KEPT and literal not in site.judged:
             waiting.append(UnsureLink(party, url, depth))
@@ -49,7 +49,6 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
 def is_same(flight: AliasFlight, response: Response) -> bool:
     """Tell whether the literal shows the site's content; from then on it is an alias."""
     same = response.result is Result.FETCHED and digest(response.body) == flight.payload
-    flight.site.judged.add(flight.literal)
     if same:
         flight.site.aliases[flight.literal] = authority(flight.origin.origin + "/")
     return same

@@ -5,18 +5,19 @@ from __future__ import annotations
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import location_of, retry_pause_ms
-from scrawler.crawl.depth import NORMAL, SLOW, tries
+from scrawler.crawl.depth import SLOW, tries
 from scrawler.crawl.flights import AliasFlight, PageFlight
 from scrawler.crawl.own_url import follow_own
-from scrawler.crawl.page_rows import page_row
+from scrawler.crawl.page_rows import fault_row, page_row
 from scrawler.crawl.reading import Reading
 from scrawler.crawl.relations import canonical_url, redirect_target
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
-from scrawler.crawl.site import SiteContext
+from scrawler.crawl.site import SiteContext, UnsureLink
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.crawl.traps import TRAP_VERDICT, LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, PageFlag, PageRow, Result
 from scrawler.urls.analyzer import Analysis
@@ -35,12 +36,29 @@ class AnswerHandler:
     def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None) -> None:
         self._rules, self._filters = rules, filters
 
-    def handle(self, flight: PageFlight, response: Response, reading: Reading) -> None:
-        """Apply the answer of a page."""
+    def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
+        """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
+
+        Whatever is raised on the way leaves a party that is whole: a URL is finished, or listed again, in the last
+        step, and what goes into the seen filter is listed in the same step (see `SeedContext`). Links that were listed
+        before a fault stay listed. Raises PluginError.
+        """
+        counts = flight.party.counts
+        counts.requests += 1
+        counts.bytes += len(response.body)
+        fault = response.fault or reading.fault
+        if fault is None:
+            try:
+                self._apply(flight, response, reading)
+                return None
+            except Exception as error:
+                fault = fault_of(error)
+        self.finish(flight, fault_row(flight, response, reading, fault))
+        return fault
+
+    def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         party, links = flight.party, reading.links
         party.rejections.page = flight.entry.url
-        party.counts.requests += 1
-        party.counts.bytes += len(response.body)
         if "set-cookie" in response.headers and self._rules.cookies:
             party.take_cookies(response.request.url, response.head)
         if reading.again is not None:
@@ -54,7 +72,6 @@ class AnswerHandler:
         source, fetched = None, response.result is Result.FETCHED
         if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
-        self.finish(flight, row)
         if flight.is_seed and (fetched or links is not None):  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
@@ -66,26 +83,43 @@ class AnswerHandler:
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
+        self.finish(flight, row)
 
-    def handle_alias(self, flight: AliasFlight, response: Response) -> None:
-        """Take the answer at an address literal: if it is the site, the links to it that have waited are internal."""
-        waiting = flight.site.unsure[flight.literal]
-        flight.site.unsure[flight.literal] = []
-        same = is_same(flight, response)
+    def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
+        """Take the answer at an address literal: if it is the site, the links to it that have waited are internal.
+
+        Returns the fault that it met, if any; then the rest of these links is left out. Raises PluginError.
+        """
+        site, literal = flight.site, flight.literal
+        waiting = site.unsure.get(literal, [])
+        site.unsure[literal] = []
+        site.judged.add(literal)
+        for link in waiting:
+            link.party.in_flight -= 1
+        fault = response.fault
+        if fault is None:
+            try:
+                if is_same(flight, response):
+                    self._list_waiting(site, waiting)
+            except Exception as error:
+                fault = fault_of(error)
+        if fault is not None:
+            for link in waiting[:1]:
+                link.party.note_fault(fault.text)
+        return fault
+
+    def _list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
         for link in waiting:
             link.party.rejections.page = ""  # it is not known any more
-            link.party.in_flight -= 1
-            if not same:
-                continue
             internal = link.party.analyzer.analyze(link.url, [link.url]).internal
-            self._list(flight.site, link.party, internal, link.depth)
+            self._list(site, link.party, internal, link.depth)
 
     @staticmethod
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
-        flight.lane.finish(flight.index)
         if flight.entry.is_sitemap:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
+        flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
     def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
@@ -96,9 +130,10 @@ class AnswerHandler:
             pause = retry_pause_ms(again, self._rules.retry_pause_ms)
             not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
+        lane = party.lane(kind)
         party.counts.slowed += kind == SLOW
+        lane.append(entry.url, entry.depth, entry.position, not_before)
         flight.lane.finish(flight.index)
-        party.lane(kind).append(entry.url, entry.depth, entry.position, not_before)
         party.touch()
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
@@ -189,20 +224,12 @@ class AnswerHandler:
         if party.traps is not None and party.traps.capping and depth > 0:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:
-            new = site.seen.add_new(urls)
+            new = party.list_new(site.seen, urls, depth)
         except SeenFullError:
             party.leaving = EndReason.SEEN_MEMORY
             return
         party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
-        if not new:
-            return
-        lane = party.lane(NORMAL)
-        for url in new:
-            lane.append(url, depth)
-        party.counts.listed += len(new)
-        if depth < 0:
-            party.counts.assets += len(new)
-        if source is not None and party.traps is not None:
+        if new and source is not None and party.traps is not None:
             party.traps.listed(new, source)
 
     def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:

@@ -22,6 +22,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.visits import Visits
+from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Downloader, Response
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
@@ -167,10 +168,15 @@ class UrlCollector(threading.Thread):
         landed = []
         for response in self._downloader.completed():
             site, due = self._visits.landed(response, now)
+            try:
+                self._visits.note(response, now)
+                taken = self._lister.takes(response)
+            except Exception as error:
+                response, taken = response.met(fault_of(error)), False
             if due <= now and not ending and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
-            if not self._lister.takes(response):
+            if not taken:
                 landed.append(response)
         return landed
 
@@ -198,13 +204,13 @@ class UrlCollector(threading.Thread):
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
         try:
-            flight = self._landing.apply(response, reading)
+            flight, fault = self._landing.apply(response, reading)
         except BaseException:
             flight_of(response.request).site.lost = True  # applied in part: what was checkpointed is whole, this is not
             raise
         site = flight.site
         if isinstance(flight, PageFlight):
-            self.totals.count(response)
+            self.totals.count(response, fault is None)
             self._handover.changes_if_many(site, flight.party)
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:

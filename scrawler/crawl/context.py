@@ -10,7 +10,9 @@ from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane
 from scrawler.crawl.rejections import RejectionSample
+from scrawler.crawl.seen import SeenFilter
 from scrawler.crawl.traps import PartyTraps
+from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import (
     CandidateRow,
@@ -59,6 +61,8 @@ class SeedContext:
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
         self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
+        if self.counts.internal_errors >= MOST_FAULTS:  # its machine was gone before the party had ended
+            self.leaving = EndReason.INTERNAL_ERROR
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
@@ -159,11 +163,41 @@ class SeedContext:
             counts.unwanted += 1
         else:
             counts.failures += 1
+            if result == Result.INTERNAL_ERROR:
+                self.note_fault(row.detail)
         if row.flags:
             self._count_flags(row.flags, result == Result.FETCHED)
         if row.depth == 0 and row.lane_seed == self.seed.id:
             self.note_own(Result(result), row.status, row.detail)
         self._dirty = True
+
+    def note_fault(self, text: str) -> None:
+        """Count an answer that met a fault of this program; with too many of them the party ends."""
+        self.counts.internal_errors += 1
+        self._dirty = True
+        if self.counts.internal_errors >= MOST_FAULTS and self.leaving is None:
+            self.leaving = EndReason.INTERNAL_ERROR
+            self.end_detail = text
+
+    def list_new(self, seen: SeenFilter, urls: list[str], depth: int) -> list[str]:
+        """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.
+
+        Nothing stands between the filter and the list: a URL in the filter alone would never be fetched.
+        """
+        lane = self.lane(NORMAL)
+        new = seen.add_new(urls)
+        lane.extend(new, depth)
+        self.counts.listed += len(new)
+        if depth < 0:
+            self.counts.assets += len(new)
+        return new
+
+    def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:
+        """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
+        lane = self.lane(SITEMAP)
+        for new in seen.add_new([url]):
+            lane.append(new, level, position=-1 - lane.length)
+            self.counts.listed += 1
 
     def note_own(self, result: Result, status: int, detail: str) -> None:
         """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop."""

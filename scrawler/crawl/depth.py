@@ -7,7 +7,7 @@ and leaves memory once it is durable. Whatever the length of a list, at most abo
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from scrawler.model import SITEMAP_LANE, ChunkRow, LaneState, Millis
@@ -141,6 +141,18 @@ class Lane:
         self._dirty = self._buffer_dirty = True
         if len(self._buffer) >= CHUNK_ENTRIES:
             self._seal()
+
+    def extend(self, urls: Sequence[str], depth: int) -> None:
+        """List URLs at the end, all at one depth."""
+        entries = [Entry(url, depth, position) for position, url in enumerate(urls, self.length)]
+        while entries:
+            room = CHUNK_ENTRIES - len(self._buffer)
+            self._buffer += entries[:room]
+            self.length += min(room, len(entries))
+            self._dirty = self._buffer_dirty = True
+            if len(self._buffer) == CHUNK_ENTRIES:
+                self._seal()
+            entries = entries[room:]
 
     def _seal(self) -> None:
         self._sealed.append(self._buffer_row())

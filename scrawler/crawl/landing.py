@@ -1,37 +1,56 @@
-"""What comes of a response that has landed, by what its request was for."""
+"""What comes of a response that has landed, by what its request was for.
+
+A fault of this program that it meets on the way ends its URL, and with too many of them its seed; see `faults`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.flights import AliasFlight, Flight, PageFlight, RobotsFlight, flight_of
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.reading import AnswerReader, Reading
+from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
 
 
-class Landing:
-    """Reads responses, which needs no turn, and applies them, which needs it; shared by the collectors."""
+class Landed(NamedTuple):
+    """A flight that is over, and the fault that its answer met, if any."""
 
-    def __init__(self, reader: AnswerReader, answers: AnswerHandler, origins: Origins) -> None:
-        self._reader, self._answers, self._origins = reader, answers, origins
+    flight: Flight
+    fault: Fault | None
+
+
+class Landing:
+    """Reads responses, which needs no turn, and applies them, which needs it; shared by the collectors.
+
+    `tell(url, fault)` is called, under the turn, for each fault that an answer has met.
+    """
+
+    def __init__(
+        self, reader: AnswerReader, answers: AnswerHandler, origins: Origins, tell: Callable[[str, Fault], None]
+    ) -> None:
+        self._reader, self._answers, self._origins, self._tell = reader, answers, origins, tell
 
     def read(self, response: Response) -> Reading | None:
         """Archive and read the answer of a page; None for others. Raises ArchiveError."""
         flight = response.request.tag
         return self._reader.read(flight, response) if isinstance(flight, PageFlight) else None
 
-    def apply(self, response: Response, reading: Reading | None) -> Flight:
-        """Apply a response to its site, and return the flight that is over with it."""
+    def apply(self, response: Response, reading: Reading | None) -> Landed:
+        """Apply a response to its site. Raises PluginError, and what the machinery raises."""
         flight = flight_of(response.request)
         if isinstance(flight, RobotsFlight):
-            follow = self._origins.robots_answer(flight, response)
-            if follow is not None:
-                flight.site.queued.append(follow)
+            fault = self._origins.robots_answer(flight, response)
         elif isinstance(flight, AliasFlight):
-            self._answers.handle_alias(flight, response)
+            fault = self._answers.handle_alias(flight, response)
         else:
             assert reading is not None
-            self._answers.handle(flight, response, reading)
+            fault = self._answers.handle(flight, response, reading)
             flight.party.in_flight -= 1
             flight.site.fetching.discard(flight.entry.url)
-        return flight
+        if fault is not None:
+            self._tell(response.request.url, fault)
+        return Landed(flight, fault)

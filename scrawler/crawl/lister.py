@@ -11,6 +11,7 @@ from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_sitemaps
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
+from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model import Result, SitemapRow, url_hash
 from scrawler.urls.verdict import Verdict
@@ -87,6 +88,15 @@ class SitemapLister:
         if listing.flight.site.collector is None:  # the lease was lost
             self._current = None
             return None
+        try:
+            self._list_slice(listing)
+        except Exception as error:
+            listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # so nothing is left of it
+        if listing.over:
+            self._current = None
+        return listing
+
+    def _list_slice(self, listing: Listing) -> None:
         some = listing.sitemap.listed[listing.done : listing.done + _SLICE]
         if listing.sitemap.is_index:
             self._list_sitemaps(listing.flight, some)
@@ -94,12 +104,10 @@ class SitemapLister:
             self._list_pages(listing, some)
         listing.done += _SLICE
         if listing.over:
-            self._current = None
             party = listing.flight.party
             external = self._answers.filtered(party, list(listing.external), SITEMAP_DEPTH)
             party.verdicts.update(listing.verdicts)
             party.add_candidates(external, listing.flight.entry.depth)
-        return listing
 
     def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
         entry = flight.entry

@@ -16,6 +16,7 @@ from scrawler.crawl.flights import RobotsFlight
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.extract.decode import decode_body
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
@@ -138,7 +139,26 @@ class Origins:
         kept = format_seconds(self._rules.max_crawl_delay)
         return f"{origin.origin}/robots.txt asks for a Crawl-delay of {asked:g} s; max_crawl_delay is {kept}"
 
-    def robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
+    def robots_answer(self, flight: RobotsFlight, response: Response) -> Fault | None:
+        """Take the answer; what follows it, as the request of a redirect, is queued at the site.
+
+        Returns the fault that it met, if any: then nothing is known of what the site wants, and so nothing is allowed.
+        """
+        fault = response.fault
+        if fault is None:
+            try:
+                follow = self._robots_answer(flight, response)
+                if follow is not None:
+                    flight.site.queued.append(follow)
+                return None
+            except Exception as error:
+                fault = fault_of(error)
+        self._unavailable(flight, fault.text, Result.ROBOTS_UNAVAILABLE)
+        for party in flight.site.parties[:1]:
+            party.note_fault(f"{flight.url}: {fault.text}")
+        return fault
+
+    def _robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
         """Take the answer; returns the next request of a redirect inside the host, else None."""
         origin = flight.origin
         if response.result is Result.REDIRECT and flight.hop < ROBOTS_REDIRECTS:
@@ -181,12 +201,13 @@ class Origins:
     def _take_rules(self, site: SiteContext, origin: Origin, status: int, text: bytes, detail: str) -> None:
         """Follow from now on what the site says, and keep it."""
         now = time.monotonic()
-        origin.pending, origin.robots_tries = False, 0
-        origin.robots = RobotsRules.parse(status, text, self._token)
-        origin.robots_until = now + ROBOTS_FRESH / 1000
-        origin.robots_row = RobotsRow(
+        rules = RobotsRules.parse(status, text, self._token)
+        row = RobotsRow(
             url_hash(origin.origin), origin.origin, site.id, site.clock.now(), status, detail, zlib.compress(text)
         )
+        origin.pending, origin.robots_tries = False, 0
+        origin.robots, origin.robots_row = rules, row
+        origin.robots_until = now + ROBOTS_FRESH / 1000
         site.robots_news.append(origin.robots_row)
         pause = self.crawl_delay(origin)
         if pause is not None and not self.asks_too_much(origin):
@@ -224,8 +245,9 @@ class Origins:
                     self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
                 self._look_again(site)
 
+        host = host_port(target)[0]
         site.waiting += 1
-        if not self._resolver.resolve(host_port(target)[0], done):
+        if not self._resolver.resolve(host, done):
             site.waiting -= 1
             origin.pending = False  # asked again from the start
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import Reading
+from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
 from scrawler.model import Millis, PageFlag, PageRow, Result, url_hash
 
@@ -23,6 +24,18 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
         response.result._value_, response.status, reading.media_type[:100], len(response.body), digest,
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
         note[:most], int(reading.flags),
+    )  # fmt: skip
+
+
+def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: Fault) -> PageRow:
+    """Make the row of a URL whose answer met a fault: of the answer, only what needs no reading."""
+    entry = flight.entry
+    file, offset, length, digest, revisit = reading.record or _NO_RECORD
+    return PageRow(
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        Result.INTERNAL_ERROR.value, response.status, reading.media_type[:100], len(response.body), digest,
+        flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
+        fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.is_asset else 0),
     )  # fmt: skip
 
 

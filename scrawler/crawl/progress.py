@@ -18,12 +18,12 @@ class Totals:
     bytes: int = 0
     errors: int = 0  # answers other than a page or a redirect, and missing ones
 
-    def count(self, response: Response) -> None:
-        """Count the answer of a page."""
+    def count(self, response: Response, well: bool) -> None:
+        """Count the answer of a page; unless `well`, it met a fault of this program."""
         self.requests += 1
         self.bytes += len(response.body)
-        self.pages += response.result is Result.FETCHED
-        self.errors += response.result not in NO_ERROR
+        self.pages += well and response.result is Result.FETCHED
+        self.errors += not well or response.result not in NO_ERROR
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,5 +60,7 @@ class RunSummary:
     lookups: int
     seeds: Mapping[str, int]
     warc_files: tuple[str, ...]
+    internal_errors: int = 0  # answers that met a fault of this program, of the whole crawl
+    fault_file: str = ""  # where their tracebacks are; empty: nowhere here
     restarts: int = 0  # of machines that died
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

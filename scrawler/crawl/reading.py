@@ -15,6 +15,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
 from scrawler.extract.sitemaps import Sitemap
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model import PageFlag, Result
 from scrawler.urls.normalise import normalise
@@ -29,6 +30,7 @@ class Reading(NamedTuple):
     flags: int = 0  # of PageFlag
     sitemap: Sitemap | None = None
     media_type: str = ""
+    fault: Fault | None = None  # met while it was read
 
 
 class AnswerReader:
@@ -40,11 +42,27 @@ class AnswerReader:
     def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
         """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
 
-        Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn.
+        Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn. A fault of this
+        program ends the reading, and nothing else; what the archive raises ends the machine.
         """
-        if response.result is not Result.FETCHED and (again := self._again(flight, response)) is not None:
-            return Reading(again)
+        fault = response.fault
+        if response.result is not Result.FETCHED and fault is None:
+            try:
+                again = self._again(flight, response)
+            except Exception as error:
+                fault = fault_of(error)
+            else:
+                if again is not None:
+                    return Reading(again)
         record = self._pipeline.archive(flight.site, response)
+        if fault is not None:
+            return Reading(None, record, fault=fault)
+        try:
+            return self._read(flight, response, record, as_sitemap)
+        except Exception as error:
+            return Reading(None, record, fault=fault_of(error))
+
+    def _read(self, flight: PageFlight, response: Response, record: RecordRef | None, as_sitemap: bool) -> Reading:
         media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))

@@ -46,7 +46,7 @@ class SeenFilter(Protocol):
     """
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
-        """Add URLs; return those that were not in before, in order. Raises SeenFullError."""
+        """Add URLs; return those that were not in before, in order. Raises SeenFullError, and then adds none."""
 
     def __contains__(self, url: str) -> bool:
         """Tell whether a URL was (probably) added."""
@@ -80,15 +80,18 @@ class LayeredSeen:
         for layer in reversed(self._layers):  # whole lists at a time: most URLs of a page are old
             urls = [url for url in urls if url not in layer]
         new = list(dict.fromkeys(urls))
+        if not new:
+            return new
+        if len(new) > self._room:
+            self._grow(len(new))  # before the first one is added, so that an error leaves all as it was
+        add = self._layers[-1].add
         for url in new:
-            if not self._room:
-                self._grow()
-            self._layers[-1].add(url)
-            self._room -= 1
+            add(url)
+        self._room -= len(new)
         return new
 
-    def _grow(self) -> None:
-        capacity = self._capacity * GROWTH or FIRST_LAYER
+    def _grow(self, at_least: int) -> None:
+        capacity = max(self._capacity * GROWTH or FIRST_LAYER, at_least)
         error_rate = self._error_rate / 2
         size = int(-capacity * log(error_rate) / log(2) ** 2 / 8) + 1
         self._budget.take(size)
@@ -117,12 +120,9 @@ class ExactSeen:
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order."""
-        new = []
-        for url in urls:
-            if url not in self._urls:
-                self._budget.take(self._BYTES_PER_URL)
-                self._urls.add(url)
-                new.append(url)
+        new = [url for url in dict.fromkeys(urls) if url not in self._urls]
+        self._budget.take(self._BYTES_PER_URL * len(new))
+        self._urls.update(new)
         return new
 
     def __contains__(self, url: str) -> bool:

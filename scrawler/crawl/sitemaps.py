@@ -53,10 +53,7 @@ def list_sitemaps(
             party.rejections.add(LIMIT_VERDICT, url, words, page)
         else:
             try:
-                new = site.seen.add_new([url])
+                party.list_sitemap(site.seen, url, level)
             except SeenFullError:
                 party.leaving = EndReason.SEEN_MEMORY
                 return
-            if new:
-                lane.append(url, level, position=-1 - lane.length)
-                party.counts.listed += 1

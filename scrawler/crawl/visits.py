@@ -7,6 +7,7 @@ All requests begin and end here, so it is here that politeness holds: by host (p
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from math import inf
 
 from scrawler.crawl.answers import AnswerHandler
@@ -19,9 +20,9 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.patience import Patience
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
-from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, Result
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
@@ -29,6 +30,8 @@ _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
 _SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
+
+_Refusal = tuple[Result, str]  # what a URL gets that is not asked for, and why
 
 
 class Visits:
@@ -43,9 +46,12 @@ class Visits:
         budget: AddressBudget,
         patience: Patience,
         rules: CrawlRules,
+        tell: Callable[[str, Fault], None],
     ) -> None:
+        """Make the part; `tell(url, fault)` is called for each fault that a URL has met before it was asked for."""
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
         self._budget, self._patience, self._rules = budget, patience, rules
+        self._tell = tell
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -60,9 +66,13 @@ class Visits:
         self._budget.leave(site)
 
     def landed(self, response: Response, now: float) -> tuple[SiteContext, float]:
-        """Note that an answer is there, and how the site bears up; return that and when it may be asked again."""
+        """Note that an answer is there; return its site, and when that may be asked again."""
+        return self._over(flight_of(response.request), response.request, now, response.elapsed_ms / 1000)
+
+    def note(self, response: Response, now: float) -> None:
+        """Note how the site of an answer bears up."""
         flight = flight_of(response.request)
-        site, due = self._over(flight, response.request, now, response.elapsed_ms / 1000)
+        site = flight.site
         if response.elapsed_ms >= site.slowest_ms and response.status:
             site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
         page = flight if isinstance(flight, PageFlight) else None
@@ -70,7 +80,6 @@ class Visits:
             self._patience.note(response)
         if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
             site.count_push_back(page.party if page else None)
-        return site, due
 
     def given_up(self, request: Request, now: float) -> None:
         """Note that a request was given up."""
@@ -110,10 +119,9 @@ class Visits:
                 return choice
             if most > 1 and site.in_flight >= self._places(choice.lane.slow):
                 return inf
-            origin = self._origins.of(site, choice.entry.url)
-            trap = self._trap(choice)
+            origin, trap = self._looked_up(site, choice)
             if trap:
-                self._refuse(site, choice, origin, Result.TRAP, trap, wall)
+                self._refuse(site, choice, origin, *trap, wall)
             elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
             elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
@@ -131,15 +139,7 @@ class Visits:
                 if request is None:
                     return inf
                 self._start(site, request, now, choice.party)
-            elif too_slow := self._origins.asks_too_much(origin):
-                if choice.entry.depth == 0 or _is_home(choice, origin):
-                    choice.party.leaving, choice.party.end_detail = EndReason.CRAWL_DELAY, too_slow
-                else:  # one of many hosts of a domain
-                    self._refuse(site, choice, origin, Result.ROBOTS_DENIED, too_slow, wall)
-            elif origin.robots is not None and not origin.robots.allows(choice.entry.url):
-                self._deny(site, choice, origin, origin.robots, wall)
-            else:
-                self._start_page(site, choice, origin, now)
+            elif self._ask(site, choice, origin, now, wall):
                 continue
             refused += 1
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
@@ -168,19 +168,54 @@ class Visits:
         """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
         return choice.entry.depth != 0 and _is_home(choice, origin)
 
-    @staticmethod
-    def _trap(choice: Choice) -> str:
-        """Return why the entry is not asked for; a seed's own URL, and where its redirects lead, always is."""
-        traps = choice.party.traps
-        if traps is None or not traps.capping or choice.entry.depth <= 0:
-            return ""
-        return traps.refusal(choice.entry.url)
+    def _looked_up(self, site: SiteContext, choice: Choice) -> tuple[Origin, _Refusal | None]:
+        """Return the origin of an entry, and why it is not asked for whatever that is; None: it may be.
 
-    def _deny(self, site: SiteContext, choice: Choice, origin: Origin, robots: RobotsRules, wall: int) -> None:
-        if robots.unavailable:
-            self._refuse(site, choice, origin, origin.robots_failure, origin.robots_detail, wall)
+        A seed's own URL, and where its redirects lead, is in no trap.
+        """
+        url, traps = choice.entry.url, choice.party.traps
+        try:
+            origin = self._origins.of(site, url)
+            if traps is not None and traps.capping and choice.entry.depth > 0 and (trap := traps.refusal(url)):
+                return origin, (Result.TRAP, trap)
+            return origin, None
+        except Exception as error:
+            return Origin(url, ""), self._met(url, error)
+
+    def _ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float, wall: int) -> bool:
+        """Start the request for a page, if its origin's robots.txt allows it; returns whether it does."""
+        url, cookies = choice.entry.url, choice.party.cookies
+        try:
+            refusal = self._refusal(choice, origin)
+            cookie = cookies.header(url) if cookies and refusal is None else ""
+        except Exception as error:
+            refusal = self._met(url, error)
+        if refusal is None:
+            self._start_page(site, choice, origin, cookie, now)
+        elif isinstance(refusal[0], EndReason):
+            choice.party.leaving, choice.party.end_detail = refusal
         else:
-            self._refuse(site, choice, origin, Result.ROBOTS_DENIED, robots.rule(choice.entry.url), wall)
+            self._refuse(site, choice, origin, *refusal, wall)
+        return refusal is None
+
+    def _refusal(self, choice: Choice, origin: Origin) -> _Refusal | tuple[EndReason, str] | None:
+        """Return why an entry is not asked for, or its party ends, by its origin's robots.txt; None: it is allowed."""
+        if too_slow := self._origins.asks_too_much(origin):
+            if choice.entry.depth == 0 or _is_home(choice, origin):
+                return EndReason.CRAWL_DELAY, too_slow
+            return Result.ROBOTS_DENIED, too_slow  # one of many hosts of a domain
+        robots, url = origin.robots, choice.entry.url
+        if robots is None or robots.allows(url):
+            return None
+        if robots.unavailable:
+            return origin.robots_failure, origin.robots_detail
+        return Result.ROBOTS_DENIED, robots.rule(url)
+
+    def _met(self, url: str, error: Exception) -> _Refusal:
+        """Note a fault that what earlier answers said has met; returns the refusal of the URL for which it was read."""
+        fault = fault_of(error)
+        self._tell(url, fault)
+        return Result.INTERNAL_ERROR, fault.text
 
     def _refuse(
         self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
@@ -189,17 +224,16 @@ class Visits:
         flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
         self._answers.finish(flight, refused_row(flight, result, detail, wall))
 
-    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> None:
+    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, cookie: str, now: float) -> None:
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
         choice.party.in_flight += 1
         site.fetching.add(choice.entry.url)
-        self._start(site, self._page_request(choice, flight), now, choice.party)
+        self._start(site, self._page_request(choice, flight, cookie), now, choice.party)
 
-    def _page_request(self, choice: Choice, flight: PageFlight) -> Request:
-        url, cookies, accept = choice.entry.url, choice.party.cookies, self._rules.accept
+    def _page_request(self, choice: Choice, flight: PageFlight, cookie: str) -> Request:
+        url, accept = choice.entry.url, self._rules.accept
         if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
             accept += _SITEMAP_TYPES  # a seed may be one as well
-        cookie = cookies.header(url) if cookies else ""
         timeout = self._rules.slow_timeout if choice.lane.slow else self._patience.timeout()
         return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 

@@ -180,6 +180,10 @@ class Seeds:
             found.setdefault(SeedState(state), {})[EndReason(reason) if reason else None] = count
         return found
 
+    def internal_errors(self) -> int:
+        """Return how many answers of all seeds met a fault of this program."""
+        return int(self._database.rows(select(sql.coalesce(sql.sum(seed.c.internal_errors), 0)))[0][0])
+
 
 def _machine_lives(connection: Connection) -> bool:
     return connection.scalar(select(machine.c.id).where(machine.c.state.in_(LIVING)).limit(1)) is not None

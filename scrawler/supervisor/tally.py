@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scrawler.app import seed_counts, warc_prefix
+from scrawler.app import faults_told, seed_counts, warc_prefix
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
+from scrawler.store.seeds import Seeds
 from scrawler.supervisor.process import MachineProcess
 
 
@@ -68,6 +69,7 @@ class Tally:
         try:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
+            faults = faults_told(settings, Seeds(database))
         finally:
             database.close()
         mine = [one for one in whole.machines if one.id in self._machines]
@@ -85,6 +87,8 @@ class Tally:
             lookups=self._lookups,
             seeds=seed_counts(whole.seeds),
             warc_files=tuple(self._warc_files(settings.pages_dir, crawl)),
+            internal_errors=faults[0],
+            fault_file=faults[1],
             restarts=restarts,
             given_up=tuple(given_up),
         )
