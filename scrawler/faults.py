@@ -32,7 +32,7 @@ def fault_of(error: Exception) -> Fault:
     """Describe an exception that reading or applying an answer has raised; raises it again if it is no fault."""
     if isinstance(error, ScrawlerError):
         raise error
-    message = " ".join(ascii(str(error))[1:-1].split())[:_MESSAGE_CHARACTERS]
+    message = ascii(" ".join(str(error).split()))[1:-1][:_MESSAGE_CHARACTERS]
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Fault(f"{said}, at {_place(error)}", "".join(traceback.format_exception(error)))
 
