@@ -16,7 +16,6 @@ from typing import Any
 
 from scrawler.archive.archive import Archive
 from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, fault_file, make_archive, make_filters
-from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
@@ -41,6 +40,7 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
 from scrawler.threads import no_room, start
 from scrawler.units import format_seconds
+from scrawler.upkeep import Upkeep, packed, warc_prefix
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import site_key
 
@@ -66,7 +66,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
     with _opened(settings, stop, say) as database:
         launch = Launch(database.now(), settings.machines)
-        _open_crawl(database, settings)
+        Upkeep(settings, database, _open_crawl(database, settings)[0]).finder.look()
         _tell_orders(Control(database).orders(), say)
         return launch
 
@@ -95,9 +95,11 @@ def run_crawl(
         gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
         gc.set_threshold(20_000, 20, 50)
         _have_files(settings)
+        alone = launch is None
         if launch is None:
             launch = Launch(database.now(), 1)
             _tell_orders(Control(database).orders(), say)
+            Upkeep(settings, database, crawl).finder.look()
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
@@ -105,7 +107,32 @@ def run_crawl(
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 ended.append(_Run(settings, database, prompt, crawl, stop, launch, filters).crawl(on_progress))
-        return _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
+        summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
+        return replace(summary, lost=Upkeep(settings, database, crawl).look_and_tell()) if alone else summary
+
+
+def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
+    """Let what is gone of the archive be, before any machine starts; `say` is told how much that is.
+
+    Raises StoreError, ArchiveError.
+    """
+    with _opened(settings, stop, say) as database:
+        lost = Upkeep(settings, database, _open_crawl(database, settings)[0]).accept()
+    say(f"accepted as gone: {lost.records:,} records of {lost.files:,} WARC files")
+
+
+def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
+    """Let URLs be fetched again whose records are gone, before any machine starts; `say` is told how many these are.
+
+    Raises StoreError, ArchiveError; done again, it goes on from where it was.
+    """
+    with _opened(settings, stop, say) as database:
+        taken = Upkeep(settings, database, _open_crawl(database, settings)[0]).list_lost_again()
+    say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
+    if taken.in_work:
+        say(f"{taken.in_work:,} more are of sites that a machine has in work")
+    if taken.unreachable:
+        say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
 
 
 def retry_seeds(
@@ -120,15 +147,11 @@ def retry_seeds(
     """
     with _opened(settings, stop, say) as database:
         _open_crawl(database, settings)
-        retries = Retries(database, _packed)
-        taken = retries.take_up(reasons)
-        Records(settings.pages_dir, Pages(database), Orphans(database)).index_again(retries.files())
+        taken = Retries(database, packed).take_up(reasons)
+        orphans = Orphans(database)
+        Records(settings.pages_dir, Pages(database), orphans).index_again(orphans.files())
     left = f"; {taken.in_work:,} more are of sites that a machine has in work" if taken.in_work else ""
     say(f"seeds taken up again: {taken.seeds:,}{left}")
-
-
-def _packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
-    return encode([Entry(url, depth, position) for url, depth, position in entries])
 
 
 def _files_of(settings: Settings) -> int:
@@ -231,7 +254,9 @@ class _Run:
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         crawls = Crawls(self._database)
-        run_id = crawls.begin_run(self._machine_id, self._settings.model_dump(mode="json", exclude={"db"}))
+        folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
+        given = self._settings.model_dump(mode="json", exclude={"db"}) | folder
+        run_id = crawls.begin_run(self._machine_id, given)
         archive, machine, resolver = self._build(run_id)
         try:
             heartbeat = self._heartbeat(machine)
@@ -337,14 +362,6 @@ class _Run:
                 totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
             )
         )  # fmt: skip
-
-
-def warc_prefix(crawl: Crawl, machine_id: int) -> str:
-    """Return what the names of a machine's WARC files begin with.
-
-    Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
-    """
-    return f"{crawl.name}-{crawl.created_at:x}-m{machine_id}"
 
 
 def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> dict[str, int]:

@@ -56,7 +56,17 @@ class LeaseLostError(ScrawlerError):
         self.was_to_end = was_to_end  # as the user wanted: then it does not begin anew
 
 
+class RecordsLostError(ScrawlerError):
+    """Records of the archive that pages refer to are gone (exit code 7). The run itself did what it was to do."""
+
+    exit_code = 7
+
+
 class ArchiveError(ScrawlerError):
     """Pages cannot be written: folder read-only, disk full (exit code 5)."""
 
     exit_code = 5
+
+
+class DamagedError(ArchiveError):
+    """A file in the archive is damaged elsewhere than at its end (exit code 5)."""

@@ -16,6 +16,7 @@ Millis = int
 
 BEAT_EVERY: Millis = 2_000  # between two heartbeats of a machine
 SITEMAP_LANE = -3  # kind of the lane of a party's sitemaps
+REFETCH_LANE = 1_000_000  # kinds from here on: URLs whose records were lost, asked for again for the archive alone
 
 LEASE: Millis = 15_000  # after its last heartbeat, by the database's clock, for which a machine is believed to live
 
@@ -248,6 +249,24 @@ class CdxRow(NamedTuple):
     offset: int
     file: str
     revisit: int  # 1: it is a revisit
+
+
+class LossKind(StrEnum):
+    """How a WARC file lost records that page rows refer to."""
+
+    MISSING = "missing"  # the file is not in its folder
+    CUT = "cut"  # it is shorter than it was
+    DAMAGED = "damaged"  # what stands there is no record, or another one
+
+
+class Loss(NamedTuple):
+    """A WARC file that does not hold any more what page rows say."""
+
+    warc_file: str
+    kind: LossKind
+    records: int  # response and revisit records that are gone
+    revisits: int  # records in other files that refer to payloads which stood in these alone
+    accepted: bool = False
 
 
 class CandidateRow(NamedTuple):

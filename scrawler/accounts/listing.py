@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, times, utc
 from scrawler.accounts.results import listed_at
-from scrawler.crawl.depth import LEFTOVER, SLOW, Entry, find, tries
+from scrawler.crawl.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
 from scrawler.model import ChunkRow, EndReason, LaneState
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -75,6 +75,7 @@ def _tried(place: _Place) -> str:
         return ", once a seed in whose scope it is takes it over"
     retries, pushbacks = tries(kind)
     words = ["the slow one"] if kind <= SLOW else []
+    words += ["asked for again because its record in the archive was lost"] if kind >= REFETCH else []
     words += [f"tried {times(retries, 'time')}"] if retries else []
     words += [f"pushed back {times(pushbacks, 'time')}"] if pushbacks else []
     words += [f"not before {utc(place.entry.not_before)}"] if place.entry.not_before else []

@@ -18,6 +18,7 @@ from scrawler.accounts.summing import (
 from scrawler.model import url_hash
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
+from scrawler.store.losses import Losses
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.seeds import SeedView
 from scrawler.store.traces import Traces
@@ -69,9 +70,15 @@ class _Maker:
             "seeds": sum(ends.values()),
         }
         columns = ("started_at", "ended_at", "outcome", "pages", "bytes", "errors")
+        gone = [
+            (loss.warc_file, loss.kind.value, loss.records, loss.revisits, "yes" if loss.accepted else "no")
+            for loss in Losses(self._database).all().values()
+        ]
+        lost = ("file", "it_is", "records", "referring_records", "accepted")
         tables = (
             Table("ends", "Seeds by end reason, or state", ("end", "seeds"), [*ends.items()], "seeds"),
             Table("runs", "Last runs of machines", columns, self._reports.runs()),
+            Table("lost", "WARC files from which records are gone", lost, gone),
         )
         return Section("crawl", "Crawl", values, tables)
 

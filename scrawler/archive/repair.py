@@ -15,24 +15,15 @@ from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from scrawler.archive.gzipping import GZIP
-from scrawler.errors import ArchiveError
+from scrawler.archive.members import MEMBER_START, Span, members
+from scrawler.errors import ArchiveError, DamagedError
 
 _READ = 1 << 16
 _HEAD = 64  # bytes of a record that tell its type
-_INFLATE = 1 << 20  # so that a member of any size takes little memory
-_MEMBER_START = b"\x1f\x8b\x08"
 _RECORD = re.compile(rb"WARC/1\.1\r\nWARC-Type: (\w+)")
 _ANSWERS = (b"response", b"revisit")
-
-
-class Span(NamedTuple):
-    """A gzip member of a file."""
-
-    offset: int
-    length: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,27 +112,9 @@ def _whole_end(file: FileIO, size: int) -> int:
 
 def _members(file: FileIO, start: int, end: int) -> Iterator[tuple[Span, bytes]]:
     """Yield each whole gzip member between two offsets with its WARC-Type; stop at the first that is not whole."""
-    offset = file.seek(start)
-    data = file.read(min(_READ, end - offset))
-    while data:
-        inflate = zlib.decompressobj(GZIP)
-        head = b""
-        try:
-            while not inflate.eof:
-                data = data or file.read(min(_READ, end - file.tell()))
-                out = inflate.decompress(data, _INFLATE)
-                if not (data or out):
-                    return
-                head += out[: _HEAD - len(head)]
-                data = inflate.unconsumed_tail
-        except zlib.error:
-            return
-        data = inflate.unused_data
-        after = file.tell() - len(data)
+    for span, head in members(file, start, end, _HEAD):
         kind = _RECORD.match(head)
-        yield Span(offset, after - offset), kind[1] if kind else b""
-        offset = after
-        data = data or file.read(min(_READ, end - offset))
+        yield span, kind[1] if kind else b""
 
 
 def _records_follow(file: FileIO, offset: int) -> bool:
@@ -150,11 +123,11 @@ def _records_follow(file: FileIO, offset: int) -> bool:
     tail = b""
     while chunk := file.read(_READ):
         tail = tail[-_READ:] + chunk
-        at = tail.find(_MEMBER_START)
+        at = tail.find(MEMBER_START)
         while at >= 0:
             if _begins_record(tail[at:]):
                 return True
-            at = tail.find(_MEMBER_START, at + 1)
+            at = tail.find(MEMBER_START, at + 1)
     return False
 
 
@@ -165,7 +138,7 @@ def _begins_record(data: bytes) -> bool:
         return False
 
 
-def _damaged(file: FileIO, offset: int) -> ArchiveError:
-    return ArchiveError(
+def _damaged(file: FileIO, offset: int) -> DamagedError:
+    return DamagedError(
         f"{file.name!s} is damaged at byte {offset} with whole records behind it; restore it or move it away"
     )

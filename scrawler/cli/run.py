@@ -10,22 +10,26 @@ from types import FrameType
 
 import click
 
-from scrawler.app import retry_seeds, run_crawl
+from scrawler.app import accept_losses as accept_what_is_lost
+from scrawler.app import retry_lost, retry_seeds, run_crawl
 from scrawler.cli.export import write_export
 from scrawler.cli.hints import crawl_title, what_next
+from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError
 from scrawler.model import EndReason
 from scrawler.settings import Settings
+from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
 _SECOND_SIGNAL_CODE = 130
+_LOST = "lost"  # what can be tried again beside end reasons
 _FILES_SHOWN = 5  # a long crawl has thousands
 _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_dir")]
 
@@ -37,10 +41,12 @@ _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_di
     "again",
     multiple=True,
     metavar="REASON,...",
-    help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated]",
+    help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated] "
+    "`lost` fetches URLs again whose records are gone from the archive.",
 )
+@click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
 @with_settings(*_SETTINGS)
-def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
+def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_losses: bool) -> None:
     """Crawl until no seed is ready, then export.
 
     Ctrl-C (or SIGTERM, or a terminal that is closed) stops cleanly: work in hand is kept, and the next run goes on
@@ -50,7 +56,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
     With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
     after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
     """
-    reasons = _reasons(again)
+    reasons, lost = _reasons(again)
     if not has_contact(settings.user_agent):
         click.echo(
             f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
@@ -65,6 +71,10 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
         )
     stop = threading.Event()
     with ProgressLine() as line:
+        if accept_losses:
+            accept_what_is_lost(settings, stop, line.message)
+        if lost:
+            retry_lost(settings, stop, line.message)
         if reasons:
             retry_seeds(settings, reasons, stop, line.message)
 
@@ -85,15 +95,18 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...]) -> None:
         raise ScrawlerError("; ".join(summary.given_up))
     if exporting and summary.outcome == "ended":
         write_export(settings)
+    if summary.lost[0]:
+        raise RecordsLostError(f"gone from the archive: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
 
 
-def _reasons(given: Iterable[str]) -> set[EndReason]:
-    """Read the values of --retry. Raises SettingsError."""
+def _reasons(given: Iterable[str]) -> tuple[set[EndReason], bool]:
+    """Read the values of --retry: end reasons, and whether lost records are among them. Raises SettingsError."""
     names = [name.strip() for value in given for name in value.split(",")]
+    allowed = (*RETRYABLE, _LOST)
     for name in names:
-        if name not in RETRYABLE:
-            raise SettingsError(f"--retry {name or '(nothing)'} is not allowed, only {', '.join(RETRYABLE)}")
-    return {EndReason(name) for name in names}
+        if name not in allowed:
+            raise SettingsError(f"--retry {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
+    return {EndReason(name) for name in names if name != _LOST}, _LOST in names
 
 
 def has_contact(user_agent: str) -> bool:

@@ -12,11 +12,13 @@ import click
 from scrawler.accounts.sections import label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.hints import crawl_title
+from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import json_line, print_pairs
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.machine_views import LIVING, MachineView, Summary
 from scrawler.store.machines import Machines
 from scrawler.store.reports import Reports
@@ -41,11 +43,12 @@ def status(settings: Settings, as_json: bool) -> None:
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
         summary, orders = Machines(database).summary(), Control(database).orders()
-        counts = Reports(database).counts(None)
+        counts, lost = Reports(database).counts(None), Losses(database).totals()
         if as_json:
-            click.echo(json_line(_as_json(crawl, database.where, orders, summary, counts)))
+            values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
+            click.echo(json_line(values))
         else:
-            _print(crawl, database.where, orders, summary, counts)
+            _print(crawl, database.where, orders, summary, counts, lost)
 
 
 def _as_json(
@@ -72,7 +75,20 @@ def _as_json(
     }
 
 
-def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, counts: Mapping[str, int]) -> None:
+def _lost_values(lost: LostTotals) -> dict[str, int]:
+    accepted = {f"accepted_{name}": number for name, number in lost.accepted._asdict().items()}
+    return lost.open._asdict() | accepted
+
+
+def _lost_text(lost: LostTotals) -> dict[str, str]:
+    lines = {"gone from the archive": f"{lost_text(lost.open)}; {WHAT_TO_DO}"} if lost.open.files else {}
+    accepted = {"gone and accepted": lost_text(lost.accepted)} if lost.accepted.files else {}
+    return lines | accepted
+
+
+def _print(
+    crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, counts: Mapping[str, int], lost: LostTotals
+) -> None:
     lines = {
         "seeds " + (f"{state} ({reason})" if reason else state): f"{count:,}"
         for state, reasons in summary.seeds.items()
@@ -84,6 +100,7 @@ def _print(crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, coun
         "errors": f"{summary.errors:,}",
     }
     lines |= {label(name): shown(name, counts[name]) for name in _TOLD if counts[name]}
+    lines |= _lost_text(lost)
     lines |= _orders_text(orders)
     states = Counter(machine.state.value for machine in summary.machines)
     if any(machine.state.value in LIVING for machine in summary.machines):

@@ -69,6 +69,9 @@ class AnswerHandler:
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)
+        if flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
+            self.finish(flight, row)
+            return
         source, fetched = None, response.result is Result.FETCHED
         if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)

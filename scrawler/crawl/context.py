@@ -48,6 +48,7 @@ class SeedContext:
         self.counts = replace(seed.counts)
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.rejections = analyzer.sample = RejectionSample(seed.id)
+        self.refetches = False  # it was taken up with URLs whose records were lost, and may have some left
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # the store was asked whether its URL is fetched already
         self.begun = False  # it has been decided that it is crawled
@@ -89,12 +90,31 @@ class SeedContext:
     def next_lane(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
         """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
 
-        What was pushed back comes after that, and the slow lane when nothing else is left. Returns a time when only
-        retries that are not due are left, None when there is nothing to hand out (or a chunk is missing: see
-        `missing_lane`).
+        What was pushed back comes after that, and the slow lane when nothing else is left. Before all of them comes
+        what is asked for again because its record was lost. Returns a time when only retries that are not due are
+        left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`).
         """
+        if self.refetches:
+            if self.refetches_left:
+                return self._next_refetch(now)
+            self.refetches = False
         found = self._next_among(now, slow=False)
         return self._next_among(now, slow=True) if found is None and self.only_slow_left else found
+
+    @property
+    def refetches_left(self) -> bool:
+        """Whether URLs are to be asked for, or are being asked for, because their records were lost."""
+        return any(lane.refetches and lane.unfinished for lane in self.lanes)
+
+    def _next_refetch(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
+        earliest: Millis | None = None
+        for lane in self.lanes:
+            entry = lane.peek() if lane.refetches else None
+            if entry is not None and entry.not_before <= now:
+                return lane, entry
+            if entry is not None:
+                earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
+        return earliest
 
     def _next_among(self, now: Millis, slow: bool) -> tuple[Lane, Entry] | Millis | None:
         first: tuple[Lane, Entry] | None = None
@@ -138,6 +158,8 @@ class SeedContext:
         """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
         with_slow = self.only_slow_left
         lanes = (lane for lane in self.lanes if with_slow or not lane.slow)
+        if self.refetches:
+            lanes = (lane for lane in self.lanes if lane.refetches)
         return next((lane for lane in lanes if lane.missing is not None), None)
 
     def elapsed_ms(self, now: float) -> int:

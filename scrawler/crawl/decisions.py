@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrawler.crawl.depth import SLOW, after, tries
+from scrawler.crawl.depth import REFETCH, SLOW, after, tries
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Result, SeedCounts
 
@@ -68,7 +68,7 @@ def out_of_patience(response: Response, kind: int) -> bool:
     What is given up for another timeout, as that of the connection, comes earlier.
     """
     patience_ms = response.request.timeout * 1000
-    return response.result is Result.TIMEOUT and kind > SLOW and 0 < 0.9 * patience_ms <= response.elapsed_ms
+    return response.result is Result.TIMEOUT and SLOW < kind < REFETCH and 0 < 0.9 * patience_ms <= response.elapsed_ms
 
 
 def listed_again(response: Response, kind: int, retries: int, pushbacks: int) -> int | None:

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from scrawler.model import SITEMAP_LANE, ChunkRow, LaneState, Millis
+from scrawler.model import REFETCH_LANE, SITEMAP_LANE, ChunkRow, LaneState, Millis
 
 CHUNK_ENTRIES = 1024
 _LEVEL = 1
@@ -22,10 +22,13 @@ LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next s
 SITEMAP = SITEMAP_LANE  # sitemaps, which come before the normal lane
 SLOW = -1000  # the slow lane: entries whose answers take longer than the first pass waits
 PUSHED_BACK = 100  # lanes from here on wait for the normal lane: the server is asked for something else first
+REFETCH = REFETCH_LANE  # lanes from here on, REFETCH + r + 100 p, are asked for the archive alone, before all others
 
 
 def tries(kind: int) -> tuple[int, int]:
     """Return how often the entries of a lane were tried again, and pushed back."""
+    if kind >= REFETCH:
+        kind -= REFETCH
     pushed_back, retried = divmod(SLOW - kind if kind <= SLOW else max(kind, NORMAL), PUSHED_BACK)
     return retried, pushed_back
 
@@ -104,6 +107,7 @@ class Lane:
     def __init__(self, state: LaneState, tail: ChunkRow | None = None) -> None:
         self.seed_id, self.kind, self.holder_id = state.seed_id, state.kind, state.holder_id
         self.slow = state.kind <= SLOW
+        self.refetches = state.kind >= REFETCH  # its URLs lead nowhere new: their records were lost
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = self._next = state.cursor

@@ -63,7 +63,7 @@ class SitemapLister:
         if not isinstance(flight, PageFlight) or response.result is not Result.FETCHED:
             return False
         entry = flight.entry
-        if not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):
+        if flight.lane.refetches or not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):
             return False
         self._unread.append((flight, response))
         return True

@@ -98,6 +98,8 @@ class Parties:
         limits = self._rules.limits
         elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
         reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
+        if reason is not None and party.refetches and party.refetches_left:
+            reason = None  # they were counted before their records were lost
         if reason is None and site.health.troubled:
             reason = site.health.given_up(party.home_host, self._rules)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):

@@ -63,4 +63,5 @@ class RunSummary:
     internal_errors: int = 0  # answers that met a fault of this program, of the whole crawl
     fault_file: str = ""  # where their tracebacks are; empty: nowhere here
     restarts: int = 0  # of machines that died
+    lost: tuple[int, int, int] = (0, 0, 0)  # not told of before: files, their records, and records that refer to these
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

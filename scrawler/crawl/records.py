@@ -20,7 +20,7 @@ from scrawler.archive import locks
 from scrawler.archive.archive import ClosedFile
 from scrawler.archive.cdxj import UNFINISHED, write_cdxj
 from scrawler.archive.repair import cut_tail, discard, records_between
-from scrawler.errors import ArchiveError
+from scrawler.errors import ArchiveError, DamagedError
 from scrawler.model import CdxRow
 
 _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")
@@ -120,6 +120,32 @@ class Records:
         write_cdxj(_index_of(path), self._pages.of_file(file.name))
         return True
 
+    def mend_again(self, name: str) -> None:
+        """Finish a file once more, after rows of records that it does not hold any more were taken back.
+
+        Of one that is gone, the index goes as well. One that a process still has is left to it, and where damage has
+        whole records behind it, the file stays as it is. Raises ArchiveError, StoreError.
+        """
+        path, match = self._folder / name, _FILE.fullmatch(name)
+        if match is None or not _index_of(path).exists():
+            return
+        lock = locks.take_lock(self._folder, match["prefix"])
+        if lock is None:
+            return
+        try:
+            if not path.exists() or not self._is_mended(name):
+                discard(_index_of(path))
+        finally:
+            lock.release()
+
+    def _is_mended(self, name: str) -> bool:
+        """Mend a file, or at least index what is left; tell whether anything is."""
+        try:
+            self._mend(name)
+        except DamagedError:
+            write_cdxj(_index_of(self._folder / name), self._pages.of_file(name))
+        return (self._folder / name).exists()
+
     def index_again(self, names: Iterable[str]) -> None:
         """Write the indexes of finished files anew, where committed records may have become orphans.
 
@@ -181,6 +207,12 @@ class Records:
         rows = takewhile(lambda row: row.offset + row.length <= tail.end, self._pages.of_file(name))
         listed = write_cdxj(_index_of(path), rows)
         return Mended(files=1, cut=tail.records, orphans=orphans, lost=number - listed)
+
+
+def prefix_of(warc_file: str) -> str | None:
+    """Return the prefix of the writer that made a file, None where it was another archive's."""
+    match = _FILE.fullmatch(warc_file)
+    return match["prefix"] if match else None
 
 
 def _index_of(path: Path) -> Path:

@@ -123,6 +123,7 @@ class SiteTaker:
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
+        party.refetches = party.refetches_left
         party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)

@@ -171,9 +171,9 @@ class Visits:
     def _looked_up(self, site: SiteContext, choice: Choice) -> tuple[Origin, _Refusal | None]:
         """Return the origin of an entry, and why it is not asked for whatever that is; None: it may be.
 
-        A seed's own URL, and where its redirects lead, is in no trap.
+        A seed's own URL, and where its redirects lead, is in no trap, nor is what was fetched before.
         """
-        url, traps = choice.entry.url, choice.party.traps
+        url, traps = choice.entry.url, None if choice.lane.refetches else choice.party.traps
         try:
             origin = self._origins.of(site, url)
             if traps is not None and traps.capping and choice.entry.depth > 0 and (trap := traps.refusal(url)):
@@ -234,7 +234,8 @@ class Visits:
         url, accept = choice.entry.url, self._rules.accept
         if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
             accept += _SITEMAP_TYPES  # a seed may be one as well
-        timeout = self._rules.slow_timeout if choice.lane.slow else self._patience.timeout()
+        patient = choice.lane.slow or choice.lane.refetches  # it may have come in the slow lane
+        timeout = self._rules.slow_timeout if patient else self._patience.timeout()
         return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
 
     def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:

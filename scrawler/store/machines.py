@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import (
@@ -33,7 +34,7 @@ from scrawler.store.machine_views import LIVING, MachineView, Summary, command_o
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
-from scrawler.store.tables import crawl, machine, machine_statistics, thread_statistics
+from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
 
 SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
 
@@ -174,6 +175,16 @@ class Machines:
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
         query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
         return self._database.retrying(lambda connection: list(connection.scalars(query)))
+
+    def folders(self, host: str) -> dict[int, Path]:
+        """Return the folder of pages that each machine of a host was given; with SQLite there is no other host.
+
+        A container has another name each time, and yet the same database.
+        """
+        of_host = true() if self._database.dialect == "sqlite" else machine.c.host == host
+        query = select(machine.c.id, run.c.settings).join(run, run.c.machine_id == machine.c.id).where(of_host)
+        rows = self._database.rows(query)
+        return {row.id: Path(json.loads(row.settings)["pages_dir"]) for row in rows}
 
     def machines(self) -> tuple[MachineView, ...]:
         """Return all machines there ever were, in the order in which they came, with their states as observed now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
@@ -23,6 +23,11 @@ class Orphans:
         self._database = database
         columns = [column.name for column in orphan.columns]
         self._rows = BulkInsert.ignoring(orphan, columns, database.compiler)
+
+    def files(self) -> list[str]:
+        """Return the WARC files that hold orphans, those of rows that were taken back among them."""
+        query = select(orphan.c.warc_file).distinct().order_by(orphan.c.warc_file)
+        return self._database.reading(lambda connection: list(connection.scalars(query)))
 
     def replace(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
         """Make `places` (offset, length) the orphans of a WARC file; return how many these are.

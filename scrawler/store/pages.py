@@ -42,6 +42,14 @@ class Pages:
         """Yield the pages whose records are in a WARC file, by offset."""
         return map(CdxRow._make, self._by_offset(warc_file, _CDX))
 
+    def files(self) -> Iterator[str]:
+        """Yield the names of the WARC files that hold records of pages; each costs a look-up in the index."""
+        first = select(sql.min(page.c.warc_file))
+        after = ""
+        while (name := self._database.rows(first.where(page.c.warc_file > after))[0][0]) is not None:
+            yield name
+            after = name
+
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
         return ((row[0], row[1]) for row in self._by_offset(warc_file, [page.c.warc_offset, page.c.warc_length]))
@@ -54,6 +62,18 @@ class Pages:
 
         def work(connection: Connection) -> tuple[int, int]:
             return connection.scalar(number) or 0, connection.scalar(end.limit(1)) or 0
+
+        return self._database.reading(work)
+
+    def ends(self, warc_file: str) -> tuple[int, tuple[int, int], tuple[int, int]]:
+        """Return how many records of a WARC file are committed, and offset and length of the first and the last."""
+        of_file = select(page.c.warc_offset, page.c.warc_length).where(page.c.warc_file == warc_file).limit(1)
+        number = select(sql.count()).where(page.c.warc_file == warc_file)
+
+        def work(connection: Connection) -> tuple[int, tuple[int, int], tuple[int, int]]:
+            first = connection.execute(of_file.order_by(page.c.warc_offset)).one_or_none() or (0, 0)
+            last = connection.execute(of_file.order_by(page.c.warc_offset.desc())).one_or_none() or (0, 0)
+            return connection.scalar(number) or 0, (first[0], first[1]), (last[0], last[1])
 
         return self._database.reading(work)
 

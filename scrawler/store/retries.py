@@ -9,22 +9,18 @@ short at any point, it is done again. Only sites that no machine has in work are
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
-from sqlalchemy import func as sql
 
-from scrawler.model import EndReason, PageFlag, Result, SeedState
+from scrawler.model import EndReason, Result, SeedState
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
-from scrawler.store.machine_views import LIVING
-from scrawler.store.processes import runs
+from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import chunk, lane, machine, orphan, page, seed, site
+from scrawler.store.tables import orphan, page, seed
 
 RETRYABLE = (
     EndReason.DEAD,
@@ -36,8 +32,6 @@ RETRYABLE = (
     EndReason.CRAWL_DELAY,
     EndReason.INTERNAL_ERROR,
 )
-
-Packed = Callable[[Sequence[tuple[str, int, int]]], bytes]
 
 _SEEDS = 200  # of one transaction
 _PAGES = 1_000  # of one transaction, and of one chunk at most
@@ -65,8 +59,6 @@ _TO_GO = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
     page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
 )  # fmt: skip
-_LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
-_CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 
 
 class Taken(NamedTuple):
@@ -81,11 +73,10 @@ class Retries:
 
     def __init__(self, database: Database, pack: Packed) -> None:
         """Work on `database`."""
-        self._database, self._pack = database, pack
+        self._database = database
         compiler = database.compiler
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], compiler)
-        self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, compiler)
-        self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, compiler)
+        self._relisting = Relisting(database, pack, _LANE)
 
     def take_up(self, reasons: Collection[EndReason]) -> Taken:
         """Let all seeds that ended for one of `reasons`, which are among RETRYABLE, go on."""
@@ -100,11 +91,6 @@ class Retries:
             ours = self._take({row.id: row.site_id for row in rows})
             taken, after = Taken(taken.seeds + ours, taken.in_work + len(rows) - ours), rows[-1].id
         return taken
-
-    def files(self) -> list[str]:
-        """Return the WARC files that hold orphans, those of rows that were taken back among them."""
-        query = select(orphan.c.warc_file).distinct().order_by(orphan.c.warc_file)
-        return self._database.reading(lambda connection: list(connection.scalars(query)))
 
     def _take(self, batch: Mapping[int, int]) -> int:
         """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
@@ -125,7 +111,7 @@ class Retries:
 
         The seeds go on with the last step. A site that was claimed meanwhile is left alone.
         """
-        held = _held(connection, batch.values())
+        held = sites_in_work(connection, batch.values())
         free = [one for one, site_id in batch.items() if site_id not in held]
         still = select(seed.c.id).where(seed.c.id.in_(free), seed.c.state == SeedState.DONE.value)
         seeds = list(connection.scalars(still.order_by(seed.c.id)))
@@ -137,7 +123,7 @@ class Retries:
         if len(rows) == _PAGES:
             return rows[-1].id, len(free)
         if not revisits:
-            _let_go_on(connection, seeds, sites)
+            let_go_on(connection, seeds, sites)
         return None, len(free)
 
     def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
@@ -150,37 +136,7 @@ class Retries:
         for row in rows:
             by_seed[row.seed_id].append(row)
         _subtract(connection, by_seed)
-        self._list_again(connection, by_seed)
-
-    def _list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
-        """Add a chunk to the first retry lane of each seed."""
-        known = select(lane).where(lane.c.seed_id.in_(list(by_seed)), lane.c.kind == _LANE)
-        lanes = {row.seed_id: row for row in connection.execute(known)}
-        last = select(chunk.c.seed_id, sql.max(chunk.c.seq)).group_by(chunk.c.seed_id)
-        last = last.where(chunk.c.seed_id.in_(list(by_seed)), chunk.c.kind == _LANE)
-        numbers = {row[0]: row[1] for row in connection.execute(last)}
-        changed, chunks = [], []
-        for one, rows in sorted(by_seed.items()):
-            before = lanes.get(one)
-            cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
-            data = self._pack([(row.url, _listed_depth(row), row.position) for row in rows])
-            chunks.append((one, _LANE, numbers.get(one, -1) + 1, length, len(rows), data))
-            changed.append((one, _LANE, one, cursor, length + len(rows), ahead))
-        self._lanes.run(connection, changed)
-        self._chunks.run(connection, chunks)
-
-
-def _listed_depth(row: AnyRow) -> int:
-    """Return the depth with which an entry was listed: negative for assets."""
-    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
-
-
-def _held(connection: Connection, site_ids: Iterable[int]) -> set[int]:
-    """Lock sites, and return those that a machine which may live has in work."""
-    rows = lock_sites(connection, site_ids).values()
-    living = connection.execute(select(machine.c.id, machine.c.process).where(machine.c.state.in_(LIVING)))
-    owners = {row.id for row in living if runs(row.process) is not False}
-    return {row.id for row in rows if row.owner in owners}
+        self._relisting.list_again(connection, by_seed)
 
 
 def _kept(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) -> set[bytes]:
@@ -209,18 +165,3 @@ def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -
         }
         for part in sliced(seeds):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
-
-
-def _let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]) -> None:
-    """Make seeds active, as those of a machine that stopped: all of a site are taken up together, with their lists.
-
-    What other seeds of the site hold of a list is its lister's again. One that has no list yet becomes ready.
-    """
-    begun = set(connection.scalars(select(lane.c.seed_id).where(lane.c.seed_id.in_(seeds)).distinct()))
-    connection.execute(update(lane).where(lane.c.seed_id.in_(seeds)).values(holder_id=lane.c.seed_id))
-    values = {"end_reason": None, "end_detail": "", "ended_at": None, "internal_errors": 0}
-    for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
-        connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
-    connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
-    wake_sites(connection, sites)
-    bump_revision(connection)

@@ -256,6 +256,19 @@ orphan = Table(
     **_CLUSTERED,
 )
 
+loss = Table(
+    "loss",
+    metadata,
+    _word("warc_file", 255, "does not hold any more what rows of page say", key=True),
+    _word("kind", 8, "missing, cut, damaged"),
+    _number("records", "response and revisit records that are gone"),
+    _number("revisits", "records in other files that refer to payloads which stood in these alone"),
+    _number("found_at"),
+    _small("told", "1: a run has ended with exit code 7 for it", default=0),
+    _small("accepted", "1: the user knows of it, and does not want it back", default=0),
+    **_CLUSTERED,
+)
+
 relation = Table(
     "relation",
     metadata,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from scrawler.app import faults_told, seed_counts, warc_prefix
+from scrawler.app import faults_told, seed_counts
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
@@ -14,6 +14,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 from scrawler.supervisor.process import MachineProcess
+from scrawler.upkeep import Upkeep, warc_prefix
 
 
 class Tally:
@@ -70,6 +71,7 @@ class Tally:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
             faults = faults_told(settings, Seeds(database))
+            lost = Upkeep(settings, database, crawl).look_and_tell()
         finally:
             database.close()
         mine = [one for one in whole.machines if one.id in self._machines]
@@ -90,6 +92,7 @@ class Tally:
             internal_errors=faults[0],
             fault_file=faults[1],
             restarts=restarts,
+            lost=lost,
             given_up=tuple(given_up),
         )
 

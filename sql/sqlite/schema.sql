@@ -158,6 +158,18 @@ CREATE TABLE orphan (
 ) WITHOUT ROWID,
  STRICT;
 
+CREATE TABLE loss (
+    warc_file TEXT NOT NULL,  -- does not hold any more what rows of page say
+    kind TEXT NOT NULL,  -- missing, cut, damaged
+    records INTEGER NOT NULL,  -- response and revisit records that are gone
+    revisits INTEGER NOT NULL,  -- records in other files that refer to payloads which stood in these alone
+    found_at INTEGER NOT NULL,
+    told INTEGER DEFAULT 0 NOT NULL,  -- 1: a run has ended with exit code 7 for it
+    accepted INTEGER DEFAULT 0 NOT NULL,  -- 1: the user knows of it, and does not want it back
+    PRIMARY KEY (warc_file)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE relation (
     url_hash BLOB NOT NULL,  -- of a page ...
     kind TEXT NOT NULL,  -- canonical, redirect

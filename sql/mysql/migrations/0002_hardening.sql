@@ -8,4 +8,16 @@ ALTER TABLE site ADD COLUMN slowest_ms BIGINT NOT NULL DEFAULT 0;  -- its slowes
 -- How often answers of a seed met a fault of the program: five of them end it.
 ALTER TABLE seed ADD COLUMN internal_errors BIGINT DEFAULT 0 NOT NULL;  -- answers that met a fault of this program
 
+-- What WARC files do not hold any more, though rows of page say so.
+CREATE TABLE loss (
+    warc_file VARCHAR(255) NOT NULL,  -- does not hold any more what rows of page say
+    kind VARCHAR(8) NOT NULL,  -- missing, cut, damaged
+    records BIGINT NOT NULL,  -- response and revisit records that are gone
+    revisits BIGINT NOT NULL,  -- records in other files that refer to payloads which stood in these alone
+    found_at BIGINT NOT NULL,
+    told INTEGER NOT NULL DEFAULT 0,  -- 1: a run has ended with exit code 7 for it
+    accepted INTEGER NOT NULL DEFAULT 0,  -- 1: the user knows of it, and does not want it back
+    PRIMARY KEY (warc_file)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -8,4 +8,17 @@ ALTER TABLE site ADD COLUMN slowest_ms INTEGER NOT NULL DEFAULT 0;  -- its slowe
 -- How often answers of a seed met a fault of the program: five of them end it.
 ALTER TABLE seed ADD COLUMN internal_errors INTEGER DEFAULT 0 NOT NULL;  -- answers that met a fault of this program
 
+-- What WARC files do not hold any more, though rows of page say so.
+CREATE TABLE loss (
+    warc_file TEXT NOT NULL,  -- does not hold any more what rows of page say
+    kind TEXT NOT NULL,  -- missing, cut, damaged
+    records INTEGER NOT NULL,  -- response and revisit records that are gone
+    revisits INTEGER NOT NULL,  -- records in other files that refer to payloads which stood in these alone
+    found_at INTEGER NOT NULL,
+    told INTEGER DEFAULT 0 NOT NULL,  -- 1: a run has ended with exit code 7 for it
+    accepted INTEGER DEFAULT 0 NOT NULL,  -- 1: the user knows of it, and does not want it back
+    PRIMARY KEY (warc_file)
+) WITHOUT ROWID,
+ STRICT;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

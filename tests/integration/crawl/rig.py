@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scrawler.app import warc_prefix
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly import Stores, build_machine
 from scrawler.crawl.distributor import UrlDistributor
@@ -30,6 +29,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
+from scrawler.upkeep import warc_prefix
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl

@@ -1,0 +1,165 @@
+"""Page rows whose records are gone are taken back, and their URLs listed to be fetched again (`run --retry lost`).
+
+They come into a lane of their own, which serves the archive alone: what such a page led to is known. Counts of seeds
+and totals of machines lose what the rows were counted for, and get it again with the new ones. Each transaction is a
+whole step: cut short at any point, it is done again. Only sites that no machine has in work are touched.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from sqlalchemy import Connection, Select, delete, select, tuple_, update
+
+from scrawler.model import NO_ERROR, REFETCH_LANE, PageFlag, Result, SeedState
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.losses import payloads_alone
+from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
+from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.tables import machine, orphan, page, seed, site
+
+_PLACES = 200  # of one transaction
+_COLUMNS = (
+    page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.lane_seed, page.c.position, page.c.result,
+    page.c.length, page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
+    page.c.flags, seed.c.site_id, site.c.site_key,
+)  # fmt: skip
+_COUNT_OF = {  # of a seed, by result; all others are failures
+    Result.FETCHED: "pages",
+    Result.REDIRECT: "redirects",
+    Result.HTTP_ERROR: "http_errors",
+    Result.ROBOTS_DENIED: "denied",
+    Result.ROBOTS_UNAVAILABLE: "denied",
+    Result.UNWANTED_TYPE: "unwanted",
+    Result.TRAP: "trapped",
+}
+
+Place = tuple[str, int, int]
+
+
+class TakenBack(NamedTuple):
+    """How many rows of lost records were taken back, and how many were not."""
+
+    rows: int = 0
+    in_vain: int = 0  # of revisit records among them, which are there but refer to what is gone
+    in_work: int = 0  # a machine has their site in work
+    unreachable: int = 0  # their seed is at another site by now
+
+    def plus(self, other: TakenBack) -> TakenBack:
+        """Add up."""
+        return TakenBack._make(map(sum, zip(self, other, strict=True)))
+
+
+class LostRows:
+    """Takes rows back.
+
+    `pack` makes the data of a chunk of (url, depth, position), `site_key` the key of a URL's site; `machine_of` tells
+    which machine wrote a file, and `is_there` whether there is a record at a place.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        pack: Packed,
+        site_key: Callable[[str], str],
+        machine_of: Callable[[str], int | None],
+        is_there: Callable[[Place], bool],
+    ) -> None:
+        """Work on `database`."""
+        self._database = database
+        self._site_key, self._machine_of, self._is_there = site_key, machine_of, is_there
+        self._relisting = Relisting(database, pack, REFETCH_LANE)
+        self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
+
+    def take_back(self, warc_file: str, offsets: Iterable[int], warc_files: Collection[str]) -> TakenBack:
+        """Take back the rows of a file with these offsets, and of revisits that refer to payloads of these alone.
+
+        `warc_files` are all files from which records are gone.
+        """
+        total = TakenBack()
+        for part in sliced(offsets, _PLACES):
+            work = partial(self._step, warc_file=warc_file, offsets=part, warc_files=warc_files)
+            total = total.plus(self._database.retrying(work))
+        return total
+
+    def _step(
+        self, connection: Connection, warc_file: str, offsets: list[int], warc_files: Collection[str]
+    ) -> TakenBack:
+        query = _rows().where(page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets))
+        found = connection.execute(query).all()
+        held = sites_in_work(connection, {row.site_id for row in found})
+        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are, once locked
+        rows = [row for row in free if self._is_reachable(row)]
+        self._take(connection, rows)
+        vain = [row for row in _refer_to(connection, rows, warc_files) if self._is_reachable(row)]
+        self._take(connection, vain)
+        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in vain)
+        self._orphans.run(connection, [place for place in places if self._is_there(place)])
+        return TakenBack(len(rows), len(vain), len(found) - len(free), len(free) - len(rows))
+
+    def _is_reachable(self, row: AnyRow) -> bool:
+        """Tell whether the seed can ask for it: it may have moved on, and another seed's own URL is that one's."""
+        own = row.depth > 0 or row.lane_seed == row.seed_id
+        return bool(own and self._site_key(row.url) == row.site_key)
+
+    def _take(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
+        """Delete page rows, put all that they were counted for right, and list their URLs again."""
+        for part in sliced([row.id for row in rows]):
+            connection.execute(delete(page).where(page.c.id.in_(part)))
+        by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
+        for row in rows:
+            by_seed[row.seed_id].append(row)
+        self._relisting.list_again(connection, by_seed)
+        for one, some in sorted(by_seed.items()):
+            values = {seed.c[name]: seed.c[name] - number for name, number in _counts(some).items()}
+            connection.execute(update(seed).where(seed.c.id == one).values(values))
+        ended = select(seed.c.id, seed.c.site_id).where(seed.c.state == SeedState.DONE.value)
+        if done := connection.execute(ended.where(seed.c.id.in_(list(by_seed)))).all():
+            let_go_on(connection, [row.id for row in done], {row.site_id for row in done})
+        self._subtract_totals(connection, rows)
+
+    def _subtract_totals(self, connection: Connection, rows: Iterable[AnyRow]) -> None:
+        totals: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        for row in rows:
+            number = self._machine_of(row.warc_file)
+            if number is not None:
+                totals[number]["pages"] += row.result == Result.FETCHED
+                totals[number]["bytes"] += row.length
+                totals[number]["errors"] += row.result not in NO_ERROR
+        for number, counts in sorted(totals.items()):
+            values = {machine.c[name]: machine.c[name] - less for name, less in counts.items()}
+            connection.execute(update(machine).where(machine.c.id == number).values(values))
+
+
+def _rows() -> Select[*tuple[object, ...]]:
+    of_site = page.join(seed, seed.c.id == page.c.seed_id).join(site, site.c.id == seed.c.site_id)
+    return select(*_COLUMNS).select_from(of_site).order_by(page.c.id)
+
+
+def _refer_to(connection: Connection, rows: Iterable[AnyRow], warc_files: Collection[str]) -> Sequence[AnyRow]:
+    """Return the rows of revisit records that refer to payloads of these rows, and to none that is left."""
+    gone = {(row.site_id, row.digest) for row in rows if not row.revisit and row.digest}
+    alone = payloads_alone(connection, gone, warc_files)
+    if not alone:
+        return ()
+    vain = page.c.revisit == 1, tuple_(seed.c.site_id, page.c.digest).in_(sorted(alone))
+    return connection.execute(_rows().where(*vain)).all()
+
+
+def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
+    """Return what rows were counted for in their seed."""
+    counts: Counter[str] = Counter()
+    for row in rows:
+        fetched = row.result == Result.FETCHED
+        counts[_COUNT_OF.get(Result(row.result), "failures")] += 1
+        counts["noindex"] += bool(row.flags & PageFlag.NOINDEX)
+        counts["nofollow"] += bool(row.flags & PageFlag.NOFOLLOW)
+        if fetched:
+            counts["revisits"] += row.revisit
+            counts["slow_pages"] += bool(row.flags & PageFlag.SLOW)
+            counts["near_duplicates"] += bool(row.flags & PageFlag.NEAR_DUPLICATE)
+    return counts

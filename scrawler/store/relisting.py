@@ -1,0 +1,78 @@
+"""URLs of seeds are listed once more, and ended seeds made to go on; all of it inside the caller's transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from sqlalchemy import Connection, select, update
+from sqlalchemy import func as sql
+
+from scrawler.model import PageFlag, SeedState
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.crawls import bump_revision
+from scrawler.store.engine import Database
+from scrawler.store.machine_views import LIVING
+from scrawler.store.processes import runs
+from scrawler.store.rows import AnyRow
+from scrawler.store.sites import lock_sites, wake_sites
+from scrawler.store.tables import chunk, lane, machine, seed, site
+
+_LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
+_CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
+
+Packed = Callable[[Sequence[tuple[str, int, int]]], bytes]
+
+
+class Relisting:
+    """Adds to lanes of one kind; `pack` makes the data of a chunk of (url, depth, position)."""
+
+    def __init__(self, database: Database, pack: Packed, kind: int) -> None:
+        """Work on `database`."""
+        self._pack, self._kind = pack, kind
+        self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, database.compiler)
+        self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, database.compiler)
+
+    def list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
+        """List the URLs of page rows again: a chunk for each seed."""
+        known = select(lane).where(lane.c.seed_id.in_(list(by_seed)), lane.c.kind == self._kind)
+        lanes = {row.seed_id: row for row in connection.execute(known)}
+        last = select(chunk.c.seed_id, sql.max(chunk.c.seq)).group_by(chunk.c.seed_id)
+        last = last.where(chunk.c.seed_id.in_(list(by_seed)), chunk.c.kind == self._kind)
+        numbers = {row[0]: row[1] for row in connection.execute(last)}
+        changed, chunks = [], []
+        for one, rows in sorted(by_seed.items()):
+            before = lanes.get(one)
+            cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
+            data = self._pack([(row.url, _listed_depth(row), row.position) for row in rows])
+            chunks.append((one, self._kind, numbers.get(one, -1) + 1, length, len(rows), data))
+            changed.append((one, self._kind, one, cursor, length + len(rows), ahead))
+        self._lanes.run(connection, changed)
+        self._chunks.run(connection, chunks)
+
+
+def _listed_depth(row: AnyRow) -> int:
+    """Return the depth with which an entry was listed: negative for assets."""
+    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
+
+
+def sites_in_work(connection: Connection, site_ids: Iterable[int]) -> set[int]:
+    """Lock sites, and return those that a machine which may live has in work."""
+    rows = lock_sites(connection, site_ids).values()
+    living = connection.execute(select(machine.c.id, machine.c.process).where(machine.c.state.in_(LIVING)))
+    owners = {row.id for row in living if runs(row.process) is not False}
+    return {row.id for row in rows if row.owner in owners}
+
+
+def let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]) -> None:
+    """Make seeds active, as those of a machine that stopped: all of a site are taken up together, with their lists.
+
+    What other seeds of the site hold of a list is its lister's again. One that has no list yet becomes ready.
+    """
+    begun = set(connection.scalars(select(lane.c.seed_id).where(lane.c.seed_id.in_(seeds)).distinct()))
+    connection.execute(update(lane).where(lane.c.seed_id.in_(seeds)).values(holder_id=lane.c.seed_id))
+    values = {"end_reason": None, "end_detail": "", "ended_at": None}
+    for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
+        connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
+    connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
+    wake_sites(connection, sites)
+    bump_revision(connection)

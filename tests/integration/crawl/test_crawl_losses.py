@@ -1,0 +1,224 @@
+"""WARC files that are removed, cut or overwritten between runs: told once, accepted, or fetched again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from scrawler.app import accept_losses, retry_lost
+from scrawler.model import LossKind, PageRow, SeedCounts
+from scrawler.store.engine import Database, open_database
+from scrawler.store.losses import Losses, LostSum, LostTotals
+from scrawler.store.machines import Machines
+from scrawler.store.reports import Reports
+from tests.consistency import check_records
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import by_path, check_whole, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Script
+
+Serve = Callable[..., RawServer]
+
+PAGES = 30
+NOTHING = (0, 0, 0)
+NOISE = Random(1).randbytes(70_000)  # does not compress: some 14 pages fill a file of 1 MB
+TRAFFIC = ("requests", "bytes", "wait_ms", "retries")  # counts of what was asked for, whatever came of it
+
+
+def site(name: str) -> Script:
+    """Pages of all kinds: some say the same, so that their records refer to an earlier one."""
+    links = tuple(f"/{n}" for n in range(PAGES))
+    home = page("home", links=(*links, "/moved", "/missing", "/last", "http://elsewhere.example/"))
+    pages = {f"/{n}": page(f"{name}{n // 2}".encode() + NOISE, links=("/", "http://other.example/")) for n in range(4)}
+    more = {f"/{n}": page(f"{name}{n}".encode() + NOISE, "X-Robots-Tag: noindex") for n in range(4, PAGES)}
+    return by_path({"/": home, **pages, **more, "/moved": redirect("/4"), "/last": pages["/0"]})
+
+
+@pytest.fixture
+def crawled(crawl_on_both: Crawl, serve: Serve) -> Crawl:
+    """A crawl that has ended, with several files; the records of one refer to payloads in another."""
+    crawl = crawl_on_both
+    crawl.add(serve(site(f"site {number}")).url() for number in range(2))
+    run_whole(crawl, warc_size=1 << 20, threads=1, robots=False)
+    assert len(files(crawl)) > 2
+    assert any(row.revisit for row in crawl.pages())
+    return crawl
+
+
+def files(crawl: Crawl) -> list[Path]:
+    return sorted((crawl.folder / "pages").glob("*.warc.gz"))
+
+
+def rows_of(crawl: Crawl, path: Path) -> list[PageRow]:
+    return sorted((row for row in crawl.pages() if row.warc_file == path.name), key=lambda row: row.warc_offset)
+
+
+def asked(crawl: Crawl, of: Callable[[Database], Any]) -> Any:
+    database = open_database(crawl.url)
+    try:
+        return of(database)
+    finally:
+        database.close()
+
+
+def totals(crawl: Crawl) -> LostTotals:
+    found: LostTotals = asked(crawl, lambda database: Losses(database).totals())
+    return found
+
+
+def counts(crawl: Crawl) -> dict[str, int]:
+    """All counts of the seeds, and what their machines committed, but for traffic.
+
+    What is fetched again is not compared with other pages: it is no near duplicate any more.
+    """
+    seeds = asked(crawl, lambda database: Reports(database).counts(None))
+    machines = asked(crawl, lambda database: Machines(database).summary())
+    kept = {name: number for name, number in seeds.items() if name not in (*TRAFFIC, "elapsed_ms", "near_duplicates")}
+    return kept | {"of machines": machines.pages, "bytes of machines": machines.bytes, "errors": machines.errors}
+
+
+def found_in(crawl: Crawl) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """What all links came to, and how often each candidate was found."""
+    verdicts = asked(crawl, lambda database: dict(Reports(database).verdicts(None)))
+    with_times = "SELECT url, count FROM candidate ORDER BY seed_id, url_hash"
+    return verdicts, asked(crawl, lambda database: _rows(database, with_times))
+
+
+def _rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.read() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
+
+
+def dependents(crawl: Crawl, gone: Iterable[PageRow]) -> list[PageRow]:
+    """Revisits of whole files whose payload stood in these records alone."""
+    gone = list(gone)
+    of_seed = {(row.seed_id, row.digest) for row in gone if not row.revisit}
+    left = [row for row in crawl.pages() if row not in gone]
+    there = {(row.seed_id, row.digest) for row in left if row.warc_file and not row.revisit}
+    return [row for row in left if row.revisit and (row.seed_id, row.digest) in of_seed - there]
+
+
+def remove(path: Path) -> None:
+    path.unlink()
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def zero(path: Path) -> None:
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def zero_the_end(path: Path) -> None:
+    size = path.stat().st_size
+    os.truncate(path, size // 2)
+    os.truncate(path, size)
+
+
+HARMS = {remove: LossKind.MISSING, cut: LossKind.CUT, empty: LossKind.CUT, zero: LossKind.DAMAGED,
+         zero_the_end: LossKind.DAMAGED}  # fmt: skip
+
+
+@pytest.mark.parametrize(("harm", "kind"), HARMS.items())
+def test_what_is_gone_is_told_once_and_fetched_again(
+    harm: Callable[[Path], None], kind: LossKind, crawled: Crawl
+) -> None:
+    """Every count is as before, every row is there once, and archive and database tell the same."""
+    crawl, path = crawled, files(crawled)[0]
+    before, links, urls = counts(crawl), found_in(crawl), sorted(row.url for row in crawl.pages())
+    mine = rows_of(crawl, path)
+    half = harm in (cut, zero_the_end)
+    harm(path)
+    lost = mine if not half else [row for row in mine if row.warc_offset + row.warc_length > 500_000]
+    summary = crawl.run(robots=False)
+    told = LostSum(*summary.lost)
+    assert told.files == 1
+    assert half or told.records == len(mine)
+    assert 0 < told.records <= len(mine)
+    if not half:
+        assert told.revisits == len(dependents(crawl, lost))
+        assert told.revisits > 0
+    loss = asked(crawl, lambda database: Losses(database).all())[path.name]
+    assert (loss.kind, loss.records, loss.accepted) == (kind, told.records, False)
+    assert crawl.run(robots=False).lost == NOTHING, "it is told once"
+    assert totals(crawl).open == told
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    number = told.records + told.revisits
+    assert said == [f"URLs to be fetched again because their records are gone: {number:,}"]
+    crawl.check()
+    run_whole(crawl, robots=False, warc_size=1 << 20)
+    assert sorted(row.url for row in crawl.pages()) == urls
+    assert counts(crawl) == before
+    assert found_in(crawl) == links
+    assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+
+
+def test_what_is_accepted_is_not_told_nor_fetched_and_what_comes_back_is_forgotten(crawled: Crawl) -> None:
+    crawl, moved = crawled, files(crawled)[:2]
+    elsewhere = crawl.folder / "elsewhere"
+    elsewhere.mkdir()
+    for path in moved:
+        path.rename(elsewhere / path.name)
+    records = sum(len(rows_of(crawl, path)) for path in moved)
+    said: list[str] = []
+    accept_losses(crawl.settings(), threading.Event(), said.append)
+    assert said == [f"accepted as gone: {records} records of 2 WARC files"]
+    assert crawl.run(robots=False).lost == NOTHING
+    assert totals(crawl).open == LostSum(0, 0, 0)
+    assert totals(crawl).accepted[:2] == (2, records)
+    retry_lost(crawl.settings(), threading.Event())
+    assert crawl.run(robots=False).requests == 0
+    third = files(crawl)[0]
+    third.rename(elsewhere / third.name)
+    assert crawl.run(robots=False).lost[0] == 1, "what goes later is told"
+    for path in elsewhere.iterdir():
+        path.rename(crawl.folder / "pages" / path.name)
+    assert crawl.run(robots=False).lost == NOTHING
+    assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+    check_whole(crawl)
+
+
+def test_files_of_another_folder_or_host_are_not_missed(crawled: Crawl) -> None:
+    """A crawl that goes on in another folder; one that moved with its folder; files that another host holds."""
+    crawl = crawled
+    assert crawl.run(robots=False, pages_dir=crawl.folder / "new").lost == NOTHING
+    (crawl.folder / "pages").rename(crawl.folder / "moved")
+    assert crawl.run(robots=False, pages_dir=crawl.folder / "moved").lost == NOTHING
+    shutil.rmtree(crawl.folder / "moved")
+    database = open_database(crawl.url)
+    database.retrying(lambda connection: connection.exec_driver_sql("UPDATE machine SET host = 'elsewhere'"))
+    shared = database.dialect == "mysql"
+    database.close()
+    lost = crawl.run(robots=False).lost[0]
+    assert lost == 0 if shared else lost > 2, "an SQLite database has one host, which may have got another name"
+
+
+def test_lost_pages_of_a_seed_that_ended_by_a_limit_are_fetched_and_no_others(crawl: Crawl, serve: Serve) -> None:
+    crawl.add([serve(site("one")).url()])
+    run_whole(crawl, max_pages=20, robots=False)
+    before = counts(crawl)
+    urls = {row.url for row in crawl.pages()}
+    for path in files(crawl):
+        path.unlink()
+    retry_lost(crawl.settings(), threading.Event())
+    assert crawl.pages() == []
+    assert crawl.seeds()[0].counts == SeedCounts(
+        **{name: getattr(crawl.seeds()[0].counts, name) for name in (*TRAFFIC, "listed", "candidates")}
+    )
+    summary = crawl.run(max_pages=20, robots=False)
+    assert summary.lost == NOTHING
+    check_records(crawl.url, crawl.folder / "pages")
+    assert {row.url for row in crawl.pages()} == urls
+    assert counts(crawl) == before
