@@ -39,6 +39,7 @@ from scrawler.crawl.takeup import SiteTaker
 from scrawler.crawl.visits import Visits
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
+from scrawler.extract.xhtml import XhtmlExtractor
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import LEASE
@@ -171,7 +172,8 @@ def _collector_maker(
         machine.look_again,
     )  # fmt: skip
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = _maker("extractor", settings)
-    extractor = make_extractor(_link_policy(settings, token))
+    policy = _link_policy(settings, token)
+    extractor = XhtmlExtractor(make_extractor(policy), policy)
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
     tell = FaultLog(fault_file(settings)).tell

@@ -16,6 +16,7 @@ from scrawler.extract.rules import refresh_target
 from scrawler.extract.simhash import fingerprint_of
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
+from scrawler.extract.xhtml import is_xhtml, is_xml
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.model import Result
@@ -94,7 +95,8 @@ class PagePipeline:
     def _in_body(
         self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None
     ) -> PageLinks | None:
-        if media_type not in HTML_TYPES:
+        other_xml = media_type not in HTML_TYPES
+        if other_xml and not is_xml(media_type):
             return None
         encoding = response.headers.get("content-encoding", "")
         content_type = response.headers.get("content-type", "")
@@ -103,7 +105,9 @@ class PagePipeline:
             body, note = decoded.body, decoded.note
         else:
             body, note = response.body, ""
-        found = self._extractor.links(body, response.request.url, content_type, wants_text)
+        if other_xml and not is_xhtml(body, content_type):
+            return None
+        found = self._extractor.links(body, response.request.url, content_type or media_type, wants_text)
         if found.words is None and not note:  # of most pages that is all
             return found
         text = None if found.words is None else fingerprint_of(found.words)

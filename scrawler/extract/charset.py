@@ -1,10 +1,11 @@
 """From bytes to UTF-8: what a page's encoding is.
 
 The order is that of the HTML Standard, 13.2.3.2: byte order mark, Content-Type header, <meta> in the first 1,024
-bytes, and then a guess. A page that declares nothing and is valid UTF-8 is UTF-8 here; browsers refuse that guess only
-to keep authors honest. So are pages in UTF-16 without a byte order mark recognised, by the zeros in their markup. For
-the rest chardetng guesses, the detector that Firefox uses for the same question; it cannot tell GBK from its superset
-GB18030 nor KOI8-R from KOI8-U, which does no harm, and a single-byte encoding needs some words to be told from others.
+bytes, XML declaration, and then a guess. A page that declares nothing and is valid UTF-8 is UTF-8 here; browsers refuse
+that guess only to keep authors honest. So are pages in UTF-16 without a byte order mark recognised, by the zeros in
+their markup. For the rest chardetng guesses, the detector that Firefox uses for the same question; it cannot tell GBK
+from its superset GB18030 nor KOI8-R from KOI8-U, which does no harm, and a single-byte encoding needs some words to be
+told from others.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
+_XML_DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 
 
 def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
@@ -44,7 +46,8 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
     for mark, name in _BYTE_ORDER_MARKS:
         if body.startswith(mark):
             return _transcode(body[len(mark) :], name)
-    name = declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED]) or _guess(body)
+    name = declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED])
+    name = name or declared_in_xml(body) or _guess(body)
     return _transcode(body, name)
 
 
@@ -54,6 +57,13 @@ def declared_in_meta(start: bytes) -> str:
         if markup["closed"] and (name := _meta_charset(markup["meta"])):
             return name
     return ""
+
+
+def declared_in_xml(body: bytes) -> str:
+    """Return the encoding that an XML declaration at the beginning declares, or an empty string."""
+    declared = _XML_DECLARATION.match(body)
+    name = _label(declared[1].decode()) if declared else ""
+    return "" if name.startswith("utf-16") else name  # what was read as ASCII is not UTF-16
 
 
 def declared_in_header(content_type: str) -> str:
@@ -128,8 +138,12 @@ def _is_utf8(start: bytes) -> bool:
 def _transcode(body: bytes, name: str) -> tuple[bytes, str]:
     if name == "utf-8":
         return body, name
+    return decoded(body, name).encode("utf-8", "replace"), name
+
+
+def decoded(body: bytes, name: str) -> str:
+    """Return the text of a body in the encoding with this WHATWG name; what is invalid in it becomes U+FFFD."""
     encoding = webencodings.lookup(name)
     assert encoding is not None  # names come from webencodings itself
     codec = codecs.lookup(_CODECS[name]) if name in _CODECS else encoding.codec_info
-    text, _ = codec.decode(body, "replace")
-    return text.encode("utf-8", "replace"), name
+    return codec.decode(body, "replace")[0]

@@ -125,7 +125,9 @@ class _Scanner:
         self.state = State(len(page), {name: tuple(map(frozenset, conditions)) for name, conditions in wanted.items()})
         assets = flags & WITH_ASSETS
         self._attributes = {**_ATTRIBUTES, **(_ASSET_ATTRIBUTES if assets else {})}
-        foreign = {**_FOREIGN_ATTRIBUTES, **(_FOREIGN_ASSET_ATTRIBUTES if assets else {})}
+        foreign: dict[bytes, tuple[bytes, ...]] = dict(_FOREIGN_ATTRIBUTES)
+        if assets:
+            foreign.update(_FOREIGN_ASSET_ATTRIBUTES)
         if flags & WITH_REL:
             self._attributes.update(dict.fromkeys((b"a", b"area"), (b"href", b"rel")))
             foreign[b"a"] += (b"rel",)

@@ -8,19 +8,16 @@ for a raw "&" as a rule, is read again as loosely as its makers have written it 
 
 from __future__ import annotations
 
-import codecs
 import re
 from enum import Enum
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
-import webencodings
-
-from scrawler.extract.charset import declared_in_header
 from scrawler.extract.dates import date_ms
 from scrawler.extract.decode import decode_body
 from scrawler.extract.loose_xml import End, Start, tokens
 from scrawler.extract.sniff import HTML_TYPES
+from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
 from scrawler.model import Millis
 
@@ -41,17 +38,7 @@ _SMALL = 1 << 20  # bytes that may be decoded at any ratio
 _LONGEST_VALUE = 16_384  # characters; of a longer one nothing is kept
 _GZIP_MAGIC = b"\x1f\x8b"
 
-_BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_BARE_STARTS = ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be"), (b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
-_DECLARED = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
-# What may stand before the root element, part for part, and its start tag.
-_BEFORE_ROOT = re.compile(r"\s+|<\?[^>]*>|<!--.*?-->|<!(?!--)[^<>\[]*(?:\[[^\]]*\]\s*)?>", re.DOTALL)
-_ROOT = re.compile(r"<(?:[\w.-]+:)?(urlset|sitemapindex|rss|RDF|feed)[\s/>]")
+_ROOTS = frozenset(("urlset", "sitemapindex", "rss", "RDF", "feed"))
 _URL_LINE = re.compile(r"^[ \t]*(https?://\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 
 
@@ -77,7 +64,7 @@ class _EndOfReading(Exception):
 def is_sitemap(body: bytes, content_encoding: str, content_type: str) -> bool:
     """Tell by its beginning whether a body is a sitemap; a text is one if it begins with a URL on a line of its own."""
     start, _ = _unpacked(body, content_encoding, _START_BYTES)
-    text = _decoded(start[:_START_BYTES], content_type)
+    text, _ = xml_text(start[:_START_BYTES], content_type)
     return _root(text) != "" or _is_list(text, content_type)
 
 
@@ -85,7 +72,7 @@ def read_sitemap(body: bytes, content_encoding: str, content_type: str, max_byte
     """Read a body as transferred; None if it is no sitemap. Broken ones give what came before the break."""
     limit = min(max_bytes, MAX_BYTES, max(_SMALL, _RATIO * len(body)))
     unpacked, note = _unpacked(body, content_encoding, limit)
-    text = _decoded(unpacked, content_type)
+    text, _ = xml_text(unpacked, content_type)
     if root := _root(text):
         found = _read_xml(text, root)
     elif _is_list(text, content_type):
@@ -104,33 +91,10 @@ def _unpacked(body: bytes, content_encoding: str, limit: int) -> tuple[bytes, st
     return unpacked, note
 
 
-def _decoded(body: bytes, content_type: str) -> str:
-    """Return a body's text, bytes that are invalid in its encoding replaced (RFC 7303, 3; XML 1.0, appendix F)."""
-    for mark, name in _BYTE_ORDER_MARKS:
-        if body.startswith(mark):
-            return body[len(mark) :].decode(name, "replace").lstrip()
-    for start, name in _BARE_STARTS:
-        if body.startswith(start):
-            return body.decode(name, "replace")
-    declared = _DECLARED.match(body)
-    codec = _codec(declared_in_header(content_type)) or _codec(declared[1].decode() if declared else "")
-    return (codec or codecs.lookup("utf-8")).decode(body, "replace")[0].lstrip()
-
-
-def _codec(label: str) -> codecs.CodecInfo | None:
-    known = webencodings.lookup(label) if label else None
-    if known is not None and not known.name.startswith("utf-16"):  # what was read as ASCII is not UTF-16
-        return known.codec_info
-    return None
-
-
 def _root(text: str) -> str:
     """Return the name of the root element if it is a sitemap's, without prefix; else an empty string."""
-    position = 0
-    while part := _BEFORE_ROOT.match(text, position):
-        position = part.end()
-    root = _ROOT.match(text, position)
-    return root[1] if root else ""
+    name, _ = root_of(text)
+    return name if name in _ROOTS else ""
 
 
 def _is_list(text: str, content_type: str) -> bool:

@@ -23,6 +23,11 @@ def _reaching(name: str) -> str:
     return page(name, f"/reached/{name}")
 
 
+def _xhtml(name: str) -> str:
+    return f"<html xmlns='http://www.w3.org/1999/xhtml'><head><title/></head><a href='/reached/{name}'>x</a></html>"
+
+
+_XHTML = "application/xhtml+xml"
 _LAZY = (
     '<p data-href="/reached/lazy-links"><img srcset="/reached/lazy-links 2x" data-src="/reached/lazy-links">'
     "<script>location = '/reached/lazy-links'</script>"
@@ -52,6 +57,10 @@ DOCUMENT_FAULTS: tuple[Fault, ...] = (
         "200 OK",
         f"{_PLAIN}; charset=klingon",
     ),
+    whole("xhtml", "XHTML with a title that ends itself", _xhtml("xhtml"), "200 OK", f"Content-Type: {_XHTML}"),
+    whole("xhtml-as-xml", "XHTML that is called XML", _xhtml("xhtml-as-xml"), "200 OK", "Content-Type: text/xml"),
+    whole("xhtml-broken", "XHTML that is none", _reaching("xhtml-broken"), "200 OK", f"Content-Type: {_XHTML}"),
+    whole("xml", "XML that is no page", "<x><a href='/reached/xml'>x</a></x>", "200 OK", "Content-Type: text/xml"),
     _html("meta-noindex", "forbids to index", '<meta name="robots" content="noindex">'),
     _html("meta-nofollow", "forbids to follow", '<meta name="robots" content="nofollow">'),
     _html("meta-of-others", "forbids others to follow", '<meta name="otherbot" content="none">'),

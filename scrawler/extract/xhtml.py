@@ -1,0 +1,184 @@
+"""XHTML, read as XML: there `<title/>` is an empty title, in HTML it hides the rest of the page.
+
+Expat, of the standard library, reads it; it opens no external entity. The named characters of HTML are known whatever
+the document type. What is not well-formed, declares entities or attributes of its own, nests very deeply, or is in no
+name space, is read as HTML: browsers show an error or nothing then, but the links are there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from html.entities import html5
+from xml.parsers.expat import ExpatError, ParserCreate
+
+from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector
+from scrawler.extract.simhash import words_of
+from scrawler.extract.text import TextCollector
+from scrawler.extract.xml_text import root_of, xml_text
+from scrawler.mime import media_type
+
+_XHTML = "http://www.w3.org/1999/xhtml"
+_FOREIGN = frozenset(("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"))
+_XLINK_HREF = "http://www.w3.org/1999/xlink href"
+
+_LINKING_FOREIGN = frozenset(("a", "image", "use"))
+_START_BYTES = 4_096  # by which XHTML is told from other XML
+_DEEPEST = 5_000  # open elements
+_MOST_ELEMENTS = 200_000  # about half a second
+_NAMED = re.compile("&([A-Za-z][A-Za-z0-9]*;)")
+_OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
+
+
+class _ReadAsHtml(Exception):
+    """A document cannot be read as XHTML."""
+
+
+def is_xml(essence: str) -> bool:
+    """Tell whether a media type is one of XML (MIME Sniffing Standard, 4.6)."""
+    return essence.endswith("+xml") or essence in ("text/xml", "application/xml")
+
+
+def is_xhtml(body: bytes, content_type: str) -> bool:
+    """Tell by its root element whether a decoded body, which is XML, is XHTML."""
+    name, attributes = root_of(xml_text(body[:_START_BYTES], content_type)[0])
+    return name == "html" and _XHTML in attributes
+
+
+class XhtmlExtractor:
+    """LinkExtractor that reads XHTML as XML, and leaves all else, and what is broken, to another."""
+
+    def __init__(self, other: LinkExtractor, policy: LinkPolicy = DEFAULT_POLICY) -> None:
+        self._other, self._policy = other, policy
+
+    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+        """Find the links of a decoded body; see LinkExtractor."""
+        if "xml" in content_type and is_xml(media_type(content_type).essence):
+            text, charset = _prepared(body, content_type)
+            collector = LinkCollector(url, self._policy)
+            if _Links(collector).read(text):
+                wanted = wants_words is not None and wants_words(collector.hrefs)
+                return collector.result(charset, words=words_of(_text(text).text) if wanted else None)
+        return self._other.links(body, url, content_type, wants_words)
+
+    def text(self, body: bytes, content_type: str = "") -> PageText:
+        """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
+        if is_xml(media_type(content_type).essence):
+            collector = TextCollector()
+            if _Texts(collector).read(_prepared(body, content_type)[0]):
+                return collector.result()
+        return self._other.text(body, content_type)
+
+
+def _prepared(body: bytes, content_type: str) -> tuple[str, str]:
+    """Return the text for expat, which knows no characters by name, and its encoding."""
+    text, charset = xml_text(body, content_type)
+    return _NAMED.sub(_by_number, text) if "&" in text else text, charset
+
+
+def _by_number(reference: re.Match[str]) -> str:
+    meant = html5.get(reference[1], "")
+    if not meant or reference[1] in _OF_XML:
+        return reference[0]
+    return "".join(f"&#{ord(character)};" for character in meant)
+
+
+class _Reader:
+    """Reads one document; subclasses say what is done with its elements."""
+
+    def __init__(self, text: Callable[[str], None] | None = None) -> None:
+        self._text = text
+        self._open: list[str] = []
+        self._elements = 0
+
+    def read(self, text: str) -> bool:
+        """Read a document; False: it has to be read as HTML."""
+        parser = ParserCreate(namespace_separator=" ")
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        # Entities could be billions of laughs; with 10,000 declared attributes each element takes a second.
+        parser.EntityDeclHandler = parser.AttlistDeclHandler = self._refuse
+        try:
+            parser.Parse(text, True)
+        except (_ReadAsHtml, ExpatError, UnicodeEncodeError):  # the latter: halves of UTF-16 pairs
+            return False
+        return True
+
+    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
+        """An element of XHTML, SVG or MathML begins."""
+
+    def end(self, tag: str) -> None:
+        """The innermost element ends; without a tag if it is of another name space."""
+
+    def _refuse(self, *_declaration: object) -> None:
+        raise _ReadAsHtml
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        namespace, _, tag = name.rpartition(" ")
+        self._elements += 1
+        if not self._open and name != f"{_XHTML} html":
+            raise _ReadAsHtml
+        if len(self._open) > _DEEPEST or self._elements > _MOST_ELEMENTS:
+            raise _ReadAsHtml
+        if namespace == _XHTML:
+            self.element(tag, attributes, is_html=True)
+        elif namespace in _FOREIGN:
+            if _XLINK_HREF in attributes:
+                attributes.setdefault("href", attributes[_XLINK_HREF])
+            self.element(tag, attributes, is_html=False)
+        else:
+            tag = ""
+        self._open.append(tag)
+
+    def _end(self, _name: str) -> None:
+        self.end(self._open.pop())
+
+
+class _Links(_Reader):
+    """Hands over what says something of links."""
+
+    def __init__(self, collector: LinkCollector) -> None:
+        super().__init__()
+        self._collector, self._tags = collector, collector.tags
+        self._templates = 0
+
+    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
+        """Take an element."""
+        if tag == "template":
+            self._templates += 1
+        elif tag not in self._tags or not (is_html or tag in _LINKING_FOREIGN):
+            return
+        elif tag == "link":
+            parents = [parent for parent in self._open[-2:] if parent != "noscript"]
+            self._collector.link(attributes, in_head=parents[-1:] == ["head"])
+        else:
+            self._collector.element(tag, attributes, in_template=self._templates > 0)
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
+        self._templates -= tag == "template"
+
+
+class _Texts(_Reader):
+    """Hands over what a page says."""
+
+    def __init__(self, collector: TextCollector) -> None:
+        super().__init__(collector.text)
+        self._collector = collector
+
+    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
+        """Take an element."""
+        self._collector.start(tag, attributes)
+
+    def end(self, tag: str) -> None:
+        """Take the end of an element."""
+        self._collector.end(tag)
+
+
+def _text(text: str) -> PageText:
+    collector = TextCollector()
+    _Texts(collector).read(text)
+    return collector.result()
