@@ -62,6 +62,8 @@ class MariaDb:
         install = ["mariadb-install-db", "--no-defaults", f"--datadir={data}", "--skip-test-db", *user]
         install.append("--auth-root-authentication-method=normal")
         subprocess.run(install, check=True, capture_output=True, env=_environment(), timeout=_START)
+        temporary = self._folder / "tmp"  # else all servers would share a folder, with equal names of files
+        temporary.mkdir()
         grants = self._folder / "grants.sql"
         grants.write_text(
             f"CREATE USER IF NOT EXISTS '{_USER}'@'127.0.0.1' IDENTIFIED BY '{_PASSWORD}';\n"
@@ -71,6 +73,7 @@ class MariaDb:
             "mariadbd",
             "--no-defaults",
             f"--datadir={data}",
+            f"--tmpdir={temporary}",
             f"--socket={self.socket}",
             f"--port={self.port}",
             "--bind-address=127.0.0.1",

@@ -20,7 +20,7 @@ from sqlalchemy.engine import Dialect
 from scrawler.store.rows import sliced
 
 LONGEST_TEXT = 16_000  # characters that fit a TEXT column of MySQL, whatever they are
-_UPDATED = 200  # rows of one UPDATE
+_UPDATED = 200  # rows of one UPDATE on MySQL: what finds a row's value takes time in proportion, round trips less
 _STATEMENT = 1_000_000  # characters of one multi-row statement of literals; servers take 16 MB by default
 _ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: few texts, so that all stay prepared
 
@@ -154,31 +154,44 @@ def _by_length(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 class BulkUpdate:
-    """One UPDATE of many rows by id; rows are (id, value, value, ...), values may be None.
+    """One UPDATE of many rows by id, each given once; rows are (id, value, value, ...), values may be None.
 
-    PyMySQL would send a statement a row; on MySQL the rows are joined to a derived table instead, of literals.
+    PyMySQL would send a statement a row; on MySQL each column is set by a CASE of literals instead. A join with a
+    derived table of the rows would make two tables on the server's disk, one of them for every long text.
     """
 
     def __init__(self, table: Table, columns: Sequence[str], dialect: Dialect) -> None:
         """Set `columns`, in this order."""
         self._literals = dialect.name == "mysql"
-        self._names = ("id", *columns)
+        self._columns = columns
         given = ", ".join(f"{name} = ?" for name in columns)
         self._text = f"UPDATE {table.name} SET {given} WHERE id = ?"
-        joined = ", ".join(f"{table.name}.{name} = given.{name}" for name in columns)
-        self._joined = f"UPDATE ({{}}) AS given STRAIGHT_JOIN {table.name} ON {table.name}.id = given.id SET {joined}"
+        # Another plan, as for a table that is small yet, would lock all rows that it scans.
+        self._head = f"UPDATE {table.name} FORCE INDEX (PRIMARY) SET "
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Update the rows with these ids, in the order given."""
+        """Update the rows with these ids."""
         if not rows:
             return
         if not self._literals:
             connection.exec_driver_sql(self._text, [(*row[1:], row[0]) for row in rows])
             return
         for part in sliced(rows, _UPDATED):
-            named = ", ".join(f"{_literal(value)} AS {name}" for name, value in zip(self._names, part[0], strict=True))
-            selects = [f"SELECT {named}", *("SELECT " + ", ".join(map(_literal, row)) for row in part[1:])]
-            connection.exec_driver_sql(self._joined.format(" UNION ALL ".join(selects)))
+            connection.exec_driver_sql(self._statement(part))
+
+    def _statement(self, rows: list[tuple[Any, ...]]) -> str:
+        ids, *columns = zip(*rows, strict=True)
+        values = (_by_id(ids, given) for given in columns)
+        settings = ", ".join(f"{name} = {value}" for name, value in zip(self._columns, values, strict=True))
+        return f"{self._head}{settings} WHERE id IN ({', '.join(map(_literal, ids))})"
+
+
+def _by_id(ids: Sequence[int], values: Sequence[str | int | None]) -> str:
+    """Write what each id's row gets; mostly many columns are the same in all rows."""
+    if len(set(values)) == 1:
+        return _literal(values[0])
+    whens = " ".join(f"WHEN {one:d} THEN {_literal(value)}" for one, value in zip(ids, values, strict=True))
+    return f"CASE id {whens} END"
 
 
 def _literal(value: str | int | None) -> str:

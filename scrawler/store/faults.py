@@ -19,6 +19,11 @@ _SQLITE_ADVICE = {
     26: "is not an SQLite database",  # SQLITE_NOTADB
 }
 _MYSQL_BUSY = {1205, 1213}  # lock wait timeout, deadlock
+# What the server has not enough of just now, and may have at the next try: it cannot delete or write a file, its disk
+# or a table is full, no memory, no thread, no room for locks or transactions, the user has too many connections; or
+# what another one did meanwhile: a row or a table was changed, the commit failed, a statement took too long.
+_MYSQL_PASSING = {1011, 1020, 1021, 1026, 1037, 1038, 1041, 1114, 1135, 1180, 1206, 1226, 1412, 1615, 1637, 1969, 3024}
+_MYSQL_OWN = 1000  # below are errors of the server's own files, mostly those of temporary tables
 # Too many connections, shut down, killed, cut, gone, lost, idle for too long.
 _MYSQL_AWAY = {1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
 _MYSQL_ADVICE = {
@@ -47,7 +52,7 @@ def _store_error(error: DBAPIError, where: str) -> StoreError:
             return StoreBusyError(f"database {where} is locked by another program ({said})")
         return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({said})")
     code = cause.args[0] if cause is not None and cause.args else 0
-    if code in _MYSQL_BUSY:
+    if code in _MYSQL_BUSY or code in _MYSQL_PASSING or 0 < code < _MYSQL_OWN:
         return StoreBusyError(f"database {where} is busy ({said})")
     if code in _MYSQL_AWAY or error.connection_invalidated:
         return StoreBusyError(f"database {where} cannot be reached ({said})")

@@ -4,17 +4,20 @@ import random
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from sqlalchemy import Connection, select
 
 from scrawler.errors import StoreError
 from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, SeedCounts, SeedState
+from scrawler.store.bulk import BulkUpdate
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.store.tables import seed
 from tests.integration.store.crawling import Worker, acknowledgement_lost, add, candidate, page, seed_delta, site_delta
 
 
@@ -186,3 +189,25 @@ def test_many_machines_commit_at_once_and_lose_nothing(database: Database) -> No
     assert _count(database, "page") == 4 * 8 * 10 * 5
     assert {(one.times, one.seeds) for one in Candidates(database).merged()} == {(4 * 8 * 10, 40)}
     assert sum(one.pages for one in Machines(database).summary().machines) == 4 * 8 * 10 * 5
+
+
+def test_updates_of_many_rows_make_no_table_on_the_servers_disk(mariadb_url: str) -> None:
+    """They would for long texts, in the server's folder for temporary files, which may be full or cleaned up."""
+    database = open_database(mariadb_url)
+    add(database, *(f"http://s{number}.org/" for number in range(100)))
+    long = "x" * 900
+    rows = [
+        (number, number * 3, long + str(number), None if number % 2 else f"http://h{number}/")
+        for number in range(1, 101)
+    ]
+    with database.begin() as connection:
+        before = _tables_on_disk(connection)
+        BulkUpdate(seed, ("requests", "end_detail", "home_url"), database.compiler).run(connection, rows)
+        assert _tables_on_disk(connection) == before
+        columns = (seed.c.id, seed.c.requests, seed.c.end_detail, seed.c.home_url)
+        assert [tuple(row) for row in connection.execute(select(*columns).order_by(seed.c.id))] == rows
+    database.close()
+
+
+def _tables_on_disk(connection: Connection) -> int:
+    return int(connection.exec_driver_sql("SHOW SESSION STATUS LIKE 'Created_tmp_disk_tables'").one()[1])

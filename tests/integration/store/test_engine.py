@@ -18,6 +18,7 @@ from sqlalchemy import Connection, insert, select, update
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model import LEASE
 from scrawler.store.engine import Database, open_database
+from scrawler.store.migrations import migration_texts
 from scrawler.store.tables import site
 from tests.integration.store.crawling import add
 from tests.mariadb import MariaDb
@@ -92,7 +93,7 @@ def test_two_programs_may_make_the_same_database_at_once(database_url: str) -> N
         opened = list(threads.map(lambda _: open_database(database_url), range(4)))
     for database in opened:
         with database.read() as connection:
-            assert connection.exec_driver_sql("SELECT COUNT(*) FROM schema_version").scalar() == 1
+            assert connection.exec_driver_sql("SELECT COUNT(*) FROM schema_version").scalar() == len(migration_texts(database.dialect))
         database.close()
 
 
@@ -207,4 +208,39 @@ def test_who_freezes_within_a_transaction_loses_its_locks_with_its_lease(mariadb
         freeze()
     with database.read() as connection:
         assert connection.execute(select(site.c.next_due_at)).scalar_one() == 2
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (6, "Error on delete of '/tmp/#sql-temptable-1-2-3.MAI' (Errcode: 2 \"No such file or directory\")"),
+        (1011, "Error on delete of '/tmp/#sql-1-2' (errno: 2)"),
+        (3, "Error writing file '/tmp/MYfd=5' (Errcode: 28 \"No space left on device\")"),
+        (1114, "The table '/tmp/#sql-1' is full"),
+        (1020, "Record has changed since last read in table 'seed'"),
+    ],
+)
+def test_what_a_server_may_do_at_the_next_try_is_tried_again(mariadb_url: str, code: int, words: str) -> None:
+    """The words are the server's own; here it is told to say them, for these things do not happen at will."""
+    database = open_database(mariadb_url)
+    tries = []
+
+    def work(connection: Connection) -> str:
+        tries.append(code)
+        if len(tries) == 1:
+            said = words.replace("'", "''")
+            connection.exec_driver_sql(f"SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = '{said}'")
+        return "done"
+
+    assert database.retrying(work) == "done"
+    assert len(tries) == 2
+    database.close()
+
+
+def test_what_a_server_will_never_do_is_not_tried_again(mariadb_url: str) -> None:
+    database = open_database(mariadb_url)
+    with pytest.raises(StoreError, match="refuses") as raised, database.begin() as connection:
+        connection.exec_driver_sql("SELECT no_such_column FROM seed")
+    assert not isinstance(raised.value, StoreBusyError)
     database.close()
