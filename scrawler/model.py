@@ -132,6 +132,7 @@ class PageFlag(IntFlag):
     ASSET = 16  # listed as an image, script or style of a page
     SITEMAP = 32  # asked for, or read, as a sitemap
     NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
+    TRUNCATED = 128  # only the beginning of its body came, whose links were read
 
 
 @dataclass(slots=True)

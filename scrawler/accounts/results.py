@@ -33,6 +33,7 @@ _FLAGS = {
     PageFlag.SLOW: "fetched in the slow lane",
     PageFlag.ASSET: "listed as an image, script or style of a page",
     PageFlag.SITEMAP: "a sitemap, whose URLs were listed",
+    PageFlag.TRUNCATED: "only the beginning of its body came; its links were followed",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }
 
@@ -55,7 +56,7 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
     yield listed_at(page.position, lister, page.depth)
-    read = page.result == Result.FETCHED and not page.detail
+    read = (page.result == Result.FETCHED and not page.detail) or page.flags & PageFlag.TRUNCATED
     for flag, words in _FLAGS.items():
         if page.flags & flag:
             yield words if read or flag is not PageFlag.SITEMAP else "listed as a sitemap"

@@ -65,7 +65,7 @@ class AnswerHandler:
             self._list_again(flight, response, reading.again)
             return
         found = links or reading.sitemap
-        note = found.note if found else response.detail
+        note = response.detail or (found.note if found else "")
         if response.result is Result.REDIRECT:
             note = location_of(response)
         row = page_row(flight, response, reading, note)

@@ -190,7 +190,7 @@ class SeedContext:
         if row.flags:
             self._count_flags(row.flags, result == Result.FETCHED)
         if row.depth == 0 and row.lane_seed == self.seed.id:
-            self.note_own(Result(result), row.status, row.detail)
+            self.note_own(Result(result), row.status, row.detail, row.flags)
         self._dirty = True
 
     def note_fault(self, text: str) -> None:
@@ -221,9 +221,12 @@ class SeedContext:
             lane.append(new, level, position=-1 - lane.length)
             self.counts.listed += 1
 
-    def note_own(self, result: Result, status: int, detail: str) -> None:
-        """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop."""
-        self.seed_result = result
+    def note_own(self, result: Result, status: int, detail: str, flags: int) -> None:
+        """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop.
+
+        One that was cut, and read, is no result for which the seed could end.
+        """
+        self.seed_result = None if flags & PageFlag.TRUNCATED else result
         self.seed_problem = "" if result is Result.FETCHED else detail or f"HTTP status {status}"
 
     def _count_flags(self, flags: int, fetched: bool) -> None:

@@ -12,6 +12,7 @@ MAX_SEED_REDIRECTS = 5
 PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
 _RETRY_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.CONNECT_FAILED, Result.BAD_ANSWER, Result.NO_ADDRESS})
+_CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})
 _SEED_FAILURES = {
     Result.NO_ADDRESS: EndReason.NO_ADDRESS,
     Result.PRIVATE_ADDRESS: EndReason.PRIVATE_ADDRESS,
@@ -48,11 +49,17 @@ def limit_reached(counts: SeedCounts, elapsed_ms: int, limits: SeedLimits, in_fl
 def shows_page(response: Response) -> bool:
     """Tell whether an answer's body is one that a browser shows and a reader goes on from, so that its links count.
 
-    Besides a page that is one of a choice (300), or a redirect that does not say where: its body says it to people.
+    Besides a page that is one of a choice (300), or a redirect that does not say where: its body says it to people. Of
+    a page that was cut, what came counts.
     """
     if response.result is Result.HTTP_ERROR:
         return 300 <= response.status < 400
-    return response.result is Result.FETCHED
+    return response.result is Result.FETCHED or is_cut_page(response)
+
+
+def is_cut_page(response: Response) -> bool:
+    """Tell whether an answer is a page of which only the beginning came."""
+    return response.result in _CUT_RESULTS and 200 <= response.status < 300 and response.body != b""
 
 
 def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:
@@ -108,7 +115,10 @@ def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
 
 
 def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_for_depth: bool) -> EndReason:
-    """Say why a party that has nothing left is done; `seed_result` is that of the seed's own URL, if known."""
+    """Say why a party that has nothing left is done; `seed_result` is that of the seed's own URL, if known.
+
+    It is that of a URL that could not be read: one that was cut, and read, does not stand for the party's end.
+    """
     if counts.pages == 0 and seed_result is not None and seed_result is not Result.FETCHED:
         return _SEED_FAILURES.get(seed_result, EndReason.DEAD)
     if links_left_out_for_depth:

@@ -6,6 +6,7 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 
 from scrawler.crawl.answers import AnswerHandler
+from scrawler.crawl.decisions import is_cut_page
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
@@ -60,7 +61,7 @@ class SitemapLister:
     def takes(self, response: Response) -> bool:
         """Take an answer that is to be read as a sitemap; returns whether it is."""
         flight = response.request.tag
-        if not isinstance(flight, PageFlight) or response.result is not Result.FETCHED:
+        if not isinstance(flight, PageFlight) or not (response.result is Result.FETCHED or is_cut_page(response)):
             return False
         entry = flight.entry
         if flight.lane.refetches or not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from scrawler.archive.record import RecordRef
-from scrawler.crawl.decisions import PUSH_BACK, listed_again, location_of, shows_page
+from scrawler.crawl.decisions import PUSH_BACK, is_cut_page, listed_again, location_of, shows_page
 from scrawler.crawl.depth import after, tries
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.pipeline import PagePipeline
@@ -66,13 +66,17 @@ class AnswerReader:
         media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            return Reading(None, record, None, flags | PageFlag.SITEMAP, sitemap, media_type)
+            flags |= PageFlag.SITEMAP
+            flags |= PageFlag.TRUNCATED if sitemap.listed and is_cut_page(response) else 0
+            return Reading(None, record, None, flags, sitemap, media_type)
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
             return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
-        wants_text = self._wants_text(flight)
+        cut = is_cut_page(response)
+        wants_text = None if cut else self._wants_text(flight)  # half a text is like no other
         links = None if flight.entry.is_asset else self._pipeline.links(response, media_type, wants_text)
-        directives = self._pipeline.directives(response, links)
-        return Reading(None, record, links, self._flags(flight, response, directives), media_type=media_type)
+        flags = self._flags(flight, response, self._pipeline.directives(response, links))
+        flags |= PageFlag.TRUNCATED if cut and links is not None and links.any else 0
+        return Reading(None, record, links, flags, media_type=media_type)
 
     @staticmethod
     def _wants_text(flight: PageFlight) -> Callable[[list[str]], bool] | None:

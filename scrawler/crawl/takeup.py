@@ -43,7 +43,7 @@ class Frontier(Protocol):
     def fetched(self, url_hash: bytes) -> bool:
         """Whether a page row with this URL exists."""
 
-    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str] | None:
+    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str, int] | None:
         """Result, status and detail of the seed's own URL, or of one of those to which it redirects."""
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
@@ -161,8 +161,8 @@ class SiteTaker:
         """
         seed, url, at = party.seed, party.seed.home_url, -1
         while (found := self._frontier.own_page(seed.id, url_hash(url))) is not None:
-            result, status, detail = found
-            party.note_own(result, status, detail)
+            result, status, detail, flags = found
+            party.note_own(result, status, detail, flags)
             if result is not Result.REDIRECT:
                 return
             if at < 0:

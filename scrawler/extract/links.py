@@ -43,6 +43,11 @@ class PageLinks:
     words: Words | None = field(default=None, compare=False, repr=False)
     fingerprint: Fingerprint | None = None
 
+    @property
+    def any(self) -> bool:
+        """Whether the page holds any link or asset, to be followed or not."""
+        return bool(self.hrefs or self.unfollowed or self.assets)
+
 
 @dataclass(frozen=True, slots=True)
 class PageText:

@@ -153,7 +153,7 @@ def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool
     """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
     announced = wire.announced_length(head)
     keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
-    for piece in raw.stream(PIECE, decode_content=False):
+    while piece := raw.read1(PIECE, decode_content=False):  # what is there: what came before an end is not lost
         if len(body) <= limit:
             body += piece
         if len(body) > limit and not keep_reading:

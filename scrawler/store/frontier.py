@@ -103,11 +103,12 @@ class Frontier:
         there = exists().where(page.c.url_hash == url_hash)
         return bool(self._database.rows(select(literal(1)).where(or_(there, waits))))
 
-    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str] | None:
-        """Return result, status and detail of a URL that is the seed's own, or that its redirects have led to."""
+    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str, int] | None:
+        """Return result, status, detail and flags of a URL that is the seed's own, or where its redirects led."""
         mine = page.c.url_hash == url_hash, page.c.lane_seed == seed_id, page.c.depth == 0
-        rows = self._database.rows(select(page.c.result, page.c.status, page.c.detail).where(*mine))
-        return (Result(rows[0][0]), rows[0][1], rows[0][2]) if rows else None
+        query = select(page.c.result, page.c.status, page.c.detail, page.c.flags).where(*mine)
+        rows = self._database.rows(query)
+        return (Result(rows[0][0]), *rows[0][1:]) if rows else None
 
     def patterns(self, seed_id: int) -> list[PatternRow]:
         """Return what the patterns of a party's URLs have yielded so far, what is capped first, then the largest.

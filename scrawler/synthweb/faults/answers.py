@@ -104,6 +104,24 @@ def _thrice() -> bytes:
     return gzip.compress(gzip.compress(gzip.compress(_reaching("gzip-thrice").encode())))
 
 
+def _torn(name: str, body: bytes, *headers: str) -> Fault:
+    """Return a page that is announced as longer than it is."""
+    lines = "".join(f"{header}\r\n" for header in headers).encode()
+    return says(name, "a page that breaks off", _OK + lines + b"Content-Length: %d\r\n\r\n" % (len(body) + 500) + body)
+
+
+async def _slow_links(visit: Visit) -> None:
+    await visit.send(_OK + b"\r\n" + _reaching("slow-links").encode())
+    await visit.drip(b"<p>wait</p>\n", 0.2)
+
+
+async def _endless_links(visit: Visit) -> None:
+    await visit.send(_OK + b"\r\n" + _reaching("endless-links").encode())
+    await visit.drip(b"<p>more</p>\n" * 1000, 0)
+
+
+_LONG = _reaching("torn-gzip") + "".join(f"<p>{number * 7919}" for number in range(2000))
+_CHUNK = _reaching("torn-chunk").encode()
 _ANSWERS = (
     whole("not-found", "404", "gone", "404 Not Found"),
     whole("server-error", "500 each time", "oops", "500 Internal Server Error"),
@@ -127,6 +145,10 @@ _ANSWERS = (
     says("says-nothing", "closes without an answer", b""),
     says("not-http", "another protocol", b"SSH-2.0-OpenSSH_9.2\r\n"),
     says("binary", "no text at all", bytes(range(256)) * 8),
+    _torn("torn", _reaching("torn").encode()),
+    _torn("torn-gzip", gzip.compress(_LONG.encode())[:-2000], _GZIP),
+    _torn("torn-nofollow", page("torn-nofollow", "/reached/torn-nofollow").encode(), "X-Robots-Tag: nofollow"),
+    says("torn-chunk", "ends inside a chunk", _OK + b"Transfer-Encoding: chunked\r\n\r\nfff\r\n" + _CHUNK),
     whole("gzip-cut", "compressed and cut", gzip.compress(b"<p>" * 9999)[:60], "200 OK", _GZIP),
     whole("gzip-not", "says it is compressed", page("gzip-not"), "200 OK", _GZIP),
     whole("gzip-thrice", "compressed three times", _thrice(), "200 OK", f"{_GZIP}, gzip, gzip"),
@@ -142,6 +164,8 @@ ANSWER_FAULTS: tuple[Fault, ...] = (
     Fault("endless-head", "headers without end", _endless_head),
     Fault("endless-body", "a body without end", _endless_body),
     Fault("endless-interim", "interim answers without end", _endless_interim),
+    Fault("slow-links", "links, and then drops for ever", _slow_links),
+    Fault("endless-links", "links, and then a body without end", _endless_links),
     Fault("reset", "resets inside the body", _reset),
     Fault("fails-twice", "500 twice, then a page", _fails_twice, keeps=True),
     Fault("redirect-chain", "thirty redirects in a row", _chain, keeps=True),

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.model import EndReason, Result
+from scrawler.model import EndReason, PageFlag, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, Visit
@@ -101,7 +101,8 @@ def test_a_page_of_50_megabytes(crawl: Crawl, serve: Serve, max_body: str, resul
     rows = {row.url: row for row in crawl.pages()}
     assert rows[large.url("/large")].result == result
     assert rows[large.url("/large")].length == (size if result is Result.FETCHED else 32 * MIB)
-    assert (large.url("/next") in rows) is (result is Result.FETCHED)
+    assert rows[large.url("/next")].result == Result.FETCHED  # the link is at the beginning
+    assert bool(rows[large.url("/large")].flags & PageFlag.TRUNCATED) is (result is Result.TOO_LARGE)
     assert rows[large.url("/small")].result == Result.FETCHED
     assert crawl.seed(large.url()).end_reason is EndReason.COMPLETED
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.model import EndReason, PageRow, Result, Seed
+from scrawler.model import EndReason, PageFlag, PageRow, Result, Seed
 from scrawler.synthweb.faults.answers import ANSWER_FAULTS
 from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.synthweb.faults.server import FaultWeb
@@ -42,6 +42,12 @@ PAGES: dict[str, tuple[Result, bool | None]] = {
     "cut-in-head": (CUT, None),
     "says-nothing": (CUT, None),
     "reset": (CUT, None),
+    "torn": (CUT, True),
+    "torn-gzip": (CUT, True),
+    "torn-nofollow": (CUT, False),
+    "torn-chunk": (CUT, True),
+    "slow-links": (TIMEOUT, True),
+    "endless-links": (TOO_LARGE, True),
     "not-http": (BAD_ANSWER, None),
     "binary": (BAD_ANSWER, None),
     "endless-head": (BAD_ANSWER, None),
@@ -186,6 +192,14 @@ def test_a_page_fault(crawled: Crawled, name: str) -> None:
     if followed is not None:
         reached = crawled.page(f"/reached/{name}")
         assert (reached is not None and reached.result == FETCHED) is followed
+
+
+def test_what_is_read_though_it_was_cut_is_flagged(crawled: Crawled) -> None:
+    flagged = {row.url for row in crawled.rows.values() if row.flags & PageFlag.TRUNCATED}
+    cut = {"torn", "torn-gzip", "torn-nofollow", "torn-chunk", "slow-links", "endless-links"}
+    assert flagged == {f"{crawled.web.home}/{name}" for name in cut}
+    attempts = {name: row.attempts for name in cut if (row := crawled.page(f"/{name}")) is not None}
+    assert attempts == dict.fromkeys(cut, 3) | {"endless-links": 1}  # read once, after the last try
 
 
 def test_the_row_says_which_media_type_counted(crawled: Crawled) -> None:

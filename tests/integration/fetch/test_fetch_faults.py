@@ -223,8 +223,8 @@ def test_what_libcurl_does_not_take_is_a_result(make_curl):
     """No URL or cookie of a crawl is like that, for both are cleaned; were one not, it would be its own fault alone."""
     downloader = make_curl()
     for request in (
-        Request("http://127.0.0.1:9/\0", "127.0.0.1"),
-        Request("http://127.0.0.1:9/", "127.0.0.1", cookie="\0"),
+        Request("http://127.0.0.1:2/\0", "127.0.0.1"),
+        Request("http://127.0.0.1:2/", "127.0.0.1", cookie="\0"),
     ):
         check(drive(downloader, request)[0], Result.INTERNAL_ERROR)
-    check(drive(downloader, Request("http://127.0.0.1:9/", "127.0.0.1"))[0], Result.CONNECT_FAILED)
+    check(drive(downloader, Request("http://127.0.0.1:2/", "127.0.0.1"))[0], Result.CONNECT_FAILED)
