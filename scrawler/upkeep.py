@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
+from scrawler.archive.proof import open_warc
 from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.losses import LossFinder, OwnFiles
-from scrawler.crawl.records import Records, prefix_of
+from scrawler.crawl.records import Records, is_finished, prefix_of
+from scrawler.crawl.verifying import LOST, FileVerifier, Finding
+from scrawler.model import Loss, LossKind
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
@@ -25,6 +30,22 @@ def warc_prefix(crawl: Crawl, machine_id: int) -> str:
     Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
     """
     return f"{crawl.name}-{crawl.created_at:x}-m{machine_id}"
+
+
+@dataclass(slots=True)
+class Verified:
+    """How far a verification has come, in files and bytes, and what it has found."""
+
+    files: int
+    elsewhere: int  # files of other hosts, of which nothing can be told from here
+    bytes: int
+    verified: int = 0
+    read: int = 0
+    whole: int = 0  # records of answers that are as the database says
+    gone: int = 0  # rows without their record
+    accepted: int = 0  # of files whose losses were accepted
+    unknown: int = 0  # records without row, and bytes that are no record
+    revisits: int = 0  # records that refer to payloads which are gone
 
 
 class Upkeep:
@@ -49,6 +70,63 @@ class Upkeep:
         """Look for what is gone, and let it be: return how much that is. Raises ArchiveError, StoreError."""
         self.finder.look()
         return self.losses.accept()
+
+    def verify(self, on_progress: Callable[[Verified], None]) -> Iterator[Finding]:
+        """Read all files of this host; yield what is not as the database says, and note what is gone as a loss.
+
+        What was accepted as gone is passed by. `on_progress` is told all the time, and once at the end. Raises
+        ArchiveError, StoreError.
+        """
+        known = self.losses.all()
+        names = sorted({*self.pages.files(), *self.orphans.files(), *self.files.names()})
+        paths = {name: path for name in names if (path := self.files.path(name)) is not None}
+        done = Verified(len(paths), len(names) - len(paths), sum(_size(path) for path in paths.values()))
+        lossy: set[str] = set(known)
+        for name, path in paths.items():
+            accepted = name in known and known[name].accepted
+            lost = 0
+            for finding in self._verify_file(name, path, done, on_progress):
+                lost += finding.problem in LOST
+                if not accepted:
+                    yield finding
+            done.accepted += lost if accepted else 0
+            done.gone += 0 if accepted else lost
+            done.verified += 1
+            self._note(name, path, lost, lossy)
+        self.losses.tell()
+        done.revisits = self.losses.totals().open.revisits
+        on_progress(done)
+
+    def _verify_file(
+        self, name: str, path: Path, done: Verified, on_progress: Callable[[Verified], None]
+    ) -> Iterator[Finding]:
+        before = done.read
+
+        def read(at: int) -> None:
+            done.read = before + at
+            on_progress(done)
+
+        finished, end = is_finished(path), sum(self.pages.ends(name)[2])  # before the size of a file that grows
+        with open_warc(path) as file:
+            size = 0 if file is None else file.size
+            verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
+            for finding in verifier.findings(size if finished else min(size, end)):
+                done.unknown += finding.problem not in LOST
+                yield finding
+        done.whole += verifier.whole
+        read(size)
+
+    def _note(self, name: str, path: Path, lost: int, lossy: set[str]) -> None:
+        """Note what a file was found to have lost, or that it is whole."""
+        if not lost:
+            self.losses.clear([name])
+            return
+        lossy.add(name)
+        kind = LossKind.DAMAGED if path.exists() else LossKind.MISSING
+        if path.exists() and path.stat().st_size < sum(self.pages.ends(name)[2]):
+            kind = LossKind.CUT
+        revisits = self.losses.revisits_of(self.finder.lost_rows(name), lossy)
+        self.losses.note(Loss(name, kind, lost, revisits))
 
     def list_lost_again(self) -> TakenBack:
         """Take back the rows of records that are gone and not accepted, so that their URLs are fetched again.
@@ -83,6 +161,13 @@ class Upkeep:
     def _records_at(self, warc_file: str) -> Records:
         path = self.files.path(warc_file) or self._settings.pages_dir / warc_file
         return Records(path.parent, self.pages, self.orphans)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def packed(entries: Sequence[tuple[str, int, int]]) -> bytes:

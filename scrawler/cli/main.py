@@ -33,6 +33,7 @@ _COMMANDS = {
     "pages": "scrawler.cli.pages:pages",
     "why": "scrawler.cli.why:why_command",
     "report": "scrawler.cli.report:report",
+    "verify": "scrawler.cli.verify:verify",
     "db": "scrawler.cli.db:db",
     "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",

@@ -6,12 +6,14 @@ and last record begin as records do. Which records are gone is read only where t
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
-from scrawler.crawl.records import prefix_of
+from scrawler.crawl.records import WARC, prefix_of
+from scrawler.errors import ArchiveError
 from scrawler.model import CdxRow, Loss, LossKind
 
 
@@ -55,6 +57,16 @@ class OwnFiles:
 
     def __init__(self, folder: Path, written_to: Mapping[str, Path]) -> None:
         self._folder, self._written_to = folder, written_to
+
+    def names(self) -> set[str]:
+        """Return the names of all files of these machines in the folder in use now. Raises ArchiveError."""
+        try:
+            names = os.listdir(self._folder)
+        except FileNotFoundError:
+            return set()
+        except OSError as error:
+            raise ArchiveError(f"cannot read {self._folder}: {error.strerror or error}") from error
+        return {name for name in names if name.endswith(WARC) and self.path(name) is not None}
 
     def path(self, warc_file: str) -> Path | None:
         """Return where a file is, or should be; None where that cannot be told from here."""

@@ -23,6 +23,7 @@ from scrawler.archive.repair import cut_tail, discard, records_between
 from scrawler.errors import ArchiveError, DamagedError
 from scrawler.model import CdxRow
 
+WARC = ".warc.gz"
 _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")
 
 
@@ -215,5 +216,10 @@ def prefix_of(warc_file: str) -> str | None:
     return match["prefix"] if match else None
 
 
+def is_finished(path: Path) -> bool:
+    """Tell whether all records of a WARC file are accounted for, by rows or as orphans."""
+    return _index_of(path).exists()
+
+
 def _index_of(path: Path) -> Path:
-    return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+    return path.with_name(path.name.removesuffix(WARC) + ".cdxj")

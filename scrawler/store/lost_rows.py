@@ -156,6 +156,7 @@ def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
     for row in rows:
         fetched = row.result == Result.FETCHED
         counts[_COUNT_OF.get(Result(row.result), "failures")] += 1
+        counts["internal_errors"] += row.result == Result.INTERNAL_ERROR
         counts["noindex"] += bool(row.flags & PageFlag.NOINDEX)
         counts["nofollow"] += bool(row.flags & PageFlag.NOFOLLOW)
         if fetched:

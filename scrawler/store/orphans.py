@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 from sqlalchemy import delete, select
@@ -23,6 +23,15 @@ class Orphans:
         self._database = database
         columns = [column.name for column in orphan.columns]
         self._rows = BulkInsert.ignoring(orphan, columns, database.compiler)
+
+    def of_file(self, warc_file: str) -> Iterator[tuple[int, int]]:
+        """Yield offset and length of the orphans of a WARC file, by offset."""
+        columns = orphan.c.warc_offset, orphan.c.warc_length
+        query = select(*columns).where(orphan.c.warc_file == warc_file).order_by(orphan.c.warc_offset).limit(_ROWS)
+        after = -1
+        while rows := self._database.rows(query.where(orphan.c.warc_offset > after)):
+            yield from ((row[0], row[1]) for row in rows)
+            after = rows[-1][0]
 
     def files(self) -> list[str]:
         """Return the WARC files that hold orphans, those of rows that were taken back among them."""

@@ -13,11 +13,15 @@ from typing import Any
 import pytest
 
 from scrawler.app import accept_losses, retry_lost
+from scrawler.crawl.progress import Progress
+from scrawler.crawl.verifying import Finding, Problem
 from scrawler.model import LossKind, PageRow, SeedCounts
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses, LostSum, LostTotals
 from scrawler.store.machines import Machines
 from scrawler.store.reports import Reports
+from scrawler.upkeep import Upkeep, Verified
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, check_whole, page, redirect, run_whole
@@ -222,3 +226,103 @@ def test_lost_pages_of_a_seed_that_ended_by_a_limit_are_fetched_and_no_others(cr
     check_records(crawl.url, crawl.folder / "pages")
     assert {row.url for row in crawl.pages()} == urls
     assert counts(crawl) == before
+
+
+def verified(crawl: Crawl) -> tuple[list[Finding], Verified]:
+    """All that a verification finds, and what it said at last."""
+    said: list[Verified] = []
+
+    def verify(database: Database) -> list[Finding]:
+        settings = crawl.settings()
+        upkeep = Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope))
+        return list(upkeep.verify(said.append))
+
+    return asked(crawl, verify), said[-1]
+
+
+def archived(crawl: Crawl) -> int:
+    return sum(bool(row.warc_file) for row in crawl.pages())
+
+
+def overwrite(path: Path, offset: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(offset)
+        file.write(data)
+
+
+def test_a_verification_finds_damage_within_a_file_which_is_then_fetched_again(crawled: Crawl) -> None:
+    """In the midst of a record, so that its ends, and those of the file, look well."""
+    crawl, path = crawled, files(crawled)[1]
+    findings, said = verified(crawl)
+    assert (findings, said.whole, said.gone, said.unknown) == ([], archived(crawl), 0, 0)
+    assert (said.verified, said.read) == (len(files(crawl)), sum(one.stat().st_size for one in files(crawl)))
+    harmed = rows_of(crawl, path)[3]
+    overwrite(path, harmed.warc_offset + harmed.warc_length // 2, b"damage")
+    assert crawl.run(robots=False).lost == NOTHING
+    findings, said = verified(crawl)
+    assert findings == [Finding(path.name, harmed.warc_offset, harmed.warc_length, Problem.GONE, harmed.url)]
+    assert (said.whole, said.gone) == (archived(crawl) - 1, 1)
+    assert crawl.run(robots=False).lost == NOTHING, "the verification has told of it"
+    assert totals(crawl).open.records == 1
+    retry_lost(crawl.settings(), threading.Event())
+    assert crawl.run(robots=False).requests >= 1
+    crawl.check()
+    assert {row.url for row in crawl.pages()} > {harmed.url}
+    findings, said = verified(crawl)
+    assert findings == [], "where something was, nothing is expected any more"
+    assert (said.whole, said.gone) == (archived(crawl), 0)
+
+
+def test_a_verification_looks_both_ways(crawled: Crawl) -> None:
+    """A record without its row, a row whose record is that of another page, and one of which nothing is there."""
+    crawl = crawled
+    first, second, third = rows_of(crawl, files(crawl)[0])[2:5]
+    database = open_database(crawl.url)
+    for change in (
+        f"DELETE FROM page WHERE warc_file = '{first.warc_file}' AND warc_offset = {first.warc_offset}",
+        f"UPDATE page SET digest = x'{bytes(20).hex()}'"
+        f" WHERE warc_file = '{second.warc_file}' AND warc_offset = {second.warc_offset}",
+        "UPDATE page SET warc_offset = warc_offset + 5"
+        f" WHERE warc_file = '{third.warc_file}' AND warc_offset = {third.warc_offset}",
+    ):
+        database.retrying(lambda connection, change=change: connection.exec_driver_sql(change))  # type: ignore[misc]
+    database.close()
+    findings, said = verified(crawl)
+    assert sorted((one.offset, one.problem, one.url) for one in findings) == [
+        (first.warc_offset, Problem.UNKNOWN, first.url),
+        (second.warc_offset, Problem.OTHER, second.url),
+        (third.warc_offset, Problem.UNKNOWN, third.url),
+        (third.warc_offset + 5, Problem.GONE, third.url),
+    ]
+    assert (said.gone, said.unknown, said.whole) == (2, 2, archived(crawl) - 2)
+    assert totals(crawl).open.records == 2
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_a_verification_finds_what_a_look_finds(harm: Callable[[Path], None], crawled: Crawl) -> None:
+    crawl, path = crawled, files(crawled)[0]
+    harm(path)
+    told = LostSum(*crawl.run(robots=False).lost)
+    findings, said = verified(crawl)
+    gone = [one for one in findings if one.problem is Problem.GONE]
+    assert len(gone) == said.gone == told.records
+    assert said.revisits == told.revisits
+    assert {one.file for one in findings} == {path.name}
+    assert totals(crawl).open == told
+
+
+def test_a_verification_while_the_crawl_runs_finds_nothing_wrong(crawl: Crawl, serve: Serve) -> None:
+    crawl.add([serve(site("one")).url()])
+    findings: list[Finding] = []
+    times = 0
+
+    def look(progress: Progress) -> None:
+        nonlocal times
+        found, said = verified(crawl)
+        findings.extend(found)
+        times += said.whole > 0
+
+    summary = crawl.run(look, robots=False, delay=0.1, checkpoint_interval=0.1)
+    assert summary.outcome == "ended"
+    assert findings == []
+    assert times > 0

@@ -1,0 +1,125 @@
+"""Compares WARC files with rows both ways: each row's record is where it says, each record has a row or is an orphan.
+
+All of a file is unpacked, one record after the other, in little memory. Where something is no record, it goes on at
+the next place where the database knows of one.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from enum import StrEnum
+from itertools import takewhile
+from typing import NamedTuple, Protocol
+
+from scrawler.archive.proof import Record, WarcFile
+from scrawler.model import CdxRow
+
+
+class Problem(StrEnum):
+    """What is found."""
+
+    GONE = "gone"  # a row's record is not there
+    OTHER = "another record"  # what stands there has another URL, digest or type than the row
+    UNKNOWN = "no row"  # a record of an answer with neither row nor orphan
+    NO_RECORD = "no record"  # bytes behind all that is known that are no record
+
+
+LOST = (Problem.GONE, Problem.OTHER)
+
+
+class Finding(NamedTuple):
+    """A place in a file where file and rows say different things."""
+
+    file: str
+    offset: int
+    length: int
+    problem: Problem
+    url: str
+
+
+class _Known(NamedTuple):
+    """What the database knows of a place: a row, or None for an orphan."""
+
+    offset: int
+    length: int
+    row: CdxRow | None
+
+
+class PageRows(Protocol):
+    """The part of the store that knows which records are committed."""
+
+    def of_file(self, warc_file: str) -> Iterator[CdxRow]:
+        """The page rows whose records are in a file, by offset."""
+
+
+class OrphanRows(Protocol):
+    """The part of the store that keeps the records that were never committed."""
+
+    def of_file(self, warc_file: str) -> Iterator[tuple[int, int]]:
+        """Their offset and length, by offset."""
+
+
+class FileVerifier:
+    """Verifies one file; `read` is told how far it has come, in bytes. Rows from `committed` on are not looked at."""
+
+    def __init__(
+        self,
+        name: str,
+        file: WarcFile | None,
+        committed: int,
+        pages: PageRows,
+        orphans: OrphanRows,
+        read: Callable[[int], None],
+    ) -> None:
+        self._name, self._file, self._read = name, file, read
+        known_rows = takewhile(lambda row: row.offset < committed, pages.of_file(name))  # others come while it is read
+        rows = (_Known(row.offset, row.length, row) for row in known_rows)
+        left = (_Known(offset, length, None) for offset, length in orphans.of_file(name))
+        self._known = heapq.merge(rows, left, key=lambda known: known.offset)
+        self._next = next(self._known, None)
+        self.whole = 0  # records of answers that are as the database says
+
+    def findings(self, end: int) -> Iterator[Finding]:
+        """Yield what is not as it should be, by offset; records are read up to `end`."""
+        at = 0
+        while self._file is not None and at < end:
+            for record in self._file.records(at, end):
+                yield from self._gone_before(record.span.offset)
+                yield from self._compare(record)
+                at = sum(record.span)
+                self._read(at)
+            damaged = at
+            yield from self._gone_before(at + 1)
+            while self._next is not None and self._next.offset < end and not self._begins(self._file, self._next):
+                yield from self._gone_before(self._next.offset + 1)
+            at = end if self._next is None else min(self._next.offset, end)
+            if damaged < at == end:
+                yield Finding(self._name, damaged, end - damaged, Problem.NO_RECORD, "")
+        yield from self._gone_before(None)
+
+    @staticmethod
+    def _begins(file: WarcFile, known: _Known) -> bool:
+        return file.begins_record(known.offset, known.length)
+
+    def _gone_before(self, offset: int | None) -> Iterator[Finding]:
+        """Pass by what is known before an offset (None: all of it), where no record was found."""
+        while self._next is not None and (offset is None or self._next.offset < offset):
+            known, self._next = self._next, next(self._known, None)
+            if known.row is not None:
+                yield Finding(self._name, known.offset, known.length, Problem.GONE, known.row.url)
+
+    def _compare(self, record: Record) -> Iterator[Finding]:
+        """Compare a record with what is known of its place."""
+        offset, length = record.span
+        known = self._next
+        if known is None or known.offset != offset:
+            if record.is_answer:
+                yield Finding(self._name, offset, length, Problem.UNKNOWN, record.url)
+            return
+        self._next = next(self._known, None)
+        row = known.row
+        if row is not None and not (length == known.length and record.says(row.url, row.digest, row.revisit)):
+            yield Finding(self._name, offset, known.length, Problem.OTHER, row.url)
+        else:
+            self.whole += record.is_answer

@@ -1,0 +1,76 @@
+"""Files that are gone from the archive, as a user meets them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scrawler.synthweb.process import SynthServer
+from tests.e2e.conftest import CRAWL, Rows, Scrawler
+
+RUN = (*CRAWL, "--no-export")
+
+
+def lost_line(done: subprocess.CompletedProcess[str]) -> str:
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("scrawler: error: gone from the archive: ")
+    assert last.endswith(
+        "`scrawler verify` lists them, `run --retry lost` fetches them again, `run --accept-losses` lets them be"
+    )
+    return last
+
+
+@pytest.mark.parametrize("machines", [1, 2])
+def test_what_is_gone_is_told_once_listed_and_fetched_again(
+    machines: int, scrawler: Scrawler, rows: Rows, web: SynthServer, seed_file: Path, tmp_path: Path
+) -> None:
+    run = (*RUN, "--machines", str(machines))
+    scrawler("import", "seeds.txt")
+    scrawler(*run)
+    (before,) = rows("status")
+    assert before["lost"] == dict.fromkeys(before["lost"], 0)
+    assert "0 are gone" in scrawler("verify").stderr
+    files = sorted((tmp_path / "pages").glob("*.warc.gz"))
+    files[0].unlink()
+
+    told = lost_line(scrawler(*run, code=7))
+    (status,) = rows("status")
+    number = status["lost"]["records"]
+    assert number > 0
+    assert f"{number:,} records of 1 WARC file" in told
+    assert "gone from the archive" not in scrawler(*run).stderr, "once"
+    assert f"{number:,} records of 1 WARC file" in scrawler("status").stdout
+    report = json.loads(scrawler("report", "--json").stdout)
+    assert [(row["file"], row["it_is"]) for row in report["crawl"]["lost"]] == [(files[0].name, "missing")]
+    listed = scrawler("verify", "--json", code=7)
+    found = [json.loads(line) for line in listed.stdout.splitlines()]
+    assert len(found) == number
+    assert {(row["file"], row["problem"]) for row in found} == {(files[0].name, "gone")}
+    lost_line(listed)
+    assert len(scrawler("verify", code=7).stdout.splitlines()) == number + 1
+
+    again = scrawler(*run, "--retry", "lost")
+    assert "URLs to be fetched again because their records are gone" in again.stderr
+    (after,) = rows("status")
+    for name in ("seeds", "end_reasons", "pages", "bytes", "errors", "lost"):
+        assert after[name] == before[name], name
+    scrawler("verify")
+
+
+def test_what_was_moved_away_on_purpose_is_accepted(
+    scrawler: Scrawler, rows: Rows, web: SynthServer, seed_file: Path, tmp_path: Path
+) -> None:
+    scrawler("import", "seeds.txt")
+    scrawler(*RUN)
+    (tmp_path / "pages").rename(tmp_path / "elsewhere")
+    said = scrawler(*RUN, "--accept-losses").stderr
+    assert "accepted as gone: " in said
+    assert "gone and accepted" in scrawler("status").stdout
+    assert "more are gone, which was accepted" in scrawler("verify").stderr
+    scrawler(*RUN)
+    (status,) = rows("status")
+    assert status["lost"]["files"] == 0
+    assert status["lost"]["accepted_files"] == 1
