@@ -59,6 +59,8 @@ class Exchange:
     payload_digest: bytes
     truncated: Truncation = ""
     revisit_of: RevisitOf | None = None
+    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"
+    cipher_suite: str = ""  # by its name at the IANA; empty: not known, or none
 
 
 class RecordRef(NamedTuple):
@@ -130,7 +132,10 @@ def request_and_response(exchange: Exchange) -> tuple[bytes, bytes]:
     digests = base32(b"".join((digest(asked), exchange.payload_digest, block.digest(), _NO_DIGEST)))
     request_id, response_id = _record_ids()
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
-    common = f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n{address}"
+    spoken = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in exchange.protocols])
+    if exchange.cipher_suite:
+        spoken += f"WARC-Cipher-Suite: {exchange.cipher_suite}\r\n"
+    common = f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n{address}{spoken}"
     request = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{common}"
         f"WARC-Concurrent-To: {response_id}\r\nWARC-Block-Digest: sha1:{digests[:32]}\r\n"

@@ -49,19 +49,7 @@ class PagePipeline:
         payload_digest = digest(response.body)
         whole = response.body and response.result.answered
         known = site.archived.get(payload_digest) if whole else None
-        record = self._archive.write(
-            Exchange(
-                url=response.request.url,
-                address=response.request.address,
-                date_ms=response.started_at,
-                request_head=response.request_head,
-                response_head=response.head,
-                body=response.body,
-                payload_digest=payload_digest,
-                truncated=_TRUNCATED.get(response.result, ""),
-                revisit_of=known,
-            )
-        )
+        record = self._archive.write(_exchange(response, payload_digest, known))
         if whole and known is None:
             site.remember(payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
@@ -120,6 +108,24 @@ class PagePipeline:
             return ALL_ALLOWED
         headers = header_values(response.head, "x-robots-tag")
         return directives(said, headers, self._product_token, response.started_at)
+
+
+def _exchange(response: Response, payload_digest: bytes, known: RevisitOf | None = None) -> Exchange:
+    """Return what is archived of an answer; `known` is the record in which its payload stands already."""
+    http, tls, cipher = response.protocols or ("", "", "")
+    return Exchange(
+        url=response.request.url,
+        address=response.request.address,
+        date_ms=response.started_at,
+        request_head=response.request_head,
+        response_head=response.head,
+        body=response.body,
+        payload_digest=payload_digest,
+        truncated=_TRUNCATED.get(response.result, ""),
+        revisit_of=known,
+        protocols=(http, tls) if tls else (http,) if http else (),
+        cipher_suite=cipher,
+    )
 
 
 def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:

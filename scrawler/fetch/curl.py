@@ -11,7 +11,7 @@ from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
-from scrawler.fetch.transfer import Transfer
+from scrawler.fetch.transfer import TlsSessions, Transfer
 from scrawler.model import Result
 
 _EVENTS = {  # what else libcurl may say means: no more of this socket
@@ -36,6 +36,7 @@ class CurlDownloader:
         lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent, limits.accept)]
         self._header_lines = lines
         self._header_text = "".join(f"{line}\r\n" for line in lines)
+        self._sessions = TlsSessions()
         self._idle: list[Transfer] = []
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._done: list[Response] = []
@@ -135,7 +136,7 @@ class CurlDownloader:
         self._poller.close()
 
     def _new_transfer(self) -> Transfer:
-        return Transfer(self._limits, self._header_lines, self._ca_file, self._on_open)
+        return Transfer(self._limits, self._header_lines, self._ca_file, self._on_open, self._sessions)
 
     def _finish(self, handle: pycurl.Curl, code: int, message: str) -> Response:
         transfer = self._active.pop(handle)

@@ -29,6 +29,14 @@ class Request(NamedTuple):
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
 
 
+class Protocols(NamedTuple):
+    """By which protocols an answer came, as WARC records name them; what is not known is empty."""
+
+    http: str  # "http/1.1", "h2"
+    tls: str = ""  # "tls/1.3"
+    cipher: str = ""  # by its name at the IANA
+
+
 class Response(NamedTuple):
     """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
 
@@ -49,6 +57,7 @@ class Response(NamedTuple):
     started_at: Millis = 0
     elapsed_ms: int = 0
     detail: str = ""  # what went wrong, one line
+    protocols: Protocols | None = None  # none where no head came
     fault: Fault | None = None  # of this program, which it has met so far; then `result` is INTERNAL_ERROR
 
     def met(self, fault: Fault) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import socket
+import ssl
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -31,6 +32,7 @@ class Exchange:
     path: str = ""
     deadline: float = 0.0
     lines: list[bytes] = field(default_factory=list)  # the answer's head
+    tls: tuple[str, str] = ("", "")  # version and cipher suite of the connection, as OpenSSL calls them
     sent: bool = False
     reused: bool = False
 
@@ -40,6 +42,7 @@ class Exchange:
         self.host = target.host
         self.deadline = monotonic() + seconds
         self.lines = []
+        self.tls = "", ""
         self.sent = self.reused = False
 
 
@@ -145,6 +148,15 @@ class _ExactConnection(HTTPConnection):
         self.response_class = partial(_Answer, exchange=exchange)  # type: ignore[assignment]
         super().request(method, exchange.path, *args, **options)
         exchange.sent = self._used = True
+        exchange.tls = _secured(self.sock)
+
+
+def _secured(sock: Any) -> tuple[str, str]:
+    """Return version and cipher suite of a connection with TLS, as OpenSSL calls them; else nothing."""
+    if not isinstance(sock, ssl.SSLSocket):
+        return "", ""
+    cipher = sock.cipher()
+    return sock.version() or "", cipher[0] if cipher else ""
 
 
 class _ExactTLSConnection(_ExactConnection, HTTPSConnection):

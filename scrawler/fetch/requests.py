@@ -135,6 +135,7 @@ class RequestsDownloader:
             started_at,
             int((monotonic() - began) * 1000),
             detail,
+            wire.protocols_of(exchange.lines, exchange.tls),
         )
 
     def _send(self, request: Request, target: wire.RequestTarget) -> requests.Response:

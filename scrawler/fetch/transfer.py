@@ -12,6 +12,10 @@ from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.model import Millis, Result
 
+_SECURED = (
+    b"SSL connection using "  # begins what libcurl says once a connection is secured: version / cipher suite / ...
+)
+_SERVERS = 10_000  # of which it is remembered
 _RECEIVE_BUFFER = 64 * 1024  # a usual page comes in one piece, so that it is copied once
 
 # The symbolic names of libcurl's codes above 91 are missing in pycurl.
@@ -41,6 +45,30 @@ _RESULTS = {
 }
 
 
+class TlsSessions:
+    """How the connections to each server are secured, as its newest one that was asked about was.
+
+    A server is an origin and an address. It is asked about only until it is known: that costs some callbacks.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def knows(self, server: tuple[str, str]) -> bool:
+        """Whether version and cipher suite of a server are known."""
+        return server in self._known
+
+    def of(self, server: tuple[str, str]) -> tuple[str, str]:
+        """Return version and cipher suite, as OpenSSL calls them; empty where they are not known."""
+        return self._known.get(server, ("", ""))
+
+    def note(self, server: tuple[str, str], version: str, cipher: str) -> None:
+        """Remember how a connection to a server is secured."""
+        if len(self._known) >= _SERVERS:
+            self._known.clear()
+        self._known[server] = version, cipher
+
+
 class Transfer:
     """One easy handle and what it collects for the request it is at; used again for the next one."""
 
@@ -60,19 +88,30 @@ class Transfer:
         "refusal",
         "request",
         "sent",
+        "server",
+        "sessions",
         "size",
         "started_at",
         "status",
         "timeout",
+        "verbose",
     )
 
     def __init__(
-        self, limits: FetchLimits, headers: list[str], ca_file: str, on_open: Callable[[int, int], int]
+        self,
+        limits: FetchLimits,
+        headers: list[str],
+        ca_file: str,
+        on_open: Callable[[int, int], int],
+        sessions: TlsSessions,
     ) -> None:
         self.request: Request | None = None
         self.address = ""
         self.origin = ""
         self.cookie = ""
+        self.server = "", ""
+        self.sessions = sessions
+        self.verbose = False  # libcurl tells what it does, to learn how the connection is secured
         self.headers = headers
         self.max_head = limits.max_head
         self.sent = b""
@@ -89,6 +128,7 @@ class Transfer:
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
         self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
+        self.handle.setopt(pycurl.DEBUGFUNCTION, self._note_tls)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
         self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
 
@@ -111,6 +151,11 @@ class Transfer:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
             handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
+        self.server = origin, request.address
+        asks = target.scheme == "https" and not self.sessions.knows(self.server)
+        if asks is not self.verbose:
+            self.verbose = asks
+            handle.setopt(pycurl.VERBOSE, int(asks))
         timeout = request.timeout or limits.timeout
         if timeout != self.timeout:
             self.timeout = timeout
@@ -120,6 +165,12 @@ class Transfer:
             cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
             handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies])
         self.started_at = int(time() * 1000)
+
+    def _note_tls(self, kind: int, text: bytes) -> None:
+        """Find in what libcurl tells of a new connection how it is secured: it says so nowhere else."""
+        if kind == pycurl.INFOTYPE_TEXT and text.startswith(_SECURED):
+            version, _, rest = text.removeprefix(_SECURED).decode("latin-1").strip().partition(" / ")
+            self.sessions.note(self.server, version, rest.partition(" / ")[0])
 
     def end(self) -> None:
         """Let go of everything that belongs to the request."""
@@ -199,6 +250,7 @@ class Transfer:
             self.started_at,
             int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
             detail,
+            wire.protocols_of(self.final, self.sessions.of(self.server)) if head else None,
         )
         return response if self.fault is None else response.met(self.fault)
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
 
-from scrawler.fetch.downloader import Request, Response
+from scrawler.fetch.downloader import Protocols, Request, Response
 from scrawler.mime import media_type
 from scrawler.model import Result
 from scrawler.urls.ports import is_refused_port
@@ -19,6 +19,7 @@ SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than p
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
+_HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
@@ -92,6 +93,22 @@ def status_of(status_line: bytes) -> int:
     words = status_line.split(None, 2)
     status = words[1][:3] if len(words) > 1 else b""
     return int(status) if status.isdigit() else 0
+
+
+def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Protocols | None:
+    """Return by which protocols a head came; `tls` is the version and the cipher suite, as OpenSSL calls them.
+
+    Only the suites of TLS 1.3 have there the names that the IANA gave them.
+    """
+    if not head:
+        return None
+    http = head[0].partition(b" ")[0].decode("latin-1")
+    version, cipher = tls
+    return Protocols(
+        _HTTP_NAMES.get(http, http.lower()),
+        version.replace("TLSv", "tls/") if version != "TLSv1" else "tls/1.0",
+        cipher if cipher.startswith("TLS_") else "",
+    )
 
 
 def is_interim(status_line: bytes) -> bool:

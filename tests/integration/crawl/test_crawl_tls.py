@@ -42,3 +42,23 @@ def test_a_certificate_that_nobody_signed(crawl: Crawl, serve: Serve, downloader
     else:
         assert (seed.end_reason, found) == (EndReason.DEAD, {secret.url(): 0})
         assert {row.result for row in crawl.pages() if row.url == secret.url()} == {Result.TLS_FAILED}
+
+
+@pytest.mark.parametrize("downloader", ["curl", "requests"])
+def test_the_records_say_by_which_protocols_they_came(crawl: Crawl, serve: Serve, downloader: str) -> None:
+    context = Certificates(crawl.folder).server_context()
+    site = {"/": page(links=("/page",)), "/page": page("page")}
+    secret, plain = serve(by_path(site), tls=context), serve(by_path(site))
+    crawl.add([secret.url(), plain.url()])
+    run_whole(crawl, downloader=downloader, insecure=True, robots=False)
+    found = set()
+    for file in (crawl.folder / "pages").glob("*.warc.gz"):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                fields = record.rec_headers.headers
+                spoken = tuple(value for name, value in fields if name in ("WARC-Protocol", "WARC-Cipher-Suite"))
+                found.add((record.rec_headers.get_header("WARC-Target-URI"), record.rec_type, spoken))
+    tls = ("http/1.1", "tls/1.3", "TLS_AES_256_GCM_SHA384")
+    expected = {(secret.url(path), kind, tls) for path in site for kind in ("request", "response")}
+    expected |= {(plain.url(path), kind, ("http/1.1",)) for path in site for kind in ("request", "response")}
+    assert {one for one in found if one[1] != "warcinfo"} == expected

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ssl
+
 import pytest
 
 from scrawler.fetch.downloader import Request
@@ -93,3 +95,23 @@ def test_requests_speaks_http1_with_the_same_server(make, certificates, http2_po
     response = drive(downloader, Request(f"https://localhost:{http2_port}/page", "127.0.0.1"))[0]
     assert (response.result, len(response.body)) == (Result.FETCHED, 32768)
     assert response.head.startswith(b"HTTP/1.1 200")
+
+
+def test_how_an_answer_came_is_known(secure, serve, make, certificates):
+    downloader = make(ca_file=str(certificates.certificate))
+    for number in range(3):  # over one connection, which libcurl tells of once
+        response = drive(downloader, Request(secure.url(f"/{number}"), "127.0.0.1"))[0]
+        assert response.protocols == ("http/1.1", "tls/1.3", "TLS_AES_256_GCM_SHA384")
+    context = certificates.server_context()
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    older = serve(always(answer(status="200 OK").replace(b"HTTP/1.1", b"HTTP/1.0")), tls=context)
+    assert drive(downloader, Request(older.url(), "127.0.0.1"))[0].protocols == ("http/1.0", "tls/1.2", "")
+    plain = serve(always(answer()))
+    assert drive(downloader, Request(plain.url(), "127.0.0.1"))[0].protocols == ("http/1.1", "", "")
+
+
+def test_http2_is_known(make_curl, certificates, http2_port):
+    downloader = make_curl(ca_file=str(certificates.certificate))
+    response = drive(downloader, Request(f"https://www.example.test:{http2_port}/page", "127.0.0.1"))[0]
+    assert response.head.startswith(b"HTTP/1.1 200")
+    assert (response.protocols.http, response.protocols.tls) == ("h2", "tls/1.2")  # as that server has it

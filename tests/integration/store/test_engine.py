@@ -93,7 +93,9 @@ def test_two_programs_may_make_the_same_database_at_once(database_url: str) -> N
         opened = list(threads.map(lambda _: open_database(database_url), range(4)))
     for database in opened:
         with database.read() as connection:
-            assert connection.exec_driver_sql("SELECT COUNT(*) FROM schema_version").scalar() == len(migration_texts(database.dialect))
+            assert connection.exec_driver_sql("SELECT COUNT(*) FROM schema_version").scalar() == len(
+                migration_texts(database.dialect)
+            )
         database.close()
 
 
