@@ -17,6 +17,7 @@ from functools import lru_cache
 import webencodings
 from chardetng_py.detector import EncodingDetector
 
+from scrawler.extract.decoders import decoded
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 from scrawler.mime import media_type
 
@@ -26,8 +27,6 @@ _TELLING = re.compile(rb"[\x1b\x80-\xff]")  # no plain ASCII
 _VALIDATED = 65_536  # bytes that must be valid UTF-8 for a page that does not declare it
 _FALLBACK = "windows-1252"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
-# Where the Encoding Standard's decoder takes more than the codec that Python has under the same name.
-_CODECS = {"shift_jis": "cp932", "euc-kr": "cp949", "big5": "big5hkscs", "gbk": "gb18030"}
 
 _CONTENT_CHARSET = re.compile(rb"""charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;"']+))""", re.IGNORECASE)
 _MARKUP = re.compile(
@@ -139,11 +138,3 @@ def _transcode(body: bytes, name: str) -> tuple[bytes, str]:
     if name == "utf-8":
         return body, name
     return decoded(body, name).encode("utf-8", "replace"), name
-
-
-def decoded(body: bytes, name: str) -> str:
-    """Return the text of a body in the encoding with this WHATWG name; what is invalid in it becomes U+FFFD."""
-    encoding = webencodings.lookup(name)
-    assert encoding is not None  # names come from webencodings itself
-    codec = codecs.lookup(_CODECS[name]) if name in _CODECS else encoding.codec_info
-    return codec.decode(body, "replace")[0]

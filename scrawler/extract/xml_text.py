@@ -5,7 +5,8 @@ from __future__ import annotations
 import codecs
 import re
 
-from scrawler.extract.charset import declared_in_header, declared_in_xml, decoded
+from scrawler.extract.charset import declared_in_header, declared_in_xml
+from scrawler.extract.decoders import decoded
 
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -22,7 +22,7 @@ _SINGLE_BYTE_NAMES = """ibm866 iso-8859-2 iso-8859-3 iso-8859-4 iso-8859-5 iso-8
 iso-8859-10 iso-8859-13 iso-8859-14 iso-8859-15 iso-8859-16 koi8-r koi8-u macintosh windows-874 windows-1250
 windows-1251 windows-1252 windows-1253 windows-1254 windows-1255 windows-1256 windows-1257 windows-1258 x-mac-cyrillic
 x-user-defined"""
-_SINGLE_BYTE = frozenset(_SINGLE_BYTE_NAMES.split())
+SINGLE_BYTE = frozenset(_SINGLE_BYTE_NAMES.split())
 _CONTROLS = range(0x80, 0xA0)  # what Windows leaves undefined of these stands for itself
 # Letters where Python has box drawings, or nothing.
 _LETTERS = {("koi8-u", 0xAE): "ў", ("koi8-u", 0xBE): "Ў", ("windows-1255", 0xCA): "\u05ba"}
@@ -61,28 +61,33 @@ def encoder(name: str) -> Encode | None:
 
     That is UTF-16, "replacement", and names that nobody knows. None also for the one that is `STATEFUL`.
     """
-    if name in _SINGLE_BYTE:
-        return _looked_up(_single_byte(name))
+    if name in SINGLE_BYTE:
+        return _looked_up(single_byte(name))
     made = _MAKERS.get(name)
     return made() if made else None
 
 
 @lru_cache(maxsize=1)
+def kanji_cells() -> dict[bytes, str]:
+    """Return what two bytes of 7 bits mean in ISO-2022-JP: JIS X 0208 with the characters of NEC and IBM."""
+    pointers = [(pointer, character) for pointer, character in _jis_pointers() if pointer < _LAST_ROWS]
+    return {bytes((0x21 + at // _KANJI_ROW, 0x21 + at % _KANJI_ROW)): character for at, character in pointers}
+
+
+@lru_cache(maxsize=1)
 def kanji() -> dict[str, bytes]:
-    """Return the two bytes of 7 bits that each character of JIS X 0208, with NEC's and IBM's, has in ISO-2022-JP."""
-    cells: dict[str, bytes] = {}
-    for pointer, character in _jis_pointers():
-        if pointer < _LAST_ROWS:
-            cells.setdefault(character, bytes((0x21 + pointer // _KANJI_ROW, 0x21 + pointer % _KANJI_ROW)))
-    cells[_MINUS] = cells[_WIDE_MINUS]
-    return cells
+    """Return the two bytes of each of these characters; of several the first."""
+    bytes_of = {character: cell for cell, character in reversed(kanji_cells().items())}
+    bytes_of[_MINUS] = bytes_of[_WIDE_MINUS]
+    return bytes_of
 
 
 def _looked_up(table: dict[str, bytes]) -> Encode:
     return lambda character: table.get(character, b"")
 
 
-def _single_byte(name: str) -> dict[str, bytes]:
+def single_byte(name: str) -> dict[str, bytes]:
+    """Return the byte of each character of an encoding of `SINGLE_BYTE`, ASCII left out."""
     if name == "x-user-defined":
         return {chr(0xF700 + byte): bytes((byte,)) for byte in range(0x80, 0x100)}
     encoding = webencodings.lookup(name)
@@ -133,7 +138,8 @@ def _euc_jp() -> Encode:
     return _looked_up(table | _YEN)
 
 
-def _big5() -> Encode:
+def big5() -> dict[str, bytes]:
+    """Return the bytes of each character of Big5 as it is written."""
     table = _BIG5_CONTROL_PICTURES | _BIG5_READ_BY_NO_CODEC
     for lead in range(_BIG5_FIRST, 0xFF):
         for trail in (*range(0x40, 0x7F), *range(0xA1, 0xFF)):
@@ -142,7 +148,7 @@ def _big5() -> Encode:
             character = ("" if is_hong_kong else _decoded(both, "cp950")) or _decoded(both, "big5hkscs")
             if character in _BIG5_LAST_OF_TWO or character not in table:
                 table[character] = both
-    return _looked_up(table)
+    return table
 
 
 def _gb18030(character: str) -> bytes:
@@ -159,7 +165,7 @@ def _euc_kr(character: str) -> bytes:
 
 
 _MAKERS: dict[str, Callable[[], Encode]] = {
-    "big5": _big5,
+    "big5": lambda: _looked_up(big5()),
     "euc-jp": _euc_jp,
     "euc-kr": lambda: _euc_kr,
     "gb18030": lambda: _gb18030,

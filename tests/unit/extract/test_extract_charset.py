@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from urllib.parse import unquote_to_bytes
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
+from tests.unit.urls.test_urls_query import QUERIES
 
 EXTRACTORS = [LexborExtractor(), Html5libExtractor()]
 SAID = {"gbk": "gb18030", "koi8-r": "koi8-u", "utf-16-le": "utf-16le", "utf-16-be": "utf-16be"}  # supersets, names
@@ -134,6 +136,42 @@ LATIN, CYRILLIC = "grüße".encode("windows-1252"), RUSSIAN.encode("windows-1251
 def test_order_of_declarations(body: bytes, header: str, text: str, charset: str) -> None:
     utf8, name = to_utf8(body, header)
     assert (utf8.decode(), name) == (text, charset)
+
+
+@pytest.mark.parametrize(
+    ("charset", "body", "text"),
+    [
+        ("euc-jp", b"\xad\xa1\xa1\xc1\xa1\xdd\xa1\xc2\xf9\xa1\xad\xfc\xfc\xfb", "①～－∥纊∪￢"),
+        ("euc-jp", b"\x8e\xb1\x8f\xb0\xa1\xb0\xa1\xff<\xad", "ｱ丂亜\ufffd<\ufffd"),
+        ("iso-2022-jp", b"\x1b$B-!!A\x1b(B<\x1b(I1\x1b(J\\\x1b(B", "①～<ｱ¥"),
+        ("shift_jis", b"\x87@\x81`\xfa\\\x81|", "①～纊－"),
+        ("gbk", b"\x80\xa3\xa0\xd6\xd0\x81\x30\x81\x30\xff", "€\u3000中\x80\ufffd"),
+        ("gb18030", b"\x80\xa2\xe3", "€€"),
+        ("big5", b"\xa4\xa4\xa3\xe1\xa1\x45\xa1\xe3\xa2\x44\xa3\xc0\xc6\xdf\xff", "中€‧～￥␀仝\ufffd"),
+        ("windows-1252", b"\x80\x81\x8d\xe9", "€\x81\x8dé"),
+        ("windows-1253", b"\x81\xaa\xe1", "\x81\ufffdα"),
+        ("windows-1255", b"\xca\xf9", "\u05baש"),
+        ("koi8-u", b"\xae\xbe\xa4", "ўЎє"),
+        ("x-user-defined", b"a\x80\xff", "a\uf780\uf7ff"),
+    ],
+)
+def test_bytes_mean_what_they_mean_to_browsers(charset: str, body: bytes, text: str) -> None:
+    assert to_utf8(body, f"text/html; charset={charset}") == (text.encode(), charset)
+
+
+@pytest.mark.parametrize("charset", ["euc-jp", "iso-2022-jp", "gbk", "windows-1253"])
+@pytest.mark.parametrize("junk", [b"\xff", b"\x80", b"\xad\xa1\xff"])
+def test_a_body_of_errors_is_not_looked_up_for_ever(charset: str, junk: bytes) -> None:
+    body, _ = to_utf8(b"<a href=1>" + junk * 2_000_000, f"text/html; charset={charset}")
+    assert body.startswith(b"<a href=1>")
+
+
+def test_what_was_decoded_is_encoded_back() -> None:
+    for charset, written, asked in QUERIES:
+        text, name = to_utf8(unquote_to_bytes(asked), f"text/html; charset={charset}")
+        lossy = written in "¥‾−ḿ︐龴" or "%26%23" in asked
+        if name == charset and not lossy and not name.startswith("utf-16"):
+            assert text.decode() == written, charset
 
 
 def test_declaration_beyond_the_prescan_is_better_than_a_guess() -> None:
