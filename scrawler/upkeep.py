@@ -59,7 +59,7 @@ class Upkeep:
         self.files = OwnFiles(
             settings.pages_dir, {warc_prefix(crawl, number): folder for number, folder in folders.items()}
         )
-        self.finder = LossFinder(self.files, self.pages, self.losses)
+        self.finder = LossFinder(self.files, self.pages, self.losses, self._mend)
 
     def look_and_tell(self) -> LostSum:
         """Look for what is gone, and return what no run has told of. Raises ArchiveError, StoreError."""
@@ -106,7 +106,7 @@ class Upkeep:
             done.read = before + at
             on_progress(done)
 
-        finished, end = is_finished(path), sum(self.pages.ends(name)[2])  # before the size of a file that grows
+        finished, end = is_finished(path), self._end(name)  # before the size of a file that grows
         with open_warc(path) as file:
             size = 0 if file is None else file.size
             verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
@@ -116,6 +116,11 @@ class Upkeep:
         done.whole += verifier.whole
         read(size)
 
+    def _end(self, name: str) -> int:
+        """Return where the last committed record of a file ends."""
+        ends = self.pages.ends(name)
+        return sum(ends[1]) if ends else 0
+
     def _note(self, name: str, path: Path, lost: int, lossy: set[str]) -> None:
         """Note what a file was found to have lost, or that it is whole."""
         if not lost:
@@ -123,7 +128,7 @@ class Upkeep:
             return
         lossy.add(name)
         kind = LossKind.DAMAGED if path.exists() else LossKind.MISSING
-        if path.exists() and path.stat().st_size < sum(self.pages.ends(name)[2]):
+        if path.exists() and path.stat().st_size < self._end(name):
             kind = LossKind.CUT
         revisits = self.losses.revisits_of(self.finder.lost_rows(name), lossy)
         self.losses.note(Loss(name, kind, lost, revisits))
@@ -152,11 +157,14 @@ class Upkeep:
             if left:
                 self.losses.note(loss._replace(records=left, revisits=0))
             else:
+                self._mend(loss.warc_file)
                 self.losses.clear([loss.warc_file])
-                self._records_at(loss.warc_file).mend_again(loss.warc_file)
         for name in self.orphans.files():
             self._records_at(name).index_again([name])
         return total
+
+    def _mend(self, warc_file: str) -> None:
+        self._records_at(warc_file).mend_again(warc_file)
 
     def _records_at(self, warc_file: str) -> Records:
         path = self.files.path(warc_file) or self._settings.pages_dir / warc_file

@@ -7,7 +7,7 @@ and last record begin as records do. Which records are gone is read only where t
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -29,8 +29,11 @@ class PageRows(Protocol):
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Offset and length of these records, by offset."""
 
-    def ends(self, warc_file: str) -> tuple[int, tuple[int, int], tuple[int, int]]:
-        """How many these are, and the places of the first and the last of them."""
+    def committed(self, warc_file: str) -> tuple[int, int]:
+        """How many these are, and where the last of them ends (0 without any)."""
+
+    def ends(self, warc_file: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """The places of the first and the last of them, None without any."""
 
 
 class LossRows(Protocol):
@@ -78,10 +81,13 @@ class OwnFiles:
 
 
 class LossFinder:
-    """Compares files with rows; `look` notes what it finds in the database."""
+    """Compares files with rows; `look` notes what it finds in the database.
 
-    def __init__(self, files: OwnFiles, pages: PageRows, losses: LossRows) -> None:
-        self._files, self._pages, self._losses = files, pages, losses
+    `mend` finishes a file once more of which nothing is missing now: it came back, or its rows were taken back.
+    """
+
+    def __init__(self, files: OwnFiles, pages: PageRows, losses: LossRows, mend: Callable[[str], None]) -> None:
+        self._files, self._pages, self._losses, self._mend = files, pages, losses, mend
 
     def look(self) -> None:
         """Look at all files of this host; note what is gone, forget what is there again. Raises ArchiveError."""
@@ -95,7 +101,10 @@ class LossFinder:
             seen.add(name)
             if (loss := self._look_at(name, path)) is not None:
                 found[name] = loss
-        self._losses.clear(name for name, loss in known.items() if self._is_over(loss, seen, found))
+        for name, loss in known.items():
+            if self._is_over(loss, seen, found):
+                self._mend(name)
+                self._losses.clear([name])
         lossy = {*known, *found}
         for name, loss in found.items():
             before = known.get(name)
@@ -108,20 +117,20 @@ class LossFinder:
         """Tell whether nothing of a known loss is left. What only reading all of a file told, a look cannot deny."""
         name = loss.warc_file
         if name not in seen:
-            return self._files.path(name) is not None and not self._pages.ends(name)[0]
+            return self._files.path(name) is not None and self._pages.ends(name) is None
         return name not in found and loss.kind is not LossKind.DAMAGED
 
     def _look_at(self, name: str, path: Path) -> Loss | None:
-        number, first, last = self._pages.ends(name)  # before the file, which may grow: what is committed is in it
+        ends = self._pages.ends(name)  # before the file is looked at, which may grow: what is committed is in it
+        if ends is None:
+            return None
         with open_warc(path) as file:
-            if not number:
-                return None
             if file is None:
-                return Loss(name, LossKind.MISSING, number, 0)
-            if file.begins_record(*first) and file.begins_record(*last):
+                return Loss(name, LossKind.MISSING, self._pages.committed(name)[0], 0)
+            if all(file.begins_record(*place) for place in ends):
                 return None
             gone = sum(not file.begins_record(*place) for place in self._pages.places(name))
-            kind = LossKind.CUT if file.size < sum(last) else LossKind.DAMAGED
+            kind = LossKind.CUT if file.size < sum(ends[1]) else LossKind.DAMAGED
             return Loss(name, kind, gone, 0) if gone else None
 
     def lost_rows(self, name: str) -> Iterator[CdxRow]:

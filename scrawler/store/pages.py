@@ -65,15 +65,14 @@ class Pages:
 
         return self._database.reading(work)
 
-    def ends(self, warc_file: str) -> tuple[int, tuple[int, int], tuple[int, int]]:
-        """Return how many records of a WARC file are committed, and offset and length of the first and the last."""
+    def ends(self, warc_file: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
+        """Return offset and length of the first and the last committed record of a WARC file; None without any."""
         of_file = select(page.c.warc_offset, page.c.warc_length).where(page.c.warc_file == warc_file).limit(1)
-        number = select(sql.count()).where(page.c.warc_file == warc_file)
 
-        def work(connection: Connection) -> tuple[int, tuple[int, int], tuple[int, int]]:
-            first = connection.execute(of_file.order_by(page.c.warc_offset)).one_or_none() or (0, 0)
-            last = connection.execute(of_file.order_by(page.c.warc_offset.desc())).one_or_none() or (0, 0)
-            return connection.scalar(number) or 0, (first[0], first[1]), (last[0], last[1])
+        def work(connection: Connection) -> tuple[tuple[int, int], tuple[int, int]] | None:
+            first = connection.execute(of_file.order_by(page.c.warc_offset)).one_or_none()
+            last = connection.execute(of_file.order_by(page.c.warc_offset.desc())).one_or_none()
+            return ((first[0], first[1]), (last[0], last[1])) if first and last else None
 
         return self._database.reading(work)
 

@@ -18,6 +18,7 @@ import pytest
 from sqlalchemy import make_url
 
 from scrawler import app
+from scrawler.app import retry_lost
 from scrawler.crawl.progress import Progress
 from scrawler.errors import ArchiveError, StoreBusyError
 from scrawler.model import EndReason, SeedState
@@ -154,9 +155,9 @@ def test_a_file_or_folder_removed_meanwhile_ends_the_command_with_code_5(
     assert "Traceback" not in said
     crawl.check()
     assert crawl.fetched() < everything(sites)
-    assert crawl.run().outcome == "ended"
-    crawl.check()
-    assert crawl.fetched() == everything(sites)
+    retry_lost(crawl.settings(), threading.Event())
+    run_whole(crawl)
+    check_finished(crawl, sites, crawl.folder / "pages")
 
 
 def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve) -> None:

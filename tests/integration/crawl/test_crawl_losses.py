@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
 
+from scrawler import upkeep
 from scrawler.app import accept_losses, retry_lost
 from scrawler.crawl.progress import Progress
 from scrawler.crawl.verifying import Finding, Problem
 from scrawler.model import LossKind, PageRow, SeedCounts
+from scrawler.store import lost_rows
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses, LostSum, LostTotals
@@ -24,8 +26,8 @@ from scrawler.store.reports import Reports
 from scrawler.upkeep import Upkeep, Verified
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import by_path, check_whole, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script
+from tests.integration.crawl.hostile import RESOLVE, by_host, by_path, check_whole, page, redirect, run_whole
+from tests.integration.fetch.servers import RawServer, Script, Visit
 
 Serve = Callable[..., RawServer]
 
@@ -326,3 +328,72 @@ def test_a_verification_while_the_crawl_runs_finds_nothing_wrong(crawl: Crawl, s
     assert summary.outcome == "ended"
     assert findings == []
     assert times > 0
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_a_retry_cut_short_at_any_point_is_done_again(
+    steps: int, crawled: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = crawled
+    before, urls = counts(crawl), sorted(row.url for row in crawl.pages())
+    cut(files(crawl)[0])
+    remove(files(crawl)[1])
+    left = [steps]
+    pack = upkeep.packed
+
+    def failing(entries: Sequence[tuple[str, int, int]]) -> bytes:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return pack(entries)
+
+    monkeypatch.setattr(lost_rows, "_PLACES", 5)
+    monkeypatch.setattr(upkeep, "packed", failing)
+    with pytest.raises(KeyboardInterrupt):
+        retry_lost(crawl.settings(), threading.Event())
+    crawl.check()
+    monkeypatch.setattr(upkeep, "packed", pack)
+    retry_lost(crawl.settings(), threading.Event())
+    run_whole(crawl, robots=False, warc_size=1 << 20)
+    assert sorted(row.url for row in crawl.pages()) == urls
+    assert counts(crawl) == before
+    assert verified(crawl)[0] == []
+
+
+def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays_lost(
+    crawl: Crawl, serve: Serve
+) -> None:
+    """Its old site may be another machine's by now, and politeness is kept by site."""
+    sites = {
+        "a.example": {"/": "http://b.example:{port}/"},
+        "b.example": {"/": page("here", links=("/1",)), "/1": page("1")},
+    }
+    port = 0
+
+    def script(visit: Visit) -> None:
+        by_host({host: _at(pages, port) for host, pages in sites.items()})(visit)
+
+    server = serve(script)
+    port = server.port
+    crawl.add([f"http://a.example:{port}/"])
+    run_whole(crawl, resolve=RESOLVE, robots=False)
+    number = archived(crawl)
+    assert number == 3
+    for path in files(crawl):
+        path.unlink()
+    assert crawl.run(resolve=RESOLVE, robots=False).lost[1] == number
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    assert said == [
+        "URLs to be fetched again because their records are gone: 2",
+        "1 more cannot be: their seeds are at other sites by now",
+    ]
+    assert crawl.run(resolve=RESOLVE, robots=False).lost == NOTHING
+    crawl.check()
+    assert totals(crawl).open == LostSum(1, 1, 0)
+    assert archived(crawl) == number
+
+
+def _at(pages: Mapping[str, bytes | str], port: int) -> dict[str, bytes | str]:
+    """The same pages where redirects lead to a port."""
+    return {path: reply.format(port=port) if isinstance(reply, str) else reply for path, reply in pages.items()}
