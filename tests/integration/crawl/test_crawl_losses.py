@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -27,7 +27,7 @@ from scrawler.upkeep import Upkeep, Verified
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import RESOLVE, by_host, by_path, check_whole, page, redirect, run_whole
-from tests.integration.fetch.servers import RawServer, Script, Visit
+from tests.integration.fetch.servers import RawServer, Script
 
 Serve = Callable[..., RawServer]
 
@@ -364,18 +364,9 @@ def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays
     crawl: Crawl, serve: Serve
 ) -> None:
     """Its old site may be another machine's by now, and politeness is kept by site."""
-    sites = {
-        "a.example": {"/": "http://b.example:{port}/"},
-        "b.example": {"/": page("here", links=("/1",)), "/1": page("1")},
-    }
-    port = 0
-
-    def script(visit: Visit) -> None:
-        by_host({host: _at(pages, port) for host, pages in sites.items()})(visit)
-
-    server = serve(script)
-    port = server.port
-    crawl.add([f"http://a.example:{port}/"])
+    home = page("here", links=("/1",))
+    sites = {"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": home, "/1": page("1")}}
+    crawl.add([f"http://a.example:{serve(by_host(sites)).port}/"])
     run_whole(crawl, resolve=RESOLVE, robots=False)
     number = archived(crawl)
     assert number == 3
@@ -392,8 +383,3 @@ def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays
     crawl.check()
     assert totals(crawl).open == LostSum(1, 1, 0)
     assert archived(crawl) == number
-
-
-def _at(pages: Mapping[str, bytes | str], port: int) -> dict[str, bytes | str]:
-    """The same pages where redirects lead to a port."""
-    return {path: reply.format(port=port) if isinstance(reply, str) else reply for path, reply in pages.items()}
