@@ -42,8 +42,13 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
             site.unsure[literal] = []  # last: what waits there waits for a request that has been made
         waiting = site.unsure[literal]
         if len(waiting) < _UNSURE_KEPT and literal not in site.judged:
-            waiting.append(UnsureLink(party, url, depth))
-            party.in_flight += 1  # it must not end before the answer
+            _let_wait(waiting, UnsureLink(party, url, depth))
+
+
+def _let_wait(waiting: list[UnsureLink], link: UnsureLink) -> None:
+    """Keep a link until the answer is there; its party must not end before."""
+    waiting.append(link)
+    link.party.in_flight += 1
 
 
 def is_same(flight: AliasFlight, response: Response) -> bool:

@@ -57,21 +57,29 @@ class AnswerHandler:
         return fault
 
     def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
-        party, links = flight.party, reading.links
+        party = flight.party
         party.rejections.page = flight.entry.url
         if "set-cookie" in response.headers and self._rules.cookies:
             party.take_cookies(response.request.url, response.head)
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
-            return
-        found = links or reading.sitemap
+        elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
+            self.finish(flight, self._row(flight, response, reading))
+        else:
+            self._apply_last(flight, response, reading)
+
+    @staticmethod
+    def _row(flight: PageFlight, response: Response, reading: Reading) -> PageRow:
+        found = reading.links or reading.sitemap
         note = response.detail or (found.note if found else "")
         if response.result is Result.REDIRECT:
             note = location_of(response)
-        row = page_row(flight, response, reading, note)
-        if flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
-            self.finish(flight, row)
-            return
+        return page_row(flight, response, reading, note)
+
+    def _apply_last(self, flight: PageFlight, response: Response, reading: Reading) -> None:
+        """Apply an answer that is the last one of its URL, which is finished in the very last step."""
+        party, links = flight.party, reading.links
+        row = self._row(flight, response, reading)
         source, fetched = None, response.result is Result.FETCHED
         if party.traps is not None and fetched and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
@@ -133,11 +141,8 @@ class AnswerHandler:
             pause = retry_pause_ms(again, self._rules.retry_pause_ms)
             not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
-        lane = party.lane(kind)
         party.counts.slowed += kind == SLOW
-        lane.append(entry.url, entry.depth, entry.position, not_before)
-        flight.lane.finish(flight.index)
-        party.touch()
+        party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), kind)
 
     def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""

@@ -170,13 +170,16 @@ class UrlCollector(threading.Thread):
             site, due = self._visits.landed(response, now)
             try:
                 self._visits.note(response, now)
-                taken = self._lister.takes(response)
+                as_sitemap = self._lister.wants(response)
             except Exception as error:
-                response, taken = response.met(fault_of(error)), False
+                response = response.met(fault_of(error))
+                as_sitemap = False
             if due <= now and not ending and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
-            if not taken:
+            if as_sitemap:
+                self._lister.take(response)
+            else:
                 landed.append(response)
         return landed
 

@@ -62,8 +62,6 @@ class SeedContext:
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
         self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
-        if self.counts.internal_errors >= MOST_FAULTS:  # its machine was gone before the party had ended
-            self.leaving = EndReason.INTERNAL_ERROR
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.pages: list[PageRow] = []
@@ -220,6 +218,13 @@ class SeedContext:
         for new in seen.add_new([url]):
             lane.append(new, level, position=-1 - lane.length)
             self.counts.listed += 1
+
+    def list_again(self, lane: Lane, index: int, entry: Entry, kind: int) -> None:
+        """Pass an entry on to the party's own lane of a kind."""
+        other = self.lane(kind)
+        other.append(*entry)
+        lane.finish(index)
+        self._dirty = True
 
     def note_own(self, result: Result, status: int, detail: str, flags: int) -> None:
         """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop.

@@ -58,16 +58,21 @@ class SitemapLister:
         """Whether there is something to read or to list."""
         return self._current is not None or bool(self._unread)
 
-    def takes(self, response: Response) -> bool:
-        """Take an answer that is to be read as a sitemap; returns whether it is."""
+    def wants(self, response: Response) -> bool:
+        """Tell whether an answer is to be read as a sitemap."""
         flight = response.request.tag
         if not isinstance(flight, PageFlight) or not (response.result is Result.FETCHED or is_cut_page(response)):
             return False
-        entry = flight.entry
-        if flight.lane.refetches or not (entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))):
+        if flight.lane.refetches:
             return False
+        entry = flight.entry
+        return entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))
+
+    def take(self, response: Response) -> None:
+        """Take an answer that is wanted."""
+        flight = response.request.tag
+        assert isinstance(flight, PageFlight)
         self._unread.append((flight, response))
-        return True
 
     def _seed_is_sitemap(self, response: Response) -> bool:
         if self._rules.sitemaps == "off":

@@ -15,6 +15,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
 from scrawler.crawl.site import SiteContext
 from scrawler.crawl.traps import PartyTraps
+from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Result, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -124,6 +125,8 @@ class SiteTaker:
         held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
         party.refetches = party.refetches_left
+        if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
+            party.leaving = EndReason.INTERNAL_ERROR  # its machine was gone before the party had ended
         party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)

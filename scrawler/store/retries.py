@@ -124,6 +124,7 @@ class Retries:
             return rows[-1].id, len(free)
         if not revisits:
             let_go_on(connection, seeds, sites)
+            connection.execute(update(seed).where(seed.c.id.in_(seeds)).values(internal_errors=0))
         return None, len(free)
 
     def _take_back(self, connection: Connection, rows: Sequence[AnyRow]) -> None:

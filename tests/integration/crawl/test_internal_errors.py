@@ -156,7 +156,7 @@ def test_cookies_that_meet_one(crawl: Crawl, serve: Serve, monkeypatch: pytest.M
     assert {row.result for row in found.values()} == {Result.FETCHED}
 
 
-@pytest.mark.parametrize("call", ["takes", "_list_slice"])
+@pytest.mark.parametrize("call", ["wants", "_list_slice"])
 def test_a_sitemap_that_meets_one(crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
     monkeypatch.setattr(SitemapLister, call, poisoned(getattr(SitemapLister, call), mark=b"/sitemap.xml"))
     server = serve(by_path({}))

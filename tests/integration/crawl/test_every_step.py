@@ -1,0 +1,275 @@
+"""Landing and applying an answer raise at every step, once for each: what is left is whole wherever it was.
+
+First one site is crawled, and the lines are noted on which the program reads and applies its answers. Then so many
+sites like it are crawled together, and at each of them another one of these lines raises, the first time that it is
+reached. Where a line raises no answer is lost sight of: the crawl ends, which it does only when nothing counts as in
+flight and the turn is free; all that the seen filter took is listed; all that is listed has its one row.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import pytest
+
+import scrawler
+from scrawler.crawl import aliases
+from scrawler.crawl.answers import AnswerHandler
+from scrawler.crawl.context import SeedContext
+from scrawler.crawl.depth import Lane, decode_urls
+from scrawler.crawl.landing import Landing
+from scrawler.crawl.lister import SitemapLister
+from scrawler.crawl.origins import Origins
+from scrawler.crawl.pipeline import PagePipeline
+from scrawler.crawl.reading import AnswerReader
+from scrawler.crawl.seen import LayeredSeen
+from scrawler.crawl.visits import Visits
+from scrawler.model import EndReason, Result
+from scrawler.store.engine import open_database
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import NOT_FOUND, check_whole, page, redirect
+from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
+
+Line = tuple[str, int]
+Serve = Callable[..., RawServer]
+
+LIMIT = 120.0  # seconds for all sites
+PACKAGE = str(Path(scrawler.__file__).parent)
+WHOLE = ("crawl", "fetch")  # folders of which each line counts; of others, where functions begin
+
+# What holds the guards is outside of them. The steps that leave nothing half done are one step each, and fail, if at
+# all, as the machinery does: listing URLs, finishing one, counting a fault.
+GUARDS = (
+    Landing.read, Landing.apply, AnswerReader.read, AnswerHandler.handle, AnswerHandler.handle_alias,
+    Origins.robots_answer, SitemapLister.work_off, SitemapLister.read, Visits._looked_up, Visits._ask,
+)  # fmt: skip
+ONE_STEP = (
+    PagePipeline.archive, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
+    SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
+    Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait,
+)  # fmt: skip
+
+
+class Stumble(Exception):
+    """Raised at a line."""
+
+
+class Steps:
+    """Notes, site by site, which lines are reached, and raises at those that were chosen."""
+
+    def __init__(self, chosen: dict[str, Line] | None = None) -> None:
+        self.reached: defaultdict[str, dict[Line, None]] = defaultdict(dict)
+        self.raised: dict[str, Line] = {}
+        self._chosen = chosen or {}
+        self._outside = {part.__code__ for part in GUARDS}
+        self._one_step = {part.__code__ for part in ONE_STEP}
+
+    def within(self, call: Callable[..., Any], site_of: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the call, watched."""
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            site = site_of(*arguments)
+            if site is None or sys.gettrace() is not None or site.key in self.raised:
+                return call(*arguments, **named)
+            sys.settrace(self._tracer(site.key))
+            try:
+                return call(*arguments, **named)
+            finally:
+                sys.settrace(None)
+
+        return watched
+
+    def _tracer(self, key: str) -> Callable[[FrameType, str, Any], Any]:
+        hidden = 0  # depth of calls within one step
+
+        def leaves(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal hidden
+            hidden -= event == "return"
+            return leaves
+
+        def line(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                self._reach(key, (frame.f_code.co_filename, frame.f_lineno))
+            return line
+
+        def call(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal hidden
+            code = frame.f_code
+            if hidden or code in self._one_step:
+                hidden += 1
+                return leaves
+            if code in self._outside or not code.co_filename.startswith(PACKAGE) or _is_inner(code):
+                return None
+            if code.co_filename.removeprefix(PACKAGE + "/").startswith(WHOLE):
+                return line
+            self._reach(key, (code.co_filename, code.co_firstlineno))
+            return None
+
+        return call
+
+    def _reach(self, key: str, where: Line) -> None:
+        self.reached[key][where] = None
+        if self._chosen.get(key) == where and key not in self.raised:
+            self.raised[key] = where
+            raise Stumble(f"{where[0].removeprefix(PACKAGE)}:{where[1]}")
+
+
+def _is_inner(code: CodeType) -> bool:
+    return code.co_name.startswith("<")  # a comprehension, the lines of which are those of its function
+
+
+@pytest.fixture
+def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
+    """Lets steps be watched where answers are read and applied."""
+
+    @contextmanager
+    def watch(steps: Steps) -> Iterator[dict[str, set[str]]]:
+        def of_response(_self: Any, response: Any, *_: Any) -> Any:
+            return response.request.tag.site
+
+        added: defaultdict[str, set[str]] = defaultdict(set)
+        add_new = LayeredSeen.add_new
+
+        def noted(self: LayeredSeen, urls: Iterable[str]) -> list[str]:
+            new = add_new(self, urls)
+            for url in new:
+                added[url.split("/")[2]].add(url)
+            return new
+
+        noted.__code__ = noted.__code__.replace(co_name="noted")
+        with monkeypatch.context() as patched:
+            for owner, name, site_of in (
+                (Landing, "read", of_response),
+                (Landing, "apply", of_response),
+                (Visits, "note", of_response),
+                (SitemapLister, "wants", of_response),
+                (SitemapLister, "read", lambda lister: lister._unread[0][0].site if lister._unread else None),
+                (SitemapLister, "work_off", lambda lister: lister._current and lister._current.flight.site),
+                (Visits, "_looked_up", lambda _self, site, *_: site),
+                (Visits, "_ask", lambda _self, site, *_: site),
+            ):
+                patched.setattr(owner, name, steps.within(getattr(owner, name), site_of))
+            patched.setattr(LayeredSeen, "add_new", noted)
+            steps._one_step.add(noted.__code__)
+            yield added
+
+    return watch
+
+
+def everything() -> Script:
+    """A site for each name that is asked for, with something of all that is read and applied."""
+    times: Counter[tuple[str, str]] = Counter()
+    lock = threading.Lock()
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            host = head.partition(b"Host: ")[2].partition(b"\r\n")[0].decode()
+            path = path_of(head)
+            with lock:
+                times[host, path] += 1
+                first = times[host, path] == 1
+            visit.send(_reply(path, host, host.rpartition(":")[2], first))
+
+    return script
+
+
+def _reply(path: str, host: str, port: str, first: bool) -> bytes:
+    literal = f"http://127.0.0.1:{port}"
+    robots = f"User-agent: *\nDisallow: /no\nCrawl-delay: 0.001\nSitemap: http://{host}/index.xml\n"
+    replies = {
+        "/robots.txt": redirect("/rules.txt"),
+        "/rules.txt": answer(robots.encode(), "200 OK", "Content-Type: text/plain"),
+        "/": page(
+            f'<img src=/i.png><a rel=nofollow href=/z>z</a><a href="{literal}/alias">x</a>',
+            "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d; Max-Age=60",
+            'Link: </>; rel="canonical"', "X-Robots-Tag: noarchive",
+            links=("/a", "/moved", "/flaky", "/busy", "/no", "/gone", "/big", "/d?n=1", "/d?n=2", "/doc", "http://o.example/"),
+        ),
+        "/a": page(
+            "<link rel=canonical href=/c><base href=/b/><meta name=robots content=nofollow>", links=("/", "b1", "b2")
+        ),
+        "/moved": redirect("/landed", "301 Moved"),
+        "/landed": page("landed", "Refresh: 5; url=/refreshed"),
+        "/flaky": answer(b"", "500 Oops") if first else page("flaky"),
+        "/busy": answer(b"", "429 Slow down", "Retry-After: 0") if first else page("busy"),
+        "/big": page("big" + " x" * 150_000, links=("/behind",)),
+        "/doc": answer(b"<title>no type</title><a href=/untyped>x</a>"),
+        "/i.png": redirect("/j.png"),
+        "/index.xml": answer(
+            f"<sitemapindex><sitemap><loc>http://{host}/map.xml</loc></sitemap></sitemapindex>".encode(),
+            "200 OK", "Content-Type: text/xml",
+        ),
+        "/map.xml": answer(
+            f"<urlset><url><loc>http://{host}/m1</loc></url><url><loc>http://p.example/</loc></url></urlset>".encode(),
+            "200 OK", "Content-Type: text/xml",
+        ),
+    }  # fmt: skip
+    others = ("/b/", "/d?", "/m1", "/behind", "/refreshed", "/alias", "/untyped", "/j.png")
+    return replies.get(path) or (page(f"page {path}") if path.startswith(others) else NOT_FOUND)
+
+
+def run(crawl: Crawl, server: RawServer, names: list[str], limit: float) -> None:
+    stop = threading.Event()
+    timer = threading.Timer(limit, stop.set)
+    timer.start()
+    crawl.add(f"http://{name}:{server.port}/" for name in names)
+    try:
+        summary = crawl.run(
+            stop=stop, sitemaps="also", assets=True, near_duplicates="all", threads=2, seeds_per_thread=40, retries=2,
+            resolve=tuple(f"{name}=127.0.0.1" for name in names), per_ip=8,
+        )  # fmt: skip
+    finally:
+        timer.cancel()
+    assert summary.outcome == "ended", "the crawl hung"
+    check_whole(crawl)
+
+
+def listed(crawl: Crawl) -> dict[str, Counter[str]]:
+    """Host -> how often each URL stands in the lists of first tries, which are those of sitemaps and of pages."""
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    database = open_database(crawl.url)
+    with database.read() as connection:
+        for (data,) in connection.exec_driver_sql("SELECT data FROM chunk WHERE kind IN (0, -3)"):
+            for url in decode_urls(data):
+                found[url.split("/")[2]][url] += 1
+    database.close()
+    return found
+
+
+def test_wherever_it_raises_what_is_left_is_whole(
+    crawl: Crawl, serve: Serve, tmp_path: Path, watching: Callable[[Steps], Any]
+) -> None:
+    server = serve(everything())
+    first = Crawl(tmp_path / "first", f"sqlite:///{tmp_path / 'first.db'}")
+    steps = Steps()
+    with watching(steps):
+        run(first, server, ["first.example"], LIMIT)
+    (lines,) = steps.reached.values()
+    assert len(lines) > 400, "that is not all of it"
+    assert {row.result for row in first.pages()} >= {Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR}
+    assert "http://o.example/" in first.candidates()
+
+    names = [f"s{number}.example" for number in range(len(lines))]
+    keys = [f"{name}:{server.port}" for name in names]
+    steps = Steps(dict(zip(keys, lines, strict=True)))
+    with watching(steps) as added:
+        run(crawl, server, names, LIMIT)
+    assert len(steps.raised) >= 0.95 * len(lines), "some lines are reached by chance, most must be"
+    lists, rows = listed(crawl), defaultdict(set)
+    for row in crawl.pages():
+        rows[row.url.split("/")[2]].add(row.url)
+    for key, seed in zip(keys, sorted(crawl.seeds(), key=lambda seed: seed.id), strict=True):
+        where = steps.raised.get(key)
+        assert set(lists[key]) == added[key], f"the seen filter and the lists differ after {where}"
+        assert set(lists[key].values()) <= {1}, f"listed twice after {where}"
+        assert seed.counts.listed == len(lists[key]), f"listed, after {where}"
+        assert rows[key] == set(lists[key]), f"rows and lists differ after {where}"
+        assert seed.counts.internal_errors == (where is not None), f"after {where}"
+        assert seed.end_reason in (EndReason.COMPLETED, EndReason.INTERNAL_ERROR, EndReason.ROBOTS_UNAVAILABLE), where
