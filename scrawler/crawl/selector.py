@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -21,7 +21,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import ClaimedSite, Seed, WorkLeft
+from scrawler.model import ClaimedSite, Seed, SeedState
 
 T = TypeVar("T")
 
@@ -43,8 +43,8 @@ class Claims(Protocol):
     def surplus(self, machines: int) -> int:
         """Return how many sites to give back because one of so many machines has none."""
 
-    def work_left(self) -> WorkLeft:
-        """Count seeds by state."""
+    def states_left(self) -> Set[SeedState]:
+        """Tell in which states but done there are seeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +229,8 @@ class UrlSelector(threading.Thread):
         with self._turn:
             if self._ports.holding() or self._news:
                 return False
-        left = self._claims.work_left()
-        if left.ready or left.active or self._ports.promote():
+        left = self._claims.states_left()
+        if SeedState.READY in left or SeedState.ACTIVE in left or self._ports.promote():
             return False
         # Once more, for another machine may have promoted between our look and our try, which then found nothing.
-        left = self._claims.work_left()
-        return not (left.ready or left.active or left.slow)
+        return not self._claims.states_left()

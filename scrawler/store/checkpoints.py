@@ -203,13 +203,14 @@ def _lane_row(state: LaneState) -> tuple[Any, ...]:
 
 def _seed_row(delta: SeedDelta, now: int) -> tuple[Any, ...]:
     detail = delta.end_detail[:_LONGEST_DETAIL].encode("utf-8", "backslashreplace").decode()
+    done = delta.state is SeedState.DONE
     return (
         delta.seed_id,
         *(getattr(delta.counts, name) for name in _COUNTS),
         json.dumps(dict(delta.verdicts), separators=(",", ":"), sort_keys=True),
         delta.elapsed_ms,
         delta.state.value,
-        delta.end_reason.value if delta.end_reason else None,
+        delta.end_reason.value if delta.end_reason and done else None,  # see `in_order_of_id`
         detail[:_LONGEST_DETAIL],
-        now if delta.state is SeedState.DONE else None,
+        now if done else None,
     )

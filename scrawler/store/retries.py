@@ -19,7 +19,7 @@ from scrawler.model import EndReason, Result, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
-from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.rows import AnyRow, in_order_of_id, sliced
 from scrawler.store.tables import orphan, page, seed
 
 RETRYABLE = (
@@ -80,17 +80,16 @@ class Retries:
 
     def take_up(self, reasons: Collection[EndReason]) -> Taken:
         """Let all seeds that ended for one of `reasons`, which are among RETRYABLE, go on."""
-        ended = select(seed.c.id, seed.c.site_id).order_by(seed.c.id).limit(_SEEDS)
-        ended = ended.where(seed.c.state == SeedState.DONE.value, seed.c.end_reason.in_([one.value for one in reasons]))
-        after, taken = 0, Taken(0, 0)
-
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(ended.where(seed.c.id > after)).all()
-
-        while rows := self._database.reading(work):
-            ours = self._take({row.id: row.site_id for row in rows})
-            taken, after = Taken(taken.seeds + ours, taken.in_work + len(rows) - ours), rows[-1].id
-        return taken
+        ours = theirs = 0
+        for reason in reasons:
+            ended = in_order_of_id(select(seed.c.id, seed.c.site_id).limit(_SEEDS), SeedState.DONE, reason)
+            after = 0
+            while rows := self._database.rows(ended.where(seed.c.id > after)):
+                taken = self._take({row.id: row.site_id for row in rows})
+                ours += taken
+                theirs += len(rows) - taken
+                after = rows[-1].id
+        return Taken(ours, theirs)
 
     def _take(self, batch: Mapping[int, int]) -> int:
         """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.

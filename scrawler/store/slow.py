@@ -6,6 +6,7 @@ from sqlalchemy import Connection, select, update
 
 from scrawler.model import SeedState
 from scrawler.store.engine import Database
+from scrawler.store.rows import in_order_of_id
 from scrawler.store.sites import lock_sites, wake_sites
 from scrawler.store.tables import seed
 
@@ -25,8 +26,7 @@ class SlowSeeds:
         They become active, not ready: all active seeds of a site are taken up together, so that none finds its list
         with another. What several machines do at once, or one does again after a crash, comes to the same.
         """
-        waiting = select(seed.c.id, seed.c.site_id).where(seed.c.state == SeedState.SLOW.value)
-        waiting = waiting.order_by(seed.c.id).limit(_SEEDS)
+        waiting = in_order_of_id(select(seed.c.id, seed.c.site_id).limit(_SEEDS), SeedState.SLOW, None)
 
         def work(connection: Connection) -> int:
             rows = connection.execute(waiting).all()

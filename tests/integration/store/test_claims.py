@@ -27,6 +27,20 @@ def test_a_claimed_site_comes_with_seeds_and_a_new_token(database: Database) -> 
     assert b.key == "b.org"
     assert worker.claim() == []
     assert Claims(database, worker.id).work_left() == WorkLeft(ready=2, active=4, done=0)
+    assert worker.claims.states_left() == {SeedState.READY, SeedState.ACTIVE}
+
+
+def test_that_nothing_is_left_is_seen_without_counting(database: Database) -> None:
+    add(database, *(f"http://a.org/{number}" for number in range(5)))
+    claims = Worker.of(database).claims
+    for state in (SeedState.READY, SeedState.ACTIVE, SeedState.SLOW):
+        with database.begin() as connection:
+            connection.exec_driver_sql(f"UPDATE seed SET state = '{state.value}' WHERE id = 3")
+            connection.exec_driver_sql("UPDATE seed SET state = 'done', end_reason = 'completed' WHERE id <> 3")
+        assert claims.states_left() == {state}
+    with database.begin() as connection:
+        connection.exec_driver_sql("UPDATE seed SET state = 'done'")
+    assert claims.states_left() == set()
 
 
 def test_no_more_sites_than_wanted_are_claimed(database: Database) -> None:

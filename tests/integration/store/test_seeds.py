@@ -2,13 +2,16 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
+from sqlalchemy import Connection, Engine, event, update
 
 from scrawler.errors import StoreError
 from scrawler.model import EndReason, SeedCounts, SeedState, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Added, NewSeed, Seeds
+from scrawler.store.tables import seed
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
 
 
@@ -111,6 +114,58 @@ def test_seeds_are_listed_by_state_end_reason_and_pattern(database: Database) ->
         SeedState.DONE: {EndReason.DEAD: 1},
     }
     assert seeds.get("http://none.org/") is None
+
+
+@pytest.mark.parametrize(
+    ("state", "end_reason", "thousands"),
+    [
+        (None, None, 6),
+        (SeedState.READY, None, 2),
+        (SeedState.DONE, None, 4),
+        (None, EndReason.COMPLETED, 2),
+        (SeedState.DONE, EndReason.DEAD, 2),
+    ],
+)
+def test_to_list_many_seeds_sorts_none_and_begins_nowhere_anew(
+    database: Database, state: SeedState | None, end_reason: EndReason | None, thousands: int
+) -> None:
+    """A sort, or a look at all those before, for each thousand would make a million seeds take minutes."""
+    add(database, *(f"http://s{number % 50}.org/{number}" for number in range(6_000)))
+    with database.begin() as connection:
+        for rest, reason in ((1, "completed"), (2, "dead")):
+            values = {"state": "done", "end_reason": reason}
+            connection.execute(update(seed).where(seed.c.id % 3 == rest).values(values))
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: object) -> None:
+        asked.append((statement, parameters))
+
+    event.listen(Engine, "after_cursor_execute", note)
+    try:
+        listed = [view.seed.id for view in Seeds(database).list(state, end_reason)]
+    finally:
+        event.remove(Engine, "after_cursor_execute", note)
+    assert len(listed) == thousands * 1_000
+    assert listed == sorted(listed)
+    pages = [one for one in asked if "added_at" in one[0]]
+    assert len(pages) == thousands + 1
+    with database.read() as connection:
+        for statement, parameters in pages[1:]:
+            _check_plan(connection, statement, parameters)
+
+
+def _check_plan(connection: Connection, statement: str, parameters: Any) -> None:
+    if connection.dialect.name == "sqlite":
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)]
+        assert plan[0].startswith("SEARCH seed USING")
+        assert "rowid>?" in plan[0]
+        assert not any("TEMP B-TREE" in step for step in plan)
+        return
+    seed_step, site_step = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
+    assert (seed_step["table"], seed_step["type"]) == ("seed", "range")
+    assert site_step["type"] == "eq_ref"
+    assert "filesort" not in seed_step["Extra"]
+    assert "temporary" not in seed_step["Extra"]
 
 
 def test_a_listed_seed_tells_all_that_was_committed(database: Database) -> None:
