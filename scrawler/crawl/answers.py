@@ -81,9 +81,10 @@ class AnswerHandler:
         party, links = flight.party, reading.links
         row = self._row(flight, response, reading)
         source, fetched = None, response.result is Result.FETCHED
-        if party.traps is not None and fetched and not flight.entry.is_asset:
+        shown = fetched or links is not None
+        if party.traps is not None and shown and not flight.entry.is_asset:
             row, source = _note(party.traps, row, links)
-        if flight.is_seed and (fetched or links is not None):  # before its links, which may lead to sitemaps
+        if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)

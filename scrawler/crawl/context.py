@@ -238,9 +238,9 @@ class SeedContext:
         counts = self.counts
         counts.noindex += bool(flags & PageFlag.NOINDEX)
         counts.nofollow += bool(flags & PageFlag.NOFOLLOW)
+        counts.near_duplicates += bool(flags & PageFlag.NEAR_DUPLICATE)
         if fetched:
             counts.slow_pages += bool(flags & PageFlag.SLOW)
-            counts.near_duplicates += bool(flags & PageFlag.NEAR_DUPLICATE)
 
     def take_cookies(self, url: str, head: bytes) -> None:
         """Keep the cookies that an answer sets; `head` is raw."""

@@ -159,8 +159,8 @@ def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
         counts["internal_errors"] += row.result == Result.INTERNAL_ERROR
         counts["noindex"] += bool(row.flags & PageFlag.NOINDEX)
         counts["nofollow"] += bool(row.flags & PageFlag.NOFOLLOW)
+        counts["near_duplicates"] += bool(row.flags & PageFlag.NEAR_DUPLICATE)
         if fetched:
             counts["revisits"] += row.revisit
             counts["slow_pages"] += bool(row.flags & PageFlag.SLOW)
-            counts["near_duplicates"] += bool(row.flags & PageFlag.NEAR_DUPLICATE)
     return counts

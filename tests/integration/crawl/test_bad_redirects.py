@@ -20,7 +20,7 @@ from tests.integration.crawl.hostile import (
     redirect,
     run_whole,
 )
-from tests.integration.fetch.servers import RawServer
+from tests.integration.fetch.servers import RawServer, Visit, path_of
 
 Serve = Callable[..., RawServer]
 
@@ -80,6 +80,22 @@ def test_what_redirects_without_saying_where_is_read(crawl: Crawl, serve: Serve)
     for server in (mute, forbidding):
         seed = crawl.seed(server.url())
         assert (seed.end_reason, seed.counts.pages) == (EndReason.HTTP_ERROR, 0)
+
+
+def test_endless_choices_are_a_trap(crawl: Crawl, serve: Serve) -> None:
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            number = int("0" + path_of(head).rpartition("/")[2].removesuffix("robots.txt"))
+            following = tuple(f"/choose/{next}" for next in range(2 * number + 1, 2 * number + 3))
+            visit.send(page(f"choose from {number}", links=following, status="300 Multiple Choices"))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    run_whole(crawl, max_depth=1_000, near_duplicates="all")
+    seed = crawl.seed(server.url())
+    assert seed.counts.requests < 200
+    assert seed.counts.trapped > 0
+    assert seed.counts.near_duplicates > 0
 
 
 def test_five_redirects_are_followed(crawl: Crawl, serve: Serve) -> None:
