@@ -37,7 +37,7 @@ class Verified:
     """How far a verification has come, in files and bytes, and what it has found."""
 
     files: int
-    elsewhere: int  # files of other hosts, of which nothing can be told from here
+    elsewhere: int  # machines of other hosts, of whose files nothing can be told from here
     bytes: int
     verified: int = 0
     read: int = 0
@@ -55,6 +55,7 @@ class Upkeep:
         self._settings, self._database, self._crawl = settings, database, crawl
         self.pages, self.losses, self.orphans = Pages(database), Losses(database), Orphans(database)
         folders = Machines(database).folders(socket.gethostname())
+        self._elsewhere = Machines(database).number() - len(folders)
         self._machines = {warc_prefix(crawl, number): number for number in folders}
         self.files = OwnFiles(
             settings.pages_dir, {warc_prefix(crawl, number): folder for number, folder in folders.items()}
@@ -78,9 +79,10 @@ class Upkeep:
         ArchiveError, StoreError.
         """
         known = self.losses.all()
-        names = sorted({*self.pages.files(), *self.orphans.files(), *self.files.names()})
-        paths = {name: path for name in names if (path := self.files.path(name)) is not None}
-        done = Verified(len(paths), len(names) - len(paths), sum(_size(path) for path in paths.values()))
+        names = {name for name, _ in self.finder.committed_files()}
+        names.update(self.orphans.files(), self.files.names())
+        paths = {name: path for name in sorted(names) if (path := self.files.path(name)) is not None}
+        done = Verified(len(paths), self._elsewhere, sum(_size(path) for path in paths.values()))
         lossy: set[str] = set(known)
         for name, path in paths.items():
             accepted = name in known and known[name].accepted

@@ -62,7 +62,7 @@ def _said(found: Verified) -> str:
     text = f"{found.files:,} files of this host verified: {found.whole:,} records are as the database says"
     text += f", {found.gone:,} are gone, {found.unknown:,} places are not known to it"
     text += f"; {found.accepted:,} more are gone, which was accepted" if found.accepted else ""
-    return text + (f"; {found.elsewhere:,} files are of other hosts" if found.elsewhere else "")
+    return text + (f"; the files of {found.elsewhere:,} machines are on other hosts" if found.elsewhere else "")
 
 
 def _what_is_wrong(found: Verified, lost: LostSum) -> str:

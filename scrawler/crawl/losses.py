@@ -20,8 +20,8 @@ from scrawler.model import CdxRow, Loss, LossKind
 class PageRows(Protocol):
     """The part of the store that knows which records are committed."""
 
-    def files(self) -> Iterator[str]:
-        """All files with records of pages."""
+    def files(self, prefix: str) -> Iterator[str]:
+        """The files of a writer that hold records of pages."""
 
     def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """The page rows whose records are in a file, by offset."""
@@ -61,6 +61,11 @@ class OwnFiles:
     def __init__(self, folder: Path, written_to: Mapping[str, Path]) -> None:
         self._folder, self._written_to = folder, written_to
 
+    @property
+    def prefixes(self) -> Iterable[str]:
+        """What the names of these machines' files begin with."""
+        return self._written_to
+
     def names(self) -> set[str]:
         """Return the names of all files of these machines in the folder in use now. Raises ArchiveError."""
         try:
@@ -94,10 +99,7 @@ class LossFinder:
         known = self._losses.all()
         found: dict[str, Loss] = {}
         seen: set[str] = set()
-        for name in self._pages.files():
-            path = self._files.path(name)
-            if path is None:
-                continue
+        for name, path in self.committed_files():
             seen.add(name)
             if (loss := self._look_at(name, path)) is not None:
                 found[name] = loss
@@ -112,6 +114,18 @@ class LossFinder:
                 records = sum(1 for _ in self.lost_rows(name))  # some begin as they should, and are torn
                 revisits = self._losses.revisits_of(self.lost_rows(name), lossy)
                 self._losses.note(loss._replace(records=records, revisits=revisits))
+
+    def committed_files(self) -> Iterator[tuple[str, Path]]:
+        """Yield all files of this host that hold records of pages, and where they are, or should be.
+
+        Those of other archives than ours, which may have a file a page, are their own matter.
+        """
+        for prefix in self._files.prefixes:
+            for name in self._pages.files(prefix):
+                path = self._files.path(name)
+                if path is None:
+                    break
+                yield name, path
 
     def _is_over(self, loss: Loss, seen: Collection[str], found: Collection[str]) -> bool:
         """Tell whether nothing of a known loss is left. What only reading all of a file told, a look cannot deny."""

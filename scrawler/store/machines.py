@@ -27,6 +27,7 @@ from sqlalchemy import (
     true,
     update,
 )
+from sqlalchemy import func as sql
 
 from scrawler.model import LEASE, Command, MachineState, Millis, Orders
 from scrawler.store.engine import Database, database_time
@@ -175,6 +176,11 @@ class Machines:
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
         query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
         return self._database.retrying(lambda connection: list(connection.scalars(query)))
+
+    def number(self) -> int:
+        """Return how many machines have begun a run."""
+        begun = select(sql.count(run.c.machine_id.distinct()))
+        return self._database.reading(lambda connection: connection.scalar(begun) or 0)
 
     def folders(self, host: str) -> dict[int, Path]:
         """Return the folder of pages that each machine of a host was given; with SQLite there is no other host.

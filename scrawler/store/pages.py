@@ -42,10 +42,10 @@ class Pages:
         """Yield the pages whose records are in a WARC file, by offset."""
         return map(CdxRow._make, self._by_offset(warc_file, _CDX))
 
-    def files(self) -> Iterator[str]:
-        """Yield the names of the WARC files that hold records of pages; each costs a look-up in the index."""
-        first = select(sql.min(page.c.warc_file))
-        after = ""
+    def files(self, prefix: str) -> Iterator[str]:
+        """Yield the names of a writer's WARC files that hold records of pages; each costs a look-up in the index."""
+        first = select(sql.min(page.c.warc_file)).where(page.c.warc_file < prefix + ".")  # which comes next to "-"
+        after = prefix + "-"
         while (name := self._database.rows(first.where(page.c.warc_file > after))[0][0]) is not None:
             yield name
             after = name
