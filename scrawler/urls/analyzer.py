@@ -3,7 +3,8 @@
 Most links of a site stand on many of its pages, so a party remembers what its hrefs came to. What an href means
 depends on the folder of the page on which it stands; one that starts with a slash, or names scheme and host, means
 the same in all folders of an origin and is kept with the origin. Also known is which folders are internal as a whole:
-of a link to one of them only the name is judged.
+of a link to one of them only the name is judged. All this is kept for each encoding of pages apart: links with queries
+mean another URL in another one.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from scrawler.model import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import is_refused_type
 from scrawler.urls.lookup import COMPILED, LookUp, look_up
-from scrawler.urls.normalise import normalise
+from scrawler.urls.normalise import MAX_URL_LENGTH, normalise
+from scrawler.urls.query import encode_query
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import make_steps
 from scrawler.urls.traps import UrlLimits
@@ -39,6 +40,7 @@ HREFS += [
 HREFS += ["y/ü", "/docs/y/x", "http://h/docs/y/x", "http://h/docs/y/z.css", "httpd/x", "http:y/x", "y/ŵ", "ŵ"]
 HREFS += ["http://h/ŵ", "y/" + "x" * 2100, "y/" + "x" * 250, "y/" + "x" * 254, "y.z/x", "y\\z/x", "//o.org/y/x"]
 HREFS += ["http://o.org/x?y=z", "http://xn--a.org/", "http://o.1/", "http://o.org/%7e/x", "http://o.org/a/../x"]
+HREFS += ["?é", "x?é", "/x?é#y", "x?é", "//o.org/x?é", "é?é", "?é ", "x?\x0e", " ?é\x01", "http:?é", "x?" + "é" * 1200]
 HREFS += ["x" * 3000, "%2e%2e/x", "a b", "ü", "a\0b", " #x", " ", "hello.html", "http", "httpx:y", "\xa0?x"]
 
 
@@ -52,14 +54,14 @@ def analyzer(
 
 
 def analyse_plainly(
-    scope: Scope, page: str, hrefs: list[str], base: str = ""
+    scope: Scope, page: str, hrefs: list[str], base: str = "", charset: str = ""
 ) -> tuple[list[str], list[str], dict[str, int]]:
     """Do the analyzer's work link by link, without any of its short cuts."""
     rule, counts = scope_of(SEED, scope), dict[str, int]()
     found: dict[Verdict, dict[str, None]] = {Verdict.INTERNAL: {}, Verdict.EXTERNAL: {}}
     resolved = normalise(base, page).url or page
     for href in hrefs:
-        url, refused = normalise(href, resolved)
+        url, refused = normalise(encode_query(href, charset, MAX_URL_LENGTH), resolved)
         if resolved == page and href.partition("#")[0] == "":
             verdict = Verdict.SAME_PAGE
         elif refused:
@@ -132,6 +134,7 @@ def test_base_href() -> None:
             st.sampled_from(PAGES),
             st.lists(st.sampled_from(HREFS) | st.text(st.sampled_from("xh/.:?# \t\n@%")), max_size=12),
             st.sampled_from(["", "", "", "/docs/", "http://o/x?y", "?z", "mailto:x"]),
+            st.sampled_from(["", "utf-8", "windows-1252", "gbk", "iso-2022-jp", "nonsense"]),
         ),
         max_size=12,
     ),
@@ -140,11 +143,11 @@ def test_base_href() -> None:
     st.sampled_from(FORMS),
 )
 def test_no_cache_can_be_told_from_none(
-    pages: list[tuple[str, list[str], str]], scope: Scope, entries: int, look_up: LookUp
+    pages: list[tuple[str, list[str], str, str]], scope: Scope, entries: int, look_up: LookUp
 ) -> None:
     part = analyzer(scope, entries, look_up)
-    for page, hrefs, base in pages + pages:
-        assert tuple(part.analyze(page, hrefs, base)) == analyse_plainly(scope, page, hrefs, base)
+    for page in pages + pages:
+        assert tuple(part.analyze(*page)) == analyse_plainly(scope, *page)
 
 
 @pytest.mark.parametrize("look_up", FORMS)
@@ -153,7 +156,9 @@ def test_every_pair_of_pages_and_hrefs_in_one_party(scope: Scope, look_up: LookU
     part = analyzer(scope, look_up=look_up)
     for hrefs in (HREFS, HREFS[::-1], HREFS * 2):
         for page in PAGES:
-            assert tuple(part.analyze(page, hrefs)) == analyse_plainly(scope, page, hrefs)
+            for charset in ("", "gbk", "windows-1252"):
+                found = analyse_plainly(scope, page, hrefs, "", charset)
+                assert tuple(part.analyze(page, hrefs, "", charset)) == found
 
 
 @pytest.mark.parametrize("look_up", FORMS)
