@@ -2,7 +2,8 @@
 
 selector -> Seed ID Queue -> distributor -> collectors -> checkpointer, run by one `Machine`. Its heartbeat prolongs the
 lease, without which no request starts, and brings orders; `takeup` goes on where a party was left, by this machine or a
-dead one; `records` and `indexer` keep WARC files and page rows in step, `losses` and `verifying` find where they are not.
+dead one; `records` and `indexer` keep WARC files and page rows in step, `losses` and `verifying` find where they are
+not.
 
 A collector visits a site when its `schedule` says so; `visits` starts requests, each with its flight (`flights`), for
 what `parties` chooses: `origins` (addresses, robots.txt), `health` (who pushes back, or is dead), `budget` and
