@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from operator import itemgetter
 
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
+from sqlalchemy import func as sql
 
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
-from scrawler.store.rows import HOME_URL, AnySelect
+from scrawler.store.rows import HOME_URL, AnySelect, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
@@ -39,9 +41,9 @@ class Frontier:
                 seed.c.state != SeedState.SLOW.value,
                 or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
             )
-            .order_by(lane.c.seed_id, lane.c.kind)
         )
-        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in self._database.rows(query)]
+        rows = sorted(self._database.rows(query), key=itemgetter(0, 1))  # sorted by MariaDB, `ahead` goes to its disk
+        return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in rows]
 
     def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
         """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet."""
@@ -55,25 +57,19 @@ class Frontier:
 
     def listed(self, site_id: int) -> Iterator[bytes]:
         """Yield the data of all chunks in which URLs of the site were listed first, some in memory at a time."""
-        query = (
-            select(chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.data)
+        last = (
+            select(chunk.c.seed_id, chunk.c.kind, sql.max(chunk.c.seq))
             .join(seed, seed.c.id == chunk.c.seed_id)
             .where(seed.c.site_id == site_id, chunk.c.kind.in_(_LISTED_IN))
-            .order_by(chunk.c.seed_id, chunk.c.kind, chunk.c.seq)
-            .limit(_CHUNKS_READ)
+            .group_by(chunk.c.seed_id, chunk.c.kind)
         )
-        after: ColumnElement[bool] | None = None
-        while rows := self._database.rows(query if after is None else query.where(after)):
-            yield from (row.data for row in rows)
-            if len(rows) < _CHUNKS_READ:
-                return
-            last = rows[-1]
-            same_seed, same_lane = chunk.c.seed_id == last.seed_id, chunk.c.kind == last.kind
-            after = or_(
-                chunk.c.seed_id > last.seed_id,
-                and_(same_seed, chunk.c.kind > last.kind),
-                and_(same_seed, same_lane, chunk.c.seq > last.seq),
-            )
+        lanes = sorted((row[0], row[1], row[2]) for row in self._database.rows(last))
+        keys = ((seed_id, kind, seq) for seed_id, kind, length in lanes for seq in range(length + 1))
+        # By their keys: to sort or group what holds the data would put all of it on the server's disk, for each part.
+        for part in sliced(keys, _CHUNKS_READ):
+            columns = (chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.data)
+            rows = self._database.rows(select(*columns).where(or_(*(_is_chunk(*key) for key in part))))
+            yield from (row.data for row in sorted(rows, key=itemgetter(0, 1, 2)))
 
     def own_urls(self, site_id: int) -> dict[bytes, int]:
         """Return hash of the home URL -> seed id of the site's seeds that are active or done, less the covered ones."""
@@ -128,6 +124,10 @@ class Frontier:
     def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
         rows = self._database.rows(query.limit(1))
         return ChunkRow(*rows[0]) if rows else None
+
+
+def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:
+    return and_(chunk.c.seed_id == seed_id, chunk.c.kind == kind, chunk.c.seq == seq)
 
 
 def _chunk_of(seed_id: int, kind: int, *conditions: ColumnElement[bool]) -> AnySelect:

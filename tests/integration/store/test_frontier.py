@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from scrawler.model import ChunkRow, EndReason, LaneState, PatternRow, SeedState, url_hash
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta
 
@@ -53,6 +53,29 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None
     assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]
+
+
+def test_a_take_up_makes_no_table_on_the_servers_disk(mariadb_url: str) -> None:
+    """Lists are long; sorted by the server, they would all go there for each part that is read."""
+    database = open_database(mariadb_url)
+    add(database, "http://a.org/", "http://a.org/2")
+    worker = Worker.of(database)
+    site = worker.claim_one()
+    deltas = []
+    for seed in site.seeds:
+        chunks = tuple(ChunkRow(seed.id, 0, seq, seq * 10, 10, b"x" * 2_000) for seq in range(20))
+        deltas.append(seed_delta(seed.id, chunks=chunks, lanes=(LaneState(seed.id, 0, seed.id, 0, 200),)))
+    worker.commit(site_delta(site, *deltas))
+    before = _tables_on_disk(database)
+    assert len(list(Frontier(database).listed(site.id))) == 40
+    assert len(Frontier(database).lanes(site.id)) == 2
+    assert _tables_on_disk(database) == before
+    database.close()
+
+
+def _tables_on_disk(database: Database) -> int:
+    with database.read() as connection:
+        return int(connection.exec_driver_sql("SHOW GLOBAL STATUS LIKE 'Created_tmp_disk_tables'").one()[1])
 
 
 def test_urls_of_begun_seeds_and_fetched_urls_are_known(database: Database) -> None:
