@@ -360,6 +360,7 @@ class _Run:
             Progress(
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
                 totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
+                machine.standstill.resting,
             )
         )  # fmt: skip
 

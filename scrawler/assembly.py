@@ -35,6 +35,7 @@ from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import SelectorPorts, UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
+from scrawler.crawl.standstill import Standstill, StandstillPorts
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.crawl.visits import Visits
 from scrawler.extract.directives import EVERY_ROBOT
@@ -136,7 +137,10 @@ def _put_together(
     """Make the parts of a machine; none of their threads is started."""
     rules = machine.rules
     token = product_token(settings)
-    origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again)
+    standstill_ports = StandstillPorts(machine.sites, machine.look_again, machine.go_on)
+    machine.standstill = Standstill(rules, machine.turn, resolver, standstill_ports)
+    name_found = machine.standstill.name_found
+    origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again, name_found)
     machine.checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -184,10 +188,21 @@ def _collector_maker(
     def make_collector(number: int) -> UrlCollector:
         with no_room():
             downloader = make_downloader(fetch_limits)
-            visits = Visits(downloader, origins, parties, answers, machine.budget, patience, rules, tell)
+            visits = Visits(
+                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, rules, tell
+            )
             lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
             return UrlCollector(
-                number, machine.turn, machine.stopping, downloader, visits, landing, lister, rules, ports
+                number,
+                machine.turn,
+                machine.stopping,
+                downloader,
+                visits,
+                landing,
+                lister,
+                machine.standstill,
+                rules,
+                ports,
             )
 
     return make_collector
@@ -198,6 +213,7 @@ def _collector_ports(machine: Machine) -> CollectorPorts:
     return CollectorPorts(
         submit=machine.checkpointer.submit,
         may_start=machine.may_start,
+        may_probe=machine.may_probe,
         help_yourself=machine.distribution.help_yourself,
         seeds_changed=machine.distribution.seeds_changed,
         site_inactive=machine.distribution.site_inactive,
@@ -263,6 +279,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         max_retry_after=settings.max_retry_after,
         max_pushbacks=settings.max_pushbacks,
         max_failures=settings.max_failures,
+        outage_patience=settings.outage_patience,
         timeout=settings.timeout,
         patience=settings.patience,
         slow_timeout=settings.slow_timeout,

@@ -70,9 +70,10 @@ def crawl_text(progress: Progress, machines: int) -> str:
     """Say how a crawl goes on `machines` machines, in one line."""
     there = f"{len(progress.machines):,} of {machines:,} machines, " if machines > 1 else ""
     paused = "; paused: `scrawler resume` lets it go on" if progress.paused else ""
+    outage = "; no host answers any more: the line may be down, waiting for it" if progress.outage else ""
     return (
         f"{there}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
-        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors{paused}"
+        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors{paused}{outage}"
     )
 
 

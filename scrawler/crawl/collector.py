@@ -21,6 +21,7 @@ from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
+from scrawler.crawl.standstill import Standstill
 from scrawler.crawl.visits import Visits
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Downloader, Response
@@ -45,6 +46,7 @@ class UrlCollector(threading.Thread):
         visits: Visits,
         landing: Landing,
         lister: SitemapLister,
+        standstill: Standstill,
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
@@ -53,7 +55,7 @@ class UrlCollector(threading.Thread):
         self.totals = Totals()
         self._turn, self._halt = turn, stop
         self._downloader, self._visits, self._landing, self._lister = downloader, visits, landing, lister
-        self._rules, self._ports = rules, ports
+        self._standstill, self._rules, self._ports = standstill, rules, ports
         self.sites: dict[int, SiteContext] = {}
         self._schedule = Schedule(self)
         self._handover = Handover(ports.submit, rules)
@@ -168,9 +170,10 @@ class UrlCollector(threading.Thread):
         landed = []
         for response in self._downloader.completed():
             site, due = self._visits.landed(response, now)
+            counts = True
             try:
-                self._visits.note(response, now)
-                as_sitemap = self._lister.wants(response)
+                counts = self._visits.note(response, now)
+                as_sitemap = counts and self._lister.wants(response)
             except Exception as error:
                 response = response.met(fault_of(error))
                 as_sitemap = False
@@ -179,8 +182,10 @@ class UrlCollector(threading.Thread):
                 self._visit(site, now)
             if as_sitemap:
                 self._lister.take(response)
-            else:
+            elif counts:
                 landed.append(response)
+        if self._standstill.released:
+            landed += self._standstill.take_released()
         return landed
 
     def _go_on(self, landed: list[Response], readings: list[Reading | None], ending: bool) -> bool:
@@ -201,8 +206,9 @@ class UrlCollector(threading.Thread):
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
             return at_work and now < self._grace_ends
         if not self._downloader.at_once:
-            self._may_begin = self._ports.may_start()
-            self._blocked = self._blocked or not self._may_begin
+            may_start = self._ports.may_start()
+            self._may_begin = may_start or self._standstill.resting  # then only probes were started
+            self._blocked = self._blocked or not may_start
         return True
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
@@ -246,6 +252,9 @@ class UrlCollector(threading.Thread):
         if site.collector is not self:
             return
         if not self._ports.may_start():
+            if self._ports.may_probe(site):
+                self._schedule.put(site, self._visits.probe(site, now))
+                return
             self._blocked = True
             site.held_since = 0.0  # by something else than politeness
             return

@@ -57,6 +57,10 @@ class SiteHealth:
                 self._rest(host, now + rules.retry_pause_ms / 1000)
         return False
 
+    def forgive(self, host: str) -> None:
+        """Forget the failures of a host: it was not to blame."""
+        self.failures.pop(host, None)
+
     @property
     def troubled(self) -> bool:
         """Whether there is anything for which a host could be given up."""

@@ -22,6 +22,7 @@ from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.selector import UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
+from scrawler.crawl.standstill import Standstill
 from scrawler.crawl.takeup import Frontier
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.model import ENDING, ChunkRow, Command, MachineState, Orders
@@ -65,6 +66,7 @@ class Machine:
         self.selector: UrlSelector
         self.checkpointer: Checkpointer
         self.sharing: ServerSharing
+        self.standstill: Standstill
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
@@ -107,7 +109,26 @@ class Machine:
 
     def may_start(self) -> bool:
         """Whether requests may be started now; who is told no is called again. Called under the turn."""
-        return not self.paused and self.lease.good and self.checkpointer.has_room()
+        if self.paused or self.standstill.resting:
+            return False
+        return self.lease.good and self.checkpointer.has_room()
+
+    def may_probe(self, site: SiteContext) -> bool:
+        """Whether a site may start a request although the machine rests. Called under the turn."""
+        return site in self.standstill.probes and not self.paused and self.lease.good
+
+    def go_on(self) -> None:
+        """Let the collectors look for what they may do now. Called under the turn."""
+        for collector in (*self.collectors, *self._retired):
+            if self.may_start():
+                collector.unblocked()
+            collector.wake()
+        self.selector.look_again()
+
+    def sites(self) -> list[SiteContext]:
+        """Return the sites that are here. Called under the turn."""
+        collectors = (*self.collectors, *self._retired)
+        return [*(site for collector in collectors for site in collector.sites.values()), *self.queue]
 
     def look_again(self, site: SiteContext) -> None:
         """Visit a site for which something has come. Called under the turn."""
@@ -222,6 +243,8 @@ class Machine:
                 break
             if heartbeat.due_in() <= 0:
                 self._beat(heartbeat)
+            with self.turn:
+                self.standstill.look(time.monotonic())
             with suppress(StoreBusyError):
                 look()
             self.stopping.wait(min(look_every, heartbeat.due_in()))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from math import inf
 from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
@@ -43,7 +44,8 @@ _GZIP_MAGIC = b"\x1f\x8b"
 class Origins:
     """Looks after the origins of sites; everything happens under the machine's turn.
 
-    `look_again(site)` is called when an answer has come that the site waited for.
+    `look_again(site)` is called when an answer has come that the site waited for, `name_found` when the resolver has
+    found a name.
     """
 
     def __init__(
@@ -54,10 +56,11 @@ class Origins:
         obey_robots: bool,
         rules: CrawlRules,
         look_again: Callable[[SiteContext], None],
+        name_found: Callable[[], None] = lambda: None,
     ) -> None:
         self._turn, self._resolver, self._token = turn, resolver, product_token
         self.obey_robots, self._look_again = obey_robots, look_again
-        self._rules = rules
+        self._rules, self._name_found = rules, name_found
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""
@@ -82,7 +85,7 @@ class Origins:
             with self._turn:
                 origin.pending = False
                 site.waiting -= 1
-                self.learn(origin, resolution)
+                self.hear(origin, resolution)
                 self._look_again(site)
 
         known = self._resolver.lookup(origin.host)
@@ -95,9 +98,16 @@ class Origins:
             origin.pending = False
             site.waiting -= 1
 
+    def hear(self, origin: Origin, resolution: Resolution) -> None:
+        """Take over what the resolver said when it was asked: an address shows that it can be reached."""
+        self.learn(origin, resolution)
+        if resolution.address and resolution.expires_at != inf:
+            self._name_found()
+
     @staticmethod
     def learn(origin: Origin, resolution: Resolution) -> None:
-        """Take over what the resolver said."""
+        """Take over what is known of a name."""
+        origin.sure = origin.sure and not resolution.address
         origin.address = resolution.address or ""
         origin.failure = None if resolution.address else (resolution.result or Result.NO_ADDRESS)
         origin.detail, origin.expires_at = resolution.detail, resolution.expires_at

@@ -42,6 +42,7 @@ class Progress:
     active: int
     waiting: int
     paused: bool = False  # until `scrawler resume`
+    outage: bool = False  # no host answers: a machine rests
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ class CrawlRules:
     max_retry_after: float
     max_pushbacks: int
     max_failures: int
+    outage_patience: float
     timeout: float
     patience: float
     slow_timeout: float

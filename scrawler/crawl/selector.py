@@ -212,7 +212,7 @@ class UrlSelector(threading.Thread):
 
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
-                self._origins.learn(origin, resolution)
+                self._origins.hear(origin, resolution)
                 self._queue.put(site)
                 self._ports.queued()
 

@@ -20,6 +20,7 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.patience import Patience
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.standstill import Standstill
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
@@ -45,12 +46,13 @@ class Visits:
         answers: AnswerHandler,
         budget: AddressBudget,
         patience: Patience,
+        standstill: Standstill,
         rules: CrawlRules,
         tell: Callable[[str, Fault], None],
     ) -> None:
         """Make the part; `tell(url, fault)` is called for each fault that a URL has met before it was asked for."""
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
-        self._budget, self._patience, self._rules = budget, patience, rules
+        self._budget, self._patience, self._standstill, self._rules = budget, patience, standstill, rules
         self._tell = tell
 
     def start_requests(self, site: SiteContext, now: float) -> float:
@@ -69,8 +71,11 @@ class Visits:
         """Note that an answer is there; return its site, and when that may be asked again."""
         return self._over(flight_of(response.request), response.request, now, response.elapsed_ms / 1000)
 
-    def note(self, response: Response, now: float) -> None:
-        """Note how the site of an answer bears up."""
+    def note(self, response: Response, now: float) -> bool:
+        """Note how the site of an answer bears up.
+
+        Return whether the answer is to be applied: not while it may be that this machine's line is down.
+        """
         flight = flight_of(response.request)
         site = flight.site
         if response.elapsed_ms >= site.slowest_ms and response.status:
@@ -78,8 +83,22 @@ class Visits:
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
             self._patience.note(response)
+        held, standstill = False, self._standstill
+        if standstill.suspected or not response.status:
+            held = standstill.holds(response, site, flight.asked, now)
+            if held and standstill.resting:
+                return False
         if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
             site.count_push_back(page.party if page else None)
+        return not held
+
+    def probe(self, site: SiteContext, now: float) -> float:
+        """Start one request of those that failed while the line was down; returns when to come back."""
+        at = self._start_queued(site, now) if site.queued else 0.0
+        if at:
+            return at
+        self._standstill.probes.discard(site)
+        return inf
 
     def given_up(self, request: Request, now: float) -> None:
         """Note that a request was given up."""
@@ -124,6 +143,8 @@ class Visits:
                 self._refuse(site, choice, origin, *trap, wall)
             elif not self._origins.addressed(site, origin, now):
                 return inf if origin.pending else now + _ASK_AGAIN
+            elif origin.failure is Result.NO_ADDRESS and self._standstill.holds_name(site, origin, now):
+                return inf
             elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
                 choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
             elif origin.failure is not None:

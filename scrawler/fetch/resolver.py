@@ -103,6 +103,13 @@ class Resolver:
         on_done(host, known)
         return True
 
+    def forget_failures(self) -> None:
+        """Ask again for names that were not found: it may have been the resolver that was not."""
+        with self._lock:
+            failed = [host for host, known in self._cache.items() if known.result is Result.NO_ADDRESS]
+            for host in failed:
+                del self._cache[host]
+
     def close(self, timeout: float = 5.0) -> bool:
         """End the threads; look-ups not yet begun are dropped, and no `on_done` is called any more.
 

@@ -95,6 +95,12 @@ class Settings(BaseSettings):
     max_failures: Annotated[int, Live()] = Field(
         10, ge=1, le=1000, description="End a seed after so many failed connections in a row."
     )
+    outage_patience: Annotated[Seconds, Live()] = Field(
+        3600.0,
+        ge=0,
+        le=DAY,
+        description="Longest rest of a machine whose own line is down: no host answers any more; 0: none.",
+    )
     robots: bool = Field(True, description="Obey robots.txt.")
     obey_meta: bool = Field(True, description="Obey robots meta elements and X-Robots-Tag headers.")
     nofollow: Relations = Field((), description="Links that are not followed, by what their rel says.")

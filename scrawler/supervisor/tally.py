@@ -54,6 +54,7 @@ class Tally:
             pages=self._pages + sum(one.pages for one in living),
             pages_per_second=sum(one.rate for one in running),
             paused=bool(living) and all(one.paused for one in living),
+            outage=any(one.outage for one in living),
             requests=self._requests + sum(one.requests for one in living),
             bytes=self._bytes + sum(one.bytes for one in living),
             errors=self._errors + sum(one.errors for one in living),
