@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrawler.errors import PluginError, SettingsError
+from scrawler.errors import PluginError, ScrawlerError, SettingsError
 from scrawler.places import load_place
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def parts_in_words(kind: PartKind) -> str:
 def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
     """Import a part; returns what makes it, with the arguments that the kind's documentation names.
 
-    Of a plug-in, what is made is checked to have what the interface asks for.
+    Of a plug-in, what is made is checked to have what the interface asks for; what it raises later is a PluginError.
 
     Raises:
         SettingsError: nothing has this name, or two packages have.
@@ -153,6 +153,7 @@ def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
         raise PluginError(f"{part} does not fit: it is a {type(make).__name__}, nothing that makes a part")
     if isinstance(make, type):
         _check_fit(part, make)
+    is_judge = part.kind.setting == "url_filters"
 
     def checked(*arguments: Any, **named: Any) -> Any:
         try:
@@ -160,9 +161,38 @@ def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
         except Exception as error:
             raise PluginError(f"{part} cannot be made: {in_a_line(error)}") from error
         _check_fit(part, made)
-        return made
+        return made if is_judge else _Answerable(part, made)
 
     return checked
+
+
+class _Answerable:
+    """A part of another package, which answers for what it raises: else that would be taken for a fault of ours.
+
+    A URL filter is called by what says more, as on which URL it failed.
+    """
+
+    def __init__(self, part: Part, made: Any) -> None:
+        self._part, self._made = part, made
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._made, name)
+        if not callable(found):
+            return found
+
+        def call(*arguments: Any, **named: Any) -> Any:
+            try:
+                return found(*arguments, **named)
+            except ScrawlerError:
+                raise
+            except Exception as error:
+                raise PluginError(f"{self._part} failed: {in_a_line(error)}") from error
+
+        self.__dict__[name] = call  # found there from now on
+        return call
+
+    def __contains__(self, item: object) -> bool:
+        return bool(self.__getattr__("__contains__")(item))
 
 
 def _check_fit(part: Part, made: object) -> None:

@@ -13,12 +13,14 @@ from typing import Protocol
 
 from rbloom import Bloom
 
+from scrawler.errors import ScrawlerError
+
 ERROR_RATE = 1e-6
 FIRST_LAYER = 2048  # URLs
 GROWTH = 4
 
 
-class SeenFullError(Exception):
+class SeenFullError(ScrawlerError):
     """The machine's ceiling for seen filters is reached; the seed ends with reason seen-memory."""
 
 
@@ -121,8 +123,9 @@ class ExactSeen:
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order."""
         new = [url for url in dict.fromkeys(urls) if url not in self._urls]
-        self._budget.take(self._BYTES_PER_URL * len(new))
-        self._urls.update(new)
+        if new:
+            self._budget.take(self._BYTES_PER_URL * len(new))
+            self._urls.update(new)
         return new
 
     def __contains__(self, url: str) -> bool:

@@ -131,3 +131,51 @@ def test_a_part_that_cannot_be_made_ends_the_machine_and_all_its_threads(
     with closing(open_database(crawl.url)) as database:
         machines = Machines(database).machines()
     assert [machine.state for machine in machines] == ([] if is_list(kind.setting) else [MachineState.STOPPED])
+
+
+_FAILING = """
+from scrawler.{module} import {name} as ours
+
+class Failing:
+    def __init__(self, *arguments, **named):
+        self.ours = ours(*arguments, **named)
+
+    def __getattr__(self, name):
+        return getattr(self.ours, name)
+
+    def __contains__(self, url):
+        return url in self.ours
+
+    def {call}(self, *arguments, **named):
+        raise KeyError("no good")
+
+def make(*arguments, **named):
+    return Failing(*arguments, **named)
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "module", "name", "call"),
+    [
+        ("extractor", "extract.lexbor", "LexborExtractor", "links"),
+        ("archive", "archive.warc", "WarcWriter", "write"),
+        ("seen", "crawl.seen", "rbloom_seen", "add_new"),
+        ("downloader", "fetch.curl", "CurlDownloader", "completed"),
+    ],
+)
+def test_a_part_that_fails_later_ends_the_run_under_its_own_name(
+    crawl: Crawl, serve: Serve, tmp_path: Path, setting: str, module: str, name: str, call: str
+) -> None:
+    """Not under that of the URL: a fault of somebody else's part is none of ours."""
+    code = _FAILING.format(module=module, name=name, call=call)
+    install(tmp_path, "bad-one", code, {f"{PART_KINDS[setting].group}:bad": "make"})
+    server = serve(by_path({"/": page("home")}))
+    crawl.add([server.url()])
+    with (
+        importable(tmp_path),
+        pytest.raises(PluginError, match=rf"^{setting} bad of bad-one 1.0 \(.*\) failed: KeyError: 'no good'$"),
+    ):
+        crawl.run(**{setting: "bad"})
+    assert not crawl.pages()
+    run_whole(crawl)
+    assert crawl.seed(server.url()).counts.pages == 1
