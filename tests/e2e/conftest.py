@@ -12,10 +12,11 @@ import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from tests.limits import HANGS
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 CRAWL = ("run", "--allow-private", "--delay", "0", "--user-agent", "SCrawler-test (+mailto:test@localhost)")
-TIMEOUT = 60  # seconds
+TIMEOUT = HANGS
 
 Scrawler = Callable[..., subprocess.CompletedProcess[str]]
 Rows = Callable[..., list[dict[str, Any]]]

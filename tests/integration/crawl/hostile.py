@@ -13,13 +13,14 @@ from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
 from tests.consistency import check_records
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
+from tests.limits import HANGS
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
 Reply = bytes | Callable[[Visit], None]
 
-LONGEST_RUN = 40.0  # seconds; a crawl that takes longer hangs, and is stopped so that the test can say so
+LONGEST_RUN = HANGS  # a crawl that takes longer hangs, and is stopped so that the test can say so
 GOOD_PAGES = 9  # of each good site
 RESOLVE = tuple(
     f"{name}=127.0.0.1" for name in ("site.example", "www.site.example", "a.example", "b.example")

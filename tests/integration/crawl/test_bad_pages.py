@@ -116,9 +116,9 @@ def test_a_hundred_thousand_links_on_a_page(crawl_on_both: Crawl, serve: Serve) 
     many = serve(by_path({"/": page(internal + external)} | {f"/p{n}": page(f"{n}") for n in range(60)}))
     fine = serve(good("fine"))
     crawl.add([many.url(), fine.url()])
-    began = time.monotonic()
+    began = time.process_time()
     run_whole(crawl, max_pages=50)
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 60  # of CPU; about 3 s, and anything quadratic takes hours
     seed = crawl.seed(many.url())
     assert (seed.end_reason, seed.counts.pages) == (EndReason.MAX_PAGES, 50)
     assert (seed.counts.listed, seed.counts.candidates) == (number // 2 + 1, number // 2)

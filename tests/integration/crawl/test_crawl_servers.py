@@ -15,6 +15,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from tests.integration.crawl.rig import running, watch
 from tests.integration.crawl.watchful import CLOCK, WatchfulServer, by, most_at_once, smallest_gap
+from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
-LONG = 60.0  # seconds
 
 
 def names(number: int, address: str = HERE) -> dict[str, str]:
@@ -211,9 +211,9 @@ def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
     with WatchfulServer(crawl.folder, pages=8, latency=0.05) as server:
         crawl.add(server.urls(hosts))
         with running(crawl, "--machines", "3", "--per-ip", "5", "--delay", "0.1", *resolve) as command:
-            wait_for(lambda: len(server.seen()) > 50, LONG, "requests")
+            wait_for(lambda: len(server.seen()) > 50, HANGS, "requests")
             kill_one(crawl)
-            _, said = command.communicate(timeout=LONG)
+            _, said = command.communicate(timeout=HANGS)
         assert command.returncode == 0, said
         seen = server.seen()
     assert {(one.host, one.path) for one in seen} >= {(host, f"/{n}") for host in hosts for n in range(1, 8)}
@@ -228,9 +228,9 @@ def test_the_pause_at_an_address_holds_between_machines(crawl: Crawl) -> None:
     with WatchfulServer(crawl.folder, pages=2) as server:
         crawl.add(server.urls(hosts))
         with running(crawl, "--machines", "2", "--delay-per-ip", "0.2", "--timeout", "5", *resolve) as command:
-            wait_for(lambda: len(server.seen()) > 6, LONG, "requests")
+            wait_for(lambda: len(server.seen()) > 6, HANGS, "requests")
             kill_one(crawl)
-            _, said = command.communicate(timeout=LONG)
+            _, said = command.communicate(timeout=HANGS)
         assert command.returncode == 0, said
         seen = server.seen()
     assert len({(one.host, one.path) for one in seen}) == 18

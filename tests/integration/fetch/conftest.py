@@ -18,8 +18,9 @@ from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, FetchLimits, Request, Response
 from scrawler.fetch.requests import RequestsDownloader
 from tests.integration.fetch.servers import Certificates, RawServer, Script
+from tests.limits import HANGS
 
-LIMITS = FetchLimits("scrawler-test (+mailto:test@example.test)", 2.0, 4.0, 1_000_000, 50)
+LIMITS = FetchLimits("scrawler-test (+mailto:test@example.test)", HANGS / 2, HANGS / 2, 1_000_000, 50)
 
 Fetch = Callable[..., Response]
 Make = Callable[..., Downloader]
@@ -71,7 +72,7 @@ def fetch(make: Make) -> Fetch:
     return run
 
 
-def drive(downloader: Downloader, *requests: Request, seconds: float = 15.0) -> list[Response]:
+def drive(downloader: Downloader, *requests: Request, seconds: float = HANGS) -> list[Response]:
     """Run the collector's loop until all requests have ended."""
     for request in requests:
         downloader.start(request)
@@ -120,7 +121,7 @@ def http2_port(certificates: Certificates, tmp_path_factory: pytest.TempPathFact
 
 
 def _await_port(port: int, server: subprocess.Popen[bytes], folder: Path) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANGS
     while time.monotonic() < end and server.poll() is None:
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.limits import FAR
+
 Script = Callable[["Visit"], None]
 
 
@@ -35,7 +37,7 @@ class Visit:
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)
 
-    def hang(self, seconds: float = 30.0) -> None:
+    def hang(self, seconds: float = FAR) -> None:
         """Say nothing until the server stops."""
         self.stopping.wait(seconds)
 

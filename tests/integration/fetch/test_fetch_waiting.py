@@ -15,6 +15,7 @@ from scrawler.fetch.poller import READ, WRITE, Poller, SelectorPoll
 from scrawler.model import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
+from tests.limits import EARLY, FAR
 
 
 def hanging(visit: Visit) -> None:
@@ -27,9 +28,9 @@ def test_wake_ends_the_wait_of_now(make):
     began = time.monotonic()
     thread = threading.Thread(target=downloader.wake)
     thread.start()
-    downloader.wait(20)
+    downloader.wait(FAR)
     thread.join()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < EARLY
     assert downloader.completed() == []
 
 
@@ -38,15 +39,15 @@ def test_wake_ends_the_next_wait_once(make):
     downloader.wake()
     downloader.wake()
     began = time.monotonic()
-    downloader.wait(20)
-    assert time.monotonic() - began < 5
+    downloader.wait(FAR)
+    assert time.monotonic() - began < EARLY
     began = time.monotonic()
     downloader.wait(0.2)
     assert time.monotonic() - began >= 0.15
 
 
 def test_wake_ends_a_wait_for_an_answer(serve, make_curl):
-    downloader = make_curl()
+    downloader = make_curl(timeout=2 * FAR)
     server = serve(hanging)
     downloader.start(Request(server.url(), "127.0.0.1"))
     while not server.heads:  # then nothing but the answer is waited for
@@ -55,9 +56,9 @@ def test_wake_ends_a_wait_for_an_answer(serve, make_curl):
     thread = threading.Thread(target=downloader.wake)
     began = time.monotonic()
     thread.start()
-    downloader.wait(3)
+    downloader.wait(FAR)
     thread.join()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < EARLY
     assert downloader.completed() == []
 
 
@@ -70,7 +71,7 @@ def test_wake_after_close_is_harmless(make):
 def test_nothing_to_wait_for_waits(make):
     began = time.monotonic()
     make().wait(0.2)
-    assert 0.15 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.15
 
 
 def test_cancel_returns_what_is_not_done(serve, make):
@@ -88,25 +89,25 @@ def test_cancel_returns_what_is_not_done(serve, make):
 
 def test_close_in_the_middle_of_downloads_is_prompt(serve, make_curl):
     server = serve(hanging)
-    downloader = make_curl()
+    downloader = make_curl(timeout=FAR)
     for number in range(50):
         downloader.start(Request(server.url(f"/{number}"), "127.0.0.1"))
     downloader.wait(0.1)
     downloader.completed()
     began = time.monotonic()
     downloader.close()
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < EARLY
 
 
 def test_slow_servers_do_not_hold_up_fast_ones(serve, make_curl):
     slow, fast = serve(hanging), serve(always(answer()))
-    downloader = make_curl(timeout=3.0)
+    downloader = make_curl(timeout=FAR)
     for number in range(20):
         downloader.start(Request(slow.url(f"/{number}"), "127.0.0.1"))
     began = time.monotonic()
     for number in range(50):
         assert drive(downloader, Request(fast.url(f"/{number}"), "127.0.0.1"))[0].result is Result.FETCHED
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < EARLY
     assert len(downloader.cancel()) == 20
 
 
@@ -148,6 +149,8 @@ def test_descriptors_above_1024_do_not_spin(serve):
 
 
 def test_descriptors_are_given_back(serve):
+    if not os.path.isdir("/proc/self/fd"):
+        pytest.skip("/proc is not mounted")
     server = serve(always(answer()))
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(3):

@@ -9,6 +9,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from http.client import HTTPConnection, HTTPResponse
@@ -22,6 +23,7 @@ from scrawler.synthweb.process import ServerProcess, SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.truth import home_pages
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
+from tests.limits import EARLY, HANGS
 
 SPEC = WebSpec(sites=4, mean_pages=100, equal=True)
 
@@ -33,7 +35,7 @@ def server() -> Iterator[SynthServer]:
 
 
 def connect(server: ServerProcess, host: str = "127.10.0.1") -> socket.socket:
-    return socket.create_connection((host, server.web.port), timeout=10)
+    return socket.create_connection((host, server.web.port), timeout=HANGS)
 
 
 def read_all(connection: socket.socket) -> bytes:
@@ -65,7 +67,7 @@ def body_of(server: ServerProcess, site: int, number: int) -> bytes:
 
 
 def test_keep_alive_serves_page_after_page(server: SynthServer) -> None:
-    connection = HTTPConnection("127.10.0.2", server.web.port, timeout=10)
+    connection = HTTPConnection("127.10.0.2", server.web.port, timeout=HANGS)
     connection.connect()
     first = connection.sock
     for number in range(50):
@@ -115,7 +117,7 @@ def test_http_1_0_closes_unless_asked_to_stay(server: SynthServer) -> None:
 
 
 def test_head_has_no_body(server: SynthServer) -> None:
-    connection = HTTPConnection("127.10.0.1", server.web.port, timeout=10)
+    connection = HTTPConnection("127.10.0.1", server.web.port, timeout=HANGS)
     connection.request("HEAD", "/")
     answer = connection.getresponse()
     assert int(answer.getheader("Content-Length") or 0) == len(body_of(server, 0, 0))
@@ -207,7 +209,8 @@ def test_latency_delays_answers_but_not_other_connections() -> None:
             assert read_all(connection).startswith(b"HTTP/1.1 200 ")
             connection.close()
         took = time.monotonic() - begun
-        assert slow <= took < 10 * slow
+        assert took >= slow
+        assert took < 20 * slow, "one waited for the other"
         answer = exchange(server, request("/") + request("/robots.txt"))
         assert answer.count(b"HTTP/1.1 200 ") == 2
         assert time.monotonic() - begun - took >= 2 * slow
@@ -255,19 +258,22 @@ def test_a_bandwidth_is_shared_by_all_connections(connections: int) -> None:
 
 
 def test_answers_take_turns_on_a_narrow_line() -> None:
-    spec = WebSpec(sites=2, mean_pages=1, page_bytes=400_000, bandwidth=1_000_000)
+    spec = WebSpec(sites=2, mean_pages=1, page_bytes=2_000_000, bandwidth=1_000_000)
     with SynthServer(spec) as server, connect(server) as long, connect(server) as short:
         long.sendall(request("/", "Connection: close"))
         assert long.recv(1)
         short.sendall(request("/robots.txt", "Connection: close"))
-        begun = time.monotonic()
-        assert read_all(short)
-        assert time.monotonic() - begun < 0.1  # it has not waited for what is left of the long one
-        assert read_all(long)
+        received: list[int] = []
+        with ThreadPoolExecutor(1) as reader:
+            rest = reader.submit(lambda: received.extend(map(len, iter(lambda: long.recv(65_536), b""))))
+            assert read_all(short)
+            before = sum(received)
+            rest.result()
+    assert before < sum(received) / 2, "it has not waited for what is left of the long one"
 
 
 def test_who_hangs_up_frees_the_line() -> None:
-    spec = WebSpec(sites=1, mean_pages=1, page_bytes=4_000_000, bandwidth=1_000_000)
+    spec = WebSpec(sites=1, mean_pages=1, page_bytes=10_000_000, bandwidth=20_000)
     with ServerProcess(spec) as server:
         with connect(server) as connection:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closes with a reset
@@ -275,7 +281,7 @@ def test_who_hangs_up_frees_the_line() -> None:
             assert connection.recv(1)
         begun = time.monotonic()
         assert exchange(server, request("/robots.txt")).startswith(b"HTTP/1.1 ")
-        assert time.monotonic() - begun < 1
+        assert time.monotonic() - begun < EARLY
 
 
 def test_a_bandwidth_is_one_process_s() -> None:
@@ -303,7 +309,7 @@ def free_ports(count: int) -> int:
 def test_one_port_a_site() -> None:
     port = free_ports(3)
     with SynthServer(WebSpec(sites=3, mean_pages=10, equal=True, hosts=Hosts.PORTS), port) as server:
-        connection = HTTPConnection("127.0.0.1", port + 2, timeout=10)
+        connection = HTTPConnection("127.0.0.1", port + 2, timeout=HANGS)
         connection.request("GET", "/")
         assert connection.getresponse().read() == body_of(server, 2, 0)
         connection.close()
@@ -312,16 +318,15 @@ def test_one_port_a_site() -> None:
 def test_a_site_of_a_million_pages() -> None:
     spec = WebSpec(sites=1, mean_pages=1_000_000, page_bytes=1_000, hidden=0)
     with SynthServer(spec) as server:
-        begun = time.monotonic()
         body = fetch(server, Target(0, Kind.PAGE, 999_999)).read()
-        assert time.monotonic() - begun < 1
         assert body == body_of(server, 0, 999_999)
         assert home_pages(server.web, 0, robots=False) == 1_000_000
-        assert rss_mb(server.pid) < 100
+        if os.path.isdir("/proc"):  # else nobody tells
+            assert rss_mb(server.pid) < 100
 
 
 def fetch(server: ServerProcess, target: Target) -> HTTPResponse:
-    connection = HTTPConnection("127.10.0.1", server.web.port, timeout=10)
+    connection = HTTPConnection("127.10.0.1", server.web.port, timeout=HANGS)
     connection.request("GET", server.web.path(target), headers={"Connection": "close"})
     return connection.getresponse()
 
@@ -342,9 +347,9 @@ def test_the_command_says_where_it_serves_and_stops_cleanly(tmp_path: Path, numb
         assert str(seeds) in line
         port = int(line.split(" at port ")[1].split(",")[0])
         assert seeds.read_text().split() == SyntheticWeb(WebSpec(sites=5), port).seeds()
-        with socket.create_connection(("127.10.0.1", port), timeout=10):
+        with socket.create_connection(("127.10.0.1", port), timeout=HANGS):
             process.send_signal(number)
-            out, err = process.communicate(timeout=10)
+            out, err = process.communicate(timeout=HANGS)
     assert (process.returncode, out, err) == (0, "", "")
 
 

@@ -177,9 +177,9 @@ def test_reading_loosely_takes_linear_time(piece: str) -> None:
 @pytest.mark.parametrize("kind", BROKEN)
 def test_what_came_before_the_break_is_kept_with_a_note(kind: str) -> None:
     text, note, urls = BROKEN[kind]
-    begin = time.perf_counter()
+    begin = time.thread_time()
     found = read_sitemap(text.encode(), "", "text/plain")
-    assert time.perf_counter() - begin < 30
+    assert time.thread_time() - begin < 30  # of CPU; about 1 s
     assert found is not None
     assert (found.note, len(found.listed)) == (note, urls)
 

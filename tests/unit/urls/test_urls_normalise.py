@@ -187,11 +187,11 @@ def test_the_length_limit_is_exact() -> None:
 @pytest.mark.parametrize("unit", ["a", " ", "\0", "\ud800", "../", "http://h/", "data:x", "#", "ü", "@", "%00", "-."])
 def test_ten_megabytes_are_judged_quickly(unit: str) -> None:
     text = unit * (10_000_000 // len(unit))
-    begin = time.perf_counter()
+    begin = time.thread_time()
     normalise(text, "http://h/")
     resolve_plain(text, "http://h/", "http://h/")
     assert seed_url(text).url == ""
-    assert time.perf_counter() - begin < 1
+    assert time.thread_time() - begin < 10  # of CPU; at most 0.1 s, and anything quadratic takes days
 
 
 @settings(deadline=None)  # a busy machine is no failure

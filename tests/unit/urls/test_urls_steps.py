@@ -113,10 +113,10 @@ def test_twice_is_once_and_the_standard_is_content(text: str, names: tuple[str, 
 def test_a_megabyte_is_spelt_quickly(unit: str) -> None:
     steps = make_steps(NORMALISE_STEPS)
     assert steps is not None
-    begin = time.perf_counter()
+    begin = time.thread_time()
     steps("http://h/" + unit * (1_000_000 // len(unit)))
     steps("http://h/?" + unit * (1_000_000 // len(unit)))
-    assert time.perf_counter() - begin < 20
+    assert time.thread_time() - begin < 20  # of CPU; at most 1 s, and anything quadratic takes hours
 
 
 @pytest.mark.parametrize(
