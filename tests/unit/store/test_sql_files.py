@@ -26,3 +26,8 @@ def test_both_dialects_have_the_same_migrations():
 def test_statements_are_split_at_semicolons_that_end_a_line():
     text = "-- about; it\nCREATE TABLE a (\n    b INTEGER  -- one; two\n);\nINSERT INTO a VALUES ('x;y');\n"
     assert statements(text) == ["CREATE TABLE a (\n    b INTEGER\n)", "INSERT INTO a VALUES ('x;y')"]
+
+
+def test_migrations_say_nothing_that_mysql_does_not_know():
+    for text in migration_texts("mysql").values():
+        assert "IF NOT EXISTS" not in "".join(statements(text)), "for columns and indexes only MariaDB knows it"
