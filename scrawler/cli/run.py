@@ -143,6 +143,7 @@ def _print_summary(summary: RunSummary, machines: int) -> None:
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
             "WARC files": _files(summary.warc_files),
+            **_lost(summary),
         },
     )
 
@@ -152,6 +153,11 @@ def _faults(summary: RunSummary) -> dict[str, str]:
         return {}
     where = f"; tracebacks are in {summary.fault_file}" if summary.fault_file else ""
     return {"internal errors": f"{summary.internal_errors:,} in the whole crawl{where}"}
+
+
+def _lost(summary: RunSummary) -> dict[str, str]:
+    lost = LostSum(*summary.lost)
+    return {"gone from the archive": lost_text(lost)} if lost.files else {}
 
 
 def _files(names: Sequence[str]) -> str:

@@ -36,7 +36,9 @@ def test_what_is_gone_is_told_once_listed_and_fetched_again(
     files = sorted((tmp_path / "pages").glob("*.warc.gz"))
     files[0].unlink()
 
-    told = lost_line(scrawler(*run, code=7))
+    done = scrawler(*run, code=7)
+    assert "gone from the archive" in done.stdout, "in the summary as well"
+    told = lost_line(done)
     (status,) = rows("status")
     number = status["lost"]["records"]
     assert number > 0
