@@ -209,6 +209,8 @@ def test_files_of_another_folder_or_host_are_not_missed(crawled: Crawl) -> None:
     database.close()
     lost = crawl.run(robots=False).lost[0]
     assert lost == 0 if shared else lost > 2, "an SQLite database has one host, which may have got another name"
+    findings, said = verified(crawl)
+    assert (said.elsewhere, bool(findings)) == ((3, False) if shared else (0, True))
 
 
 def test_lost_pages_of_a_seed_that_ended_by_a_limit_are_fetched_and_no_others(crawl: Crawl, serve: Serve) -> None:
