@@ -16,11 +16,15 @@ from typing import Any
 
 from scrawler.archive.archive import Archive
 from scrawler.assembly import Stores, build_machine, check_parts, crawl_rules, fault_file, make_archive, make_filters
+from scrawler.crawl.deaths import Deaths
+from scrawler.crawl.fault_log import FaultLog
 from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
+from scrawler.crawl.slots import SUFFIX, Slots
+from scrawler.crawl.watchdog import Watchdog
 from scrawler.errors import LeaseLostError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
@@ -38,9 +42,10 @@ from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
+from scrawler.store.suspects import Suspects
 from scrawler.threads import no_room, start
 from scrawler.units import format_seconds
-from scrawler.upkeep import Upkeep, packed, warc_prefix
+from scrawler.upkeep import Upkeep, machines_prefix, packed, warc_prefix
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import site_key
 
@@ -51,6 +56,7 @@ _ANSWER = 20.0
 _PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
 _LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
 _FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
+_SLOTS = 64  # for threads that read pages, at least: their number can be changed while they run
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
 
@@ -77,11 +83,14 @@ def run_crawl(
     stop: threading.Event,
     launch: Launch | None = None,
     say: Callable[[str], None] = lambda line: None,
+    own_process: bool = False,
 ) -> RunSummary:
     """Crawl with one machine until no seed is left or `stop` is set.
 
     A machine whose lease ran out, because it was frozen or cut off from the database, begins anew as another one.
     `say` is told, in a line each, that the database is waited for, and (without `launch`) what was ordered before.
+    In `own_process`, which has nothing else to do, faults are told in a file of the crawl's, and a page that is read
+    for longer than `page_time` ends the process, with exit code 8; the next one knows which page it was.
 
     Raises:
         StoreAwayError: the database was locked or away for too long; all that was checkpointed is kept.
@@ -106,7 +115,12 @@ def run_crawl(
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
-                ended.append(_Run(settings, database, prompt, crawl, stop, launch, filters).crawl(on_progress))
+                tell = FaultLog(fault_file(settings)).tell
+                deaths = Deaths(settings.pages_dir, machines_prefix(crawl), Suspects(prompt), say, tell)
+                deaths.look()  # before it is known which machines are gone: nobody else has their sites yet
+                run = _Run(settings, database, prompt, crawl, stop, launch, filters, deaths)
+                with run.watched(own_process):
+                    ended.append(run.crawl(on_progress))
         summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
         return replace(summary, lost=Upkeep(settings, database, crawl).look_and_tell()) if alone else summary
 
@@ -237,19 +251,32 @@ class _Run:
         stop: threading.Event,
         launch: Launch,
         filters: UrlFilters | None,
+        deaths: Deaths,
     ) -> None:
         """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
         self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
-        self._stop, self._launch, self._filters = stop, launch, filters
+        self._stop, self._launch, self._filters, self._deaths = stop, launch, filters, deaths
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
+        file = settings.pages_dir / f"{warc_prefix(crawl, self._machine_id)}-{os.getpid()}{SUFFIX}"
+        self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._started = time.monotonic()
         self._looked_at, self._looked_pages = self._started, 0
         self._count_at = 0.0
         self._hops = settings.hops
+
+    @contextmanager
+    def watched(self, own_process: bool) -> Iterator[None]:
+        """Keep the file of what is read in the block; watch for pages without an end where that may end the process."""
+        with closing(self._slots), ExitStack() as stack:
+            if own_process:
+                watchdog = Watchdog(self._slots, self._settings.page_time)
+                start(watchdog)
+                stack.callback(watchdog.close)
+            yield
 
     def crawl(self, on_progress: Callable[[Progress], None]) -> _Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
@@ -275,6 +302,7 @@ class _Run:
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._finish_gone(self._machines, self._records)  # some may have died meanwhile
+        self._deaths.look()
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
 
@@ -303,8 +331,9 @@ class _Run:
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
-                self._settings, self._stores, archive, self._stop, self._promote, self._launch.machines, self._filters
-            )
+                self._settings, self._stores, archive, self._stop, self._promote, self._launch.machines, self._filters,
+                self._slots, self._deaths.look,
+            )  # fmt: skip
             failing.pop_all()
         machine.on_settings = partial(self._change_settings, machine)
         return archive, machine, resolver

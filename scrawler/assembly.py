@@ -35,6 +35,7 @@ from scrawler.crawl.seen import MemoryBudget, SeenFilter
 from scrawler.crawl.selector import SelectorPorts, UrlSelector
 from scrawler.crawl.sharing import ServerSharing
 from scrawler.crawl.site import SiteContext
+from scrawler.crawl.slots import Slots
 from scrawler.crawl.standstill import Standstill, StandstillPorts
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.crawl.visits import Visits
@@ -43,7 +44,7 @@ from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import LEASE
+from scrawler.model import LEASE, ClaimedSite
 from scrawler.plugins import PART_KINDS, part_maker
 from scrawler.settings import Settings, is_list
 from scrawler.store.checkpoints import Checkpoints
@@ -53,6 +54,7 @@ from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
+from scrawler.store.suspects import Suspects
 from scrawler.threads import no_room
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import refused_types
@@ -79,6 +81,7 @@ class Stores:
     seeds: Seeds
     robots: RobotsCopies
     servers: Servers
+    suspects: Suspects
     clock: DatabaseClock
 
     @classmethod
@@ -91,6 +94,7 @@ class Stores:
             seeds=Seeds(database),
             robots=RobotsCopies(database),
             servers=Servers(database, machine_id),
+            suspects=Suspects(database),
             clock=DatabaseClock(),
         )
 
@@ -103,11 +107,15 @@ def build_machine(
     promote: Callable[[], int],
     machines: int = 1,
     filters: UrlFilters | None = None,
+    slots: Slots | None = None,
+    look_at_deaths: Callable[[], None] = lambda: None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
-    `machines` is how many share the crawl at first; `filters` are what `make_filters` made.
+    `machines` is how many share the crawl at first; `filters` are what `make_filters` made. `look_at_deaths` is called
+    before a site of a dead machine is taken up.
     """
+    slots = slots or Slots(None, settings.threads, settings.max_url_length)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
     rules = crawl_rules(settings)
     lease = Lease(LEASE / 1000, _LEASE_MARGIN)
@@ -120,7 +128,7 @@ def build_machine(
     )
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
-        _put_together(machine, resolver, settings, stores, archive, promote, filters)
+        _put_together(machine, resolver, settings, stores, archive, promote, filters, slots, look_at_deaths)
         failing.pop_all()
     return machine, resolver
 
@@ -133,6 +141,8 @@ def _put_together(
     archive: Archive,
     promote: Callable[[], int],
     filters: UrlFilters | None,
+    slots: Slots,
+    look_at_deaths: Callable[[], None],
 ) -> None:
     """Make the parts of a machine; none of their threads is started."""
     rules = machine.rules
@@ -151,10 +161,13 @@ def _put_together(
         machine.let_go,
     )
     machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters)
+    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters, slots)
     make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
     machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
-    taker = make_taker(settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores))
+    taker = make_taker(
+        settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores),
+        partial(_condemned, stores.suspects, look_at_deaths),
+    )  # fmt: skip
     machine.selector = UrlSelector(
         stores.claims, taker, machine.queue, resolver, origins, machine.turn, machine.stopping,
         settings.seeds_per_thread, machine.expected, _selector_ports(machine, stores, promote),
@@ -168,6 +181,7 @@ def _collector_maker(
     origins: Origins,
     machine: Machine,
     filters: UrlFilters | None,
+    slots: Slots,
 ) -> Callable[[int], UrlCollector]:
     """Return what makes a collector of a number; what it shares with others is made here."""
     rules, token = machine.rules, product_token(settings)
@@ -191,7 +205,8 @@ def _collector_maker(
             visits = Visits(
                 downloader, origins, parties, answers, machine.budget, patience, machine.standstill, rules, tell
             )
-            lister, ports = SitemapLister(reader, answers, rules), _collector_ports(machine)
+            slot, ports = slots.take(), _collector_ports(machine)
+            lister = SitemapLister(reader, answers, rules, slot)
             return UrlCollector(
                 number,
                 machine.turn,
@@ -200,6 +215,7 @@ def _collector_maker(
                 visits,
                 landing,
                 lister,
+                slot,
                 machine.standstill,
                 rules,
                 ports,
@@ -244,17 +260,27 @@ def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
         origins.recall(site, stores.robots.of_site(site.id, stores.clock.now() - ROBOTS_KEPT))
 
 
+def _condemned(suspects: Suspects, look_at_deaths: Callable[[], None], claimed: ClaimedSite) -> Mapping[str, str]:
+    """Return the URLs of a claimed site that have killed a process, with the reasons in words."""
+    if claimed.after_death:
+        look_at_deaths()
+    if claimed.token == 1:  # nobody had it before
+        return {}
+    return suspects.condemned(claimed.id)
+
+
 def make_taker(
     settings: Settings,
     frontier: Frontier,
     rules: CrawlRules,
     clock: DatabaseClock,
     recall_robots: Callable[[SiteContext], None] = lambda site: None,
+    condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = _maker("seen", settings)
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots)
+    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots, condemned)
 
 
 def crawl_rules(settings: Settings) -> CrawlRules:

@@ -70,3 +70,9 @@ class ArchiveError(ScrawlerError):
 
 class DamagedError(ArchiveError):
     """A file in the archive is damaged elsewhere than at its end (exit code 5)."""
+
+
+class EndlessPageError(ScrawlerError):
+    """A page was read for longer than any may; no thread can be ended, so the process ends itself (exit code 8)."""
+
+    exit_code = 8

@@ -324,6 +324,19 @@ class SitemapRow(NamedTuple):
     sitemap: str  # URL of the sitemap
 
 
+CONDEMNED = 2  # deaths from which on a URL is not asked for again
+
+
+class SuspectRow(NamedTuple):
+    """A URL that stood in a slot when its process died (see crawl/deaths.py); `deaths` are added up."""
+
+    site_id: int
+    url_hash: bytes
+    url: str
+    deaths: int
+    detail: str  # of the first one
+
+
 class RobotsRow(NamedTuple):
     """The robots.txt of one origin as last had; `body` is compressed (zlib), at most 500 KiB unpacked."""
 

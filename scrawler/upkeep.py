@@ -29,7 +29,12 @@ def warc_prefix(crawl: Crawl, machine_id: int) -> str:
 
     Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
     """
-    return f"{crawl.name}-{crawl.created_at:x}-m{machine_id}"
+    return f"{machines_prefix(crawl)}{machine_id}"
+
+
+def machines_prefix(crawl: Crawl) -> str:
+    """Return what the names of the files of all machines of a crawl begin with."""
+    return f"{crawl.name}-{crawl.created_at:x}-m"
 
 
 @dataclass(slots=True)

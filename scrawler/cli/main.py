@@ -53,6 +53,7 @@ Exit codes:
     5  pages cannot be written to the archive
     6  `run` waited for the database for longer than database_patience
     7  records are gone from the archive; `run` says so once, having done all else
+    8  `run` met a page that was read without an end (page_time); the next run ends that page
   130  stopped by the user (for `run`: by a second Ctrl-C)
 
 \b

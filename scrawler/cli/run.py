@@ -83,7 +83,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
 
         if settings.machines == 1:
             _stop_on_signals(stop, line)
-            summary = run_crawl(settings, show, stop, say=line.message)
+            summary = run_crawl(settings, show, stop, say=line.message, own_process=True)
         else:
             supervisor = Supervisor(settings, show, line.message, stop)
             _stop_on_signals(stop, line, supervisor.kill)

@@ -11,7 +11,7 @@ import time
 from math import inf
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.flights import PageFlight, flight_of
+from scrawler.crawl.flights import PageFlight, flight_of, read_url
 from scrawler.crawl.handover import Handover
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
@@ -21,6 +21,7 @@ from scrawler.crawl.reading import Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.schedule import Schedule
 from scrawler.crawl.site import SiteContext
+from scrawler.crawl.slots import Slot
 from scrawler.crawl.standstill import Standstill
 from scrawler.crawl.visits import Visits
 from scrawler.faults import fault_of
@@ -46,6 +47,7 @@ class UrlCollector(threading.Thread):
         visits: Visits,
         landing: Landing,
         lister: SitemapLister,
+        slot: Slot,
         standstill: Standstill,
         rules: CrawlRules,
         ports: CollectorPorts,
@@ -55,7 +57,8 @@ class UrlCollector(threading.Thread):
         self.totals = Totals()
         self._turn, self._halt = turn, stop
         self._downloader, self._visits, self._landing, self._lister = downloader, visits, landing, lister
-        self._standstill, self._rules, self._ports = standstill, rules, ports
+        self._slot, self._standstill = slot, standstill
+        self._rules, self._ports = rules, ports
         self.sites: dict[int, SiteContext] = {}
         self._schedule = Schedule(self)
         self._handover = Handover(ports.submit, rules)
@@ -117,6 +120,7 @@ class UrlCollector(threading.Thread):
     def abandon(self) -> None:
         """Let go of what it has, in the place of its thread, which could not be started."""
         self._downloader.close()
+        self._slot.close()
 
     @property
     def _ending(self) -> bool:
@@ -126,6 +130,7 @@ class UrlCollector(threading.Thread):
 
     def run(self) -> None:
         """Loop until stopped; errors end the machine, not just this thread."""
+        self._slot.belongs_here()
         try:
             going = True
             while going:
@@ -134,7 +139,7 @@ class UrlCollector(threading.Thread):
                     going, large = self._take_turn()
                 self._lister.read()
                 if large:
-                    readings = list(map(self._landing.read, large))  # others go on meanwhile
+                    readings = list(map(self._read, large))  # others go on meanwhile
                     with self._turn:
                         going = self._go_on(large, readings, self._ending)
         except BaseException as error:
@@ -144,6 +149,7 @@ class UrlCollector(threading.Thread):
             with self._turn:
                 self._let_go(time.monotonic())
             self._downloader.close()
+            self._slot.close()
 
     def _patience(self) -> float:
         """Seconds until something is due."""
@@ -161,7 +167,7 @@ class UrlCollector(threading.Thread):
             for response in landed:
                 if len(response.body) > _LARGE_BODY:
                     return True, landed
-            going = self._go_on(landed, list(map(self._landing.read, landed)), ending)
+            going = self._go_on(landed, list(map(self._read, landed)), ending)
             if not going or time.monotonic() >= ends_at or not self._downloader.ready():
                 return going, []
 
@@ -171,12 +177,15 @@ class UrlCollector(threading.Thread):
         for response in self._downloader.completed():
             site, due = self._visits.landed(response, now)
             counts = True
+            self._slot.enter(site.id, read_url(response.request))
             try:
                 counts = self._visits.note(response, now)
                 as_sitemap = counts and self._lister.wants(response)
             except Exception as error:
                 response = response.met(fault_of(error))
                 as_sitemap = False
+            finally:
+                self._slot.leave()
             if due <= now and not ending and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
@@ -187,6 +196,14 @@ class UrlCollector(threading.Thread):
         if self._standstill.released:
             landed += self._standstill.take_released()
         return landed
+
+    def _read(self, response: Response) -> Reading | None:
+        request = response.request
+        self._slot.enter(flight_of(request).site.id, read_url(request))
+        try:
+            return self._landing.read(response)
+        finally:
+            self._slot.leave()
 
     def _go_on(self, landed: list[Response], readings: list[Reading | None], ending: bool) -> bool:
         """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
@@ -212,11 +229,15 @@ class UrlCollector(threading.Thread):
         return True
 
     def _apply(self, response: Response, reading: Reading | None) -> None:
+        request = response.request
+        self._slot.enter(flight_of(request).site.id, read_url(request))
         try:
             flight, fault = self._landing.apply(response, reading)
         except BaseException:
-            flight_of(response.request).site.lost = True  # applied in part: what was checkpointed is whole, this is not
+            flight_of(request).site.lost = True  # applied in part: what was checkpointed is whole, this is not
             raise
+        finally:
+            self._slot.leave()
         site = flight.site
         if isinstance(flight, PageFlight):
             self.totals.count(response, fault is None)

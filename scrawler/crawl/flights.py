@@ -12,6 +12,7 @@ from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Entry, Lane, tries
 from scrawler.crawl.site import Origin, SiteContext
 from scrawler.fetch.downloader import Request
+from scrawler.fetch.robots import robots_url
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
@@ -84,3 +85,9 @@ def flight_of(request: Request) -> Flight:
     flight = request.tag
     assert isinstance(flight, _KINDS)
     return flight
+
+
+def read_url(request: Request) -> str:
+    """Return the URL that is to blame if its answer is not read to an end: of a robots.txt, that of its origin."""
+    flight = request.tag
+    return robots_url(flight.origin.origin + "/") if isinstance(flight, RobotsFlight) else request.url

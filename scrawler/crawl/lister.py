@@ -11,6 +11,7 @@ from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_sitemaps
+from scrawler.crawl.slots import Slot
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
@@ -48,8 +49,8 @@ class Listing:
 class SitemapLister:
     """The sitemaps of one collector's sites; used by its thread alone."""
 
-    def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules) -> None:
-        self._reader, self._answers, self._rules = reader, answers, rules
+    def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules, slot: Slot) -> None:
+        self._reader, self._answers, self._rules, self._slot = reader, answers, rules, slot
         self._unread: deque[tuple[PageFlight, Response]] = deque()
         self._current: Listing | None = None
 
@@ -84,7 +85,11 @@ class SitemapLister:
         """Archive and read the next sitemap, if none is being listed; needs no turn. Raises ArchiveError."""
         if self._current is None and self._unread:
             flight, response = self._unread.popleft()
-            self._current = Listing(flight, response, self._reader.read(flight, response, as_sitemap=True))
+            self._slot.enter(flight.site.id, flight.entry.url)
+            try:
+                self._current = Listing(flight, response, self._reader.read(flight, response, as_sitemap=True))
+            finally:
+                self._slot.leave()
 
     def work_off(self) -> Listing | None:
         """List the next slice, under the turn; returns what it is of, None if there is nothing to do."""
@@ -94,10 +99,13 @@ class SitemapLister:
         if listing.flight.site.collector is None:  # the lease was lost
             self._current = None
             return None
+        self._slot.enter(listing.flight.site.id, listing.flight.entry.url)
         try:
             self._list_slice(listing)
         except Exception as error:
             listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # so nothing is left of it
+        finally:
+            self._slot.leave()
         if listing.over:
             self._current = None
         return listing

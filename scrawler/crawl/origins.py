@@ -125,12 +125,18 @@ class Origins:
         origin.robots_until = time.monotonic() + left / 1000
 
     def robots_request(self, site: SiteContext, origin: Origin) -> Request | None:
-        """Return the request for the origin's robots.txt, which is then awaited; None while it is on its way."""
+        """Return the request for the origin's robots.txt, which is then awaited; None while it is on its way.
+
+        One that has killed a process is not asked for: then it is not awaited either, and nothing is allowed.
+        """
         if origin.pending:
             return None
+        flight = RobotsFlight(site, origin, robots_url(origin.origin + "/"))
+        if flight.url in site.condemned:
+            self._unavailable(flight, site.condemned[flight.url], Result.ROBOTS_UNAVAILABLE)
+            return None
         origin.pending = True
-        url = robots_url(origin.origin + "/")
-        return Request(url, origin.address, RobotsFlight(site, origin, url), _ROBOTS_BYTES)
+        return Request(flight.url, origin.address, flight, _ROBOTS_BYTES)
 
     def awaits_robots(self, origin: Origin, now: float) -> bool:
         """Tell whether pages of the origin have to wait for its robots.txt."""

@@ -8,6 +8,7 @@ payloads.
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
@@ -112,6 +113,7 @@ class SiteContext:
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     waiting: int = 0  # answers expected from the store or the resolver
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
+    condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     archived: OrderedDict[bytes, RevisitOf] = field(default_factory=OrderedDict)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else

@@ -57,7 +57,8 @@ class Frontier(Protocol):
 class SiteTaker:
     """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database.
 
-    `recall_robots(site)` brings back what is kept of a site's robots.txt.
+    `recall_robots(site)` brings back what is kept of a site's robots.txt, `condemned(claimed)` the URLs of the site
+    that have killed a process, with the reasons.
     """
 
     def __init__(
@@ -68,9 +69,10 @@ class SiteTaker:
         make_seen: Callable[[], SeenFilter],
         make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
         recall_robots: Callable[[SiteContext], None] = lambda site: None,
+        condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
     ) -> None:
         self._frontier, self._rules, self._clock = frontier, rules, clock
-        self._recall_robots = recall_robots
+        self._recall_robots, self._condemned = recall_robots, condemned
         self._make_seen, self._make_analyzer = make_seen, make_analyzer
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
@@ -84,6 +86,7 @@ class SiteTaker:
             clock=self._clock,
         )
         site.slowest_ms = claimed.slowest_ms
+        site.condemned = self._condemned(claimed)
         rest_ms = claimed.next_due_at - self._clock.now() + self._clock.doubt
         if claimed.after_death:
             rest_ms = max(rest_ms, self._rest_after_death(claimed))

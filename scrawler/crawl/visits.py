@@ -157,9 +157,10 @@ class Visits:
                 return at
             elif self._origins.awaits_robots(origin, now):
                 request = self._origins.robots_request(site, origin)
-                if request is None:
+                if request is not None:
+                    self._start(site, request, now, choice.party)
+                elif origin.pending:
                     return inf
-                self._start(site, request, now, choice.party)
             elif self._ask(site, choice, origin, now, wall):
                 continue
             refused += 1
@@ -197,6 +198,8 @@ class Visits:
         url, traps = choice.entry.url, None if choice.lane.refetches else choice.party.traps
         try:
             origin = self._origins.of(site, url)
+            if site.condemned and url in site.condemned:
+                return origin, (Result.INTERNAL_ERROR, site.condemned[url])
             if traps is not None and traps.capping and choice.entry.depth > 0 and (trap := traps.refusal(url)):
                 return origin, (Result.TRAP, trap)
             return origin, None

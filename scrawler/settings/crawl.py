@@ -149,6 +149,9 @@ class Settings(BaseSettings):
         1000, ge=2, le=100_000, description="Largest ratio of a decoded body to the one that was transferred."
     )
     max_headers: Bytes = Field(128 * KIB, ge=KIB, le=256 * KIB, description="Largest head of an answer.")
+    page_time: Seconds = Field(
+        60.0, ge=1, le=DAY, description="CPU time that reading one page may take; else the machine ends, and the page."
+    )
     accept: MediaTypes = Field((), description="Media types that are downloaded, decided at the headers; none: all.")
     assets: bool = Field(False, description="Fetch the images, scripts and styles of pages as well.")
     cookies: bool = Field(True, description="Keep cookies, in a jar for each party.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model import PageFlag, SeedState
@@ -15,7 +15,7 @@ from scrawler.store.machine_views import LIVING
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import chunk, lane, machine, seed, site
+from scrawler.store.tables import chunk, lane, machine, seed, site, suspect
 
 _LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
@@ -74,5 +74,6 @@ def let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]
     for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
         connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
     connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
+    connection.execute(delete(suspect).where(suspect.c.site_id.in_(sorted(sites))))
     wake_sites(connection, sites)
     bump_revision(connection)

@@ -337,6 +337,17 @@ robots = Table(
     **_CLUSTERED,
 )
 
+suspect = Table(
+    "suspect",
+    metadata,
+    _number("site_id", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _text("url", "was being read when a process died"),
+    _number("deaths", "2: for sure, or so often; it is not asked for again"),
+    _text("detail", "of what the process died"),
+    **_CLUSTERED,
+)
+
 candidate = Table(
     "candidate",
     metadata,

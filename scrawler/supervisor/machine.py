@@ -42,7 +42,7 @@ def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: thread
         # Nothing can wake a read of standard input, and at its end there may be nobody left to close it: so a daemon.
         start(threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True))
         start(reporter)
-        return run_crawl(settings, reporter.show, stop, launch, reporter.say)
+        return run_crawl(settings, reporter.show, stop, launch, reporter.say, own_process=True)
     except ScrawlerError as error:
         return Failure(str(error), error.exit_code)
     except BaseException as error:

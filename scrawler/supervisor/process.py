@@ -19,6 +19,7 @@ from scrawler.threads import start
 # -P: modules of the folder in which the user crawls are not ours.
 _COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
 
+_FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGPROF"})  # as which a page may end it
 _FRESH = 3.0  # seconds for which a rate is believed
 
 
@@ -97,6 +98,13 @@ class MachineProcess:
         if code < 0:
             return f"was killed by {_signal_name(-code)}"
         return f"ended with exit code {code} and without a report"
+
+    @property
+    def fault(self) -> str:
+        """The signal by which the system ended it for a fault of its own, "" if it did not."""
+        code = self._process.returncode
+        name = _signal_name(-code) if code is not None and code < 0 else ""
+        return name if name in _FAULTS else ""
 
     def _talk(self) -> None:
         assert self._process.stdin is not None

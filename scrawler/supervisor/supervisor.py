@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import inf
 
 from scrawler.app import prepare_crawl
+from scrawler.crawl.deaths import page_at_death
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
@@ -143,7 +144,9 @@ class Supervisor:
         elif self._stopping and not process.begun:
             self._outcomes.add("stopped")
         else:
-            self._take_failure(place, process.why(), process.ran, process.fetched)
+            page = page_at_death(self._settings.pages_dir, process.pid, process.fault)
+            why = f"{process.why()} while it read {page}" if page else process.why()
+            self._take_failure(place, why, process.ran, process.fetched or bool(page))
 
     def _take_failure(self, place: _Place, why: str, ran: float = 0.0, fetched: bool = False) -> None:
         """Start the machine of a place again after a while, or give it up."""

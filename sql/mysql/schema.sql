@@ -223,6 +223,15 @@ CREATE TABLE robots (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX robots_site ON robots (site_id);
 
+CREATE TABLE suspect (
+    site_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,  -- was being read when a process died
+    deaths BIGINT NOT NULL,  -- 2: for sure, or so often; it is not asked for again
+    detail TEXT NOT NULL,  -- of what the process died
+    PRIMARY KEY (site_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 CREATE TABLE candidate (
     seed_id BIGINT NOT NULL,  -- the seed whose party has the links
     url_hash BINARY(16) NOT NULL,

@@ -232,6 +232,16 @@ CREATE TABLE robots (
  STRICT;
 CREATE INDEX robots_site ON robots (site_id);
 
+CREATE TABLE suspect (
+    site_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,  -- was being read when a process died
+    deaths INTEGER NOT NULL,  -- 2: for sure, or so often; it is not asked for again
+    detail TEXT NOT NULL,  -- of what the process died
+    PRIMARY KEY (site_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE candidate (
     seed_id INTEGER NOT NULL,  -- the seed whose party has the links
     url_hash BLOB NOT NULL,

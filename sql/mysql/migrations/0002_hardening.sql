@@ -20,4 +20,14 @@ CREATE TABLE loss (
     PRIMARY KEY (warc_file)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- What was being read when a process died.
+CREATE TABLE suspect (
+    site_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,  -- was being read when a process died
+    deaths BIGINT NOT NULL,  -- 2: for sure, or so often; it is not asked for again
+    detail TEXT NOT NULL,  -- of what the process died
+    PRIMARY KEY (site_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

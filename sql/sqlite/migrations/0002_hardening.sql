@@ -21,4 +21,15 @@ CREATE TABLE loss (
 ) WITHOUT ROWID,
  STRICT;
 
+-- What was being read when a process died.
+CREATE TABLE suspect (
+    site_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,  -- was being read when a process died
+    deaths INTEGER NOT NULL,  -- 2: for sure, or so often; it is not asked for again
+    detail TEXT NOT NULL,  -- of what the process died
+    PRIMARY KEY (site_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
