@@ -18,7 +18,9 @@ URL, OTHER = "http://a.test/x", "http://b.test/y"
 READ, STUCK = Read(1, URL, 0xAB, too_long=False), Read(1, URL, 0xAB, too_long=True)
 BESIDE = Read(2, OTHER, 0xCD, too_long=False)
 FAULT = 'Fatal Python error: Aborted\n\nThread 0x00cd (most recent call first):\n  File "/a/b.py", line 2 in b\n\n'
-FAULT += 'Current thread 0x{:016x} (most recent call first):\n  File "/a/c.py", line 7 in links\n  File "/a/d.py", line 9 in d\n'
+FAULT += (
+    'Current thread 0x{:016x} (most recent call first):\n  File "/a/c.py", line 7 in links\n  File "/d.py", line 9\n'
+)
 
 
 class _Kept:
