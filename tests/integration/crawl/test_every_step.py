@@ -30,6 +30,7 @@ from scrawler.crawl.origins import Origins
 from scrawler.crawl.pipeline import PagePipeline
 from scrawler.crawl.reading import AnswerReader
 from scrawler.crawl.seen import LayeredSeen
+from scrawler.crawl.slots import Slot
 from scrawler.crawl.visits import Visits
 from scrawler.model import EndReason, Result
 from scrawler.store.engine import open_database
@@ -53,7 +54,7 @@ GUARDS = (
 ONE_STEP = (
     PagePipeline.archive, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
-    Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait,
+    Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
 
 
