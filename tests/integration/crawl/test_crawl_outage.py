@@ -6,7 +6,7 @@ import selectors
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -17,10 +17,14 @@ from scrawler import assembly
 from scrawler.crawl.outage import HOSTS
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import EndReason
+from scrawler.model import EndReason, MachineState
+from scrawler.store.control import Control
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import answer, path_of
+from tests.torture.crawl import wait_for
 
 PAGES = 12  # of each site: / and /1 to /11, each of which leads to the next
 LONG = 120  # seconds
@@ -146,6 +150,20 @@ def check_untouched(crawl: Crawl, web: Web) -> None:
     assert sum(seed.counts.failures + seed.counts.retries for seed in seeds) == 0
 
 
+def control(crawl: Crawl, order: Callable[[Control], object]) -> None:
+    database = open_database(crawl.url)
+    order(Control(database))
+    database.close()
+
+
+def paused(crawl: Crawl) -> int:
+    """Return how many machines are paused."""
+    database = open_database(crawl.url)
+    states = [one.state for one in Machines(database).machines()]
+    database.close()
+    return states.count(MachineState.PAUSED)
+
+
 def run_until_back(crawl: Crawl, back: threading.Event, **settings: Any) -> tuple[RunSummary, list[Progress]]:
     """Run, and call `back` once the machine has said some times that it rests."""
     seen: list[Progress] = []
@@ -175,8 +193,9 @@ def test_a_machine_rests_while_its_line_is_down(profile: str, crawl: Crawl, web:
 
 @pytest.mark.parametrize("web", [6 * HOSTS], indirect=True)
 def test_two_machines_rest_while_their_line_is_down(crawl: Crawl, web: Web) -> None:
-    """Each of them has more than ten of the sites in work."""
+    """Each of them has more than ten of the sites in work: they begin together."""
     crawl.add(web.seeds())
+    control(crawl, Control.pause)
     web.down_after = 3 * len(web.addresses)
     flags = (
         "--machines",
@@ -194,6 +213,8 @@ def test_two_machines_rest_while_their_line_is_down(crawl: Crawl, web: Web) -> N
     )
     with running(crawl, *flags) as process:
         assert process.stderr is not None
+        wait_for(lambda: paused(crawl) == 2, LONG, "two machines that are paused")
+        control(crawl, Control.resume)
         assert any("no host answers any more" in line for line in process.stderr), "it has ended"
         assert web.is_down.is_set()
         web.up()
