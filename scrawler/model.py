@@ -349,6 +349,19 @@ class RobotsRow(NamedTuple):
     body: bytes
 
 
+class RobotsRecord(NamedTuple):
+    """The record of an answer to a request for a robots.txt, or for where one redirects."""
+
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+    url: str
+    fetched_at: Millis
+    status: int
+    content_type: str  # media type without parameters, lower case
+    digest: bytes  # SHA-1 of the payload, 20 bytes
+
+
 @dataclass(frozen=True, slots=True)
 class Rehoming:
     """A seed moves to the site to which its URL redirects."""
@@ -396,6 +409,7 @@ class SiteDelta:
     pushbacks: int = 0  # in a row
     resting: bool = False  # released, and taken up by nobody before next_due_at
     robots: tuple[RobotsRow, ...] = ()
+    robots_records: tuple[RobotsRecord, ...] = ()
 
     @property
     def lets_go(self) -> bool:

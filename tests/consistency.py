@@ -28,6 +28,24 @@ class Answer(NamedTuple):
     refers_to: tuple[str, str]  # URL and date of the record that holds the payload of a revisit
 
 
+class Row(NamedTuple):
+    """What a row says of its record: that of a page, or of an answer to a request for a robots.txt."""
+
+    warc_file: str
+    warc_offset: int
+    warc_length: int
+    url: str
+    fetched_at: int
+    revisit: int
+    digest: bytes
+
+    @classmethod
+    def of(cls, row: PageRow) -> Row:
+        """Take what a page row says."""
+        place = row.warc_file, row.warc_offset, row.warc_length
+        return cls(*place, row.url, row.fetched_at, row.revisit, row.digest)
+
+
 def check_records(database_url: str, pages_dir: Path, decodable: bool = True) -> None:
     """Check a folder whose machines have all ended, or were mended; raises AssertionError.
 
@@ -60,11 +78,14 @@ def _index_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
 
 
-def _rows(database_url: str) -> tuple[dict[Place, PageRow], list[Place]]:
+def _rows(database_url: str) -> tuple[dict[Place, Row], list[Place]]:
     database = open_database(database_url, create=False)
     try:
-        archived = [row for row in Pages(database).all() if row.warc_file]
+        archived = [Row.of(row) for row in Pages(database).all() if row.warc_file]
+        columns = "warc_file, warc_offset, warc_length, url, fetched_at, 0, digest"
         with database.read() as connection:
+            of_robots = connection.exec_driver_sql(f"SELECT {columns} FROM robots_record").all()
+            archived += [Row(*row[:6], bytes(row[6])) for row in of_robots]
             found = connection.exec_driver_sql("SELECT warc_file, warc_offset, warc_length FROM orphan").all()
     finally:
         database.close()
@@ -89,7 +110,7 @@ def _answers(path: Path) -> Iterator[tuple[Place, Answer]]:
     assert kind in ("response", "revisit"), f"{path.name} ends in a {kind or 'nothing'} record"
 
 
-def _check_places(rows: dict[Place, PageRow], orphans: list[Place], written: dict[Place, Answer]) -> None:
+def _check_places(rows: dict[Place, Row], orphans: list[Place], written: dict[Place, Answer]) -> None:
     both = rows.keys() & set(orphans)
     assert not both, f"orphans that have a row: {_some(both)}"
     lost = rows.keys() - written.keys()
@@ -99,7 +120,7 @@ def _check_places(rows: dict[Place, PageRow], orphans: list[Place], written: dic
     assert not unknown, f"records with neither row nor orphan: {_some(unknown)}"
 
 
-def _check_contents(rows: dict[Place, PageRow], written: dict[Place, Answer]) -> None:
+def _check_contents(rows: dict[Place, Row], written: dict[Place, Answer]) -> None:
     committed = {(row.url, warc_date(row.fetched_at)) for row in rows.values() if not row.revisit}
     for place, row in rows.items():
         answer = written[place]
@@ -108,7 +129,7 @@ def _check_contents(rows: dict[Place, PageRow], written: dict[Place, Answer]) ->
             assert answer.refers_to in committed, f"{place} is a revisit of {answer.refers_to}, which has no row"
 
 
-def _check_indexes(files: list[Path], rows: dict[Place, PageRow]) -> None:
+def _check_indexes(files: list[Path], rows: dict[Place, Row]) -> None:
     listed: Counter[tuple[Place, str, str]] = Counter()
     for path in map(_index_of, files):
         lines = path.read_bytes().splitlines()

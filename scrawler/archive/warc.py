@@ -2,8 +2,8 @@
 
 A file begins with a warcinfo record; then, for each exchange, its request record and right behind it its response (or
 revisit) record, each in a gzip member of its own. So the end of a response record is the end of its exchange: what
-lies beyond the last record that the database knows was never committed. robots.txt and probes of addresses are asked
-for without being archived, so that each response or revisit record is that of a page.
+lies beyond the last record that the database knows was never committed. Probes of addresses are asked for without being
+archived, so that each response or revisit record is that of a page or of a robots.txt.
 """
 
 from __future__ import annotations

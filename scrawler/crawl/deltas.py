@@ -34,6 +34,7 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         seeds=tuple(_of_seed(of_one, lanes, chunks) for of_one in seeds.values()),
         released=any(delta.released for delta in group),
         resting=any(delta.resting for delta in group),
+        robots_records=tuple(chain.from_iterable(delta.robots_records for delta in group)),
         robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
     )
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.flights import AliasFlight, Flight, PageFlight, RobotsFlight, flight_of
 from scrawler.crawl.origins import Origins
+from scrawler.crawl.page_rows import robots_record
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
@@ -35,14 +36,18 @@ class Landing:
         self._reader, self._answers, self._origins, self._tell = reader, answers, origins, tell
 
     def read(self, response: Response) -> Reading | None:
-        """Archive and read the answer of a page; None for others. Raises ArchiveError."""
+        """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""
         flight = response.request.tag
-        return self._reader.read(flight, response) if isinstance(flight, PageFlight) else None
+        if isinstance(flight, PageFlight):
+            return self._reader.read(flight, response)
+        return self._reader.archive(response) if isinstance(flight, RobotsFlight) else None
 
     def apply(self, response: Response, reading: Reading | None) -> Landed:
         """Apply a response to its site. Raises PluginError, and what the machinery raises."""
         flight = flight_of(response.request)
         if isinstance(flight, RobotsFlight):
+            if reading is not None and reading.record is not None:
+                flight.site.robots_records.append(robots_record(response, reading.record))
             fault = self._origins.robots_answer(flight, response)
         elif isinstance(flight, AliasFlight):
             fault = self._answers.handle_alias(flight, response)

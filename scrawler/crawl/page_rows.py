@@ -7,7 +7,7 @@ from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import Reading
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
-from scrawler.model import Millis, PageFlag, PageRow, Result, url_hash
+from scrawler.model import Millis, PageFlag, PageRow, Result, RobotsRecord, url_hash
 
 _DETAIL_CHARACTERS = 1000
 _LOCATION_CHARACTERS = 16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
@@ -37,6 +37,20 @@ def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: F
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
         fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.is_asset else 0),
     )  # fmt: skip
+
+
+def robots_record(response: Response, record: RecordRef) -> RobotsRecord:
+    """Make the row of the record of an answer to a request for a robots.txt."""
+    return RobotsRecord(
+        warc_file=record.file,
+        warc_offset=record.offset,
+        warc_length=record.length,
+        url=response.request.url,
+        fetched_at=response.started_at,
+        status=response.status,
+        content_type=response.content_type[:100],
+        digest=record.digest,
+    )
 
 
 def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) -> PageRow:

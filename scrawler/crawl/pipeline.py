@@ -54,6 +54,13 @@ class PagePipeline:
             site.remember(payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
+    def archive_alone(self, response: Response) -> RecordRef | None:
+        """Write the records of an answer to which no other refers; None if it was none. Raises ArchiveError."""
+        if not response.head:
+            return None
+        record = self._archive.write(_exchange(response, digest(response.body)))
+        return record if record.file else None
+
     def sitemap(self, response: Response) -> Sitemap | None:
         """Read a sitemap; None for anything else."""
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))

@@ -62,6 +62,10 @@ class AnswerReader:
         except Exception as error:
             return Reading(None, record, fault=fault_of(error))
 
+    def archive(self, response: Response) -> Reading:
+        """Archive an answer of which nothing else is read here, as that of a robots.txt. Raises ArchiveError."""
+        return Reading(None, self._pipeline.archive_alone(response))
+
     def _read(self, flight: PageFlight, response: Response, record: RecordRef | None, as_sitemap: bool) -> Reading:
         media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):

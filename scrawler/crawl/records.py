@@ -1,7 +1,8 @@
 """Keeps WARC files and database in step: mends what a machine left, and indexes what is closed.
 
-A file is finished when its CDXJ stands beside it. Then its response and revisit records are those of its page rows and
-of its orphan rows, none of both, and the CDXJ has a line for each page row. The CDXJ is made last and put in place
+A file is finished when its CDXJ stands beside it. Then its response and revisit records are those of its page rows
+(those of robots.txt files, which have a table of their own, among them) and of its orphan rows, none of both, and the
+CDXJ has a line for each page row. The CDXJ is made last and put in place
 whole: what is cut short, at any point, is done again and gives the same.
 """
 

@@ -22,7 +22,7 @@ from scrawler.crawl.health import SiteHealth
 from scrawler.crawl.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import EndReason, Result, RobotsRow, SiteDelta, Slot
+from scrawler.model import EndReason, Result, RobotsRecord, RobotsRow, SiteDelta, Slot
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
@@ -119,6 +119,7 @@ class SiteContext:
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
     robots_news: list[RobotsRow] = field(default_factory=list)  # for the next checkpoint
+    robots_records: list[RobotsRecord] = field(default_factory=list)  # the same
     aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
@@ -191,9 +192,10 @@ class SiteContext:
     def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
-        if not (seeds or self.robots_news or released):
+        if not (seeds or self.robots_news or self.robots_records or released):
             return None
         robots, self.robots_news = tuple(self.robots_news), []
+        records, self.robots_records = tuple(self.robots_records), []
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(
             self.id,
@@ -207,4 +209,5 @@ class SiteContext:
             pushbacks=self.health.pushbacks,
             resting=resting,
             robots=robots,
+            robots_records=records,
         )

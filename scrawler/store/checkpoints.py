@@ -25,6 +25,7 @@ from scrawler.model import (
     RejectionRow,
     RelationRow,
     Result,
+    RobotsRecord,
     RobotsRow,
     SeedDelta,
     SeedState,
@@ -47,6 +48,7 @@ from scrawler.store.tables import (
     rejection,
     relation,
     robots,
+    robots_record,
     seed,
     site,
     sitemap_url,
@@ -86,6 +88,7 @@ class Checkpoints:
         self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
+        self._robots_records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, _SITE, compiler)
@@ -151,6 +154,7 @@ class Checkpoints:
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
+        self._robots_records.run(connection, sorted(row for one in deltas for row in one.robots_records))
         self._write_seeds(connection, seeds)
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)

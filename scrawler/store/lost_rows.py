@@ -20,7 +20,7 @@ from scrawler.store.engine import Database
 from scrawler.store.losses import payloads_alone
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import machine, orphan, page, seed, site
+from scrawler.store.tables import machine, orphan, page, robots_record, seed, site
 
 _PLACES = 200  # of one transaction
 _COLUMNS = (
@@ -94,6 +94,8 @@ class LostRows:
         held = sites_in_work(connection, {row.site_id for row in found})
         free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are, once locked
         rows = [row for row in free if self._is_reachable(row)]
+        of_robots = robots_record.c.warc_file == warc_file, robots_record.c.warc_offset.in_(offsets)
+        connection.execute(delete(robots_record).where(*of_robots))  # a robots.txt is asked for again when it is needed
         self._take(connection, rows)
         vain = [row for row in _refer_to(connection, rows, warc_files) if self._is_reachable(row)]
         self._take(connection, vain)

@@ -1,23 +1,34 @@
-"""Pages: the final results of URLs, by seed, by WARC file, or all of them."""
+"""Pages: the final results of URLs, by seed, by WARC file, or all of them.
+
+By WARC file, the answers to requests for robots.txt are among them: they have records, and rows of their own.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, ScalarSelect, select
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, literal, select
 from sqlalchemy import func as sql
 
 from scrawler.model import CdxRow, PageRow, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
-from scrawler.store.tables import page, relation, seed
+from scrawler.store.tables import page, relation, robots_record, seed
 
 _COLUMNS = [page.c[name] for name in PageRow._fields]
-_CDX = [  # the fields of a CdxRow
+_CDX: list[ColumnElement[Any]] = [  # the fields of a CdxRow
     *(page.c.url, page.c.fetched_at, page.c.content_type, page.c.status, page.c.digest),
     *(page.c.warc_length, page.c.warc_offset, page.c.warc_file, page.c.revisit),
 ]
+_CDX_ROBOTS: list[ColumnElement[Any]] = [
+    *(robots_record.c.url, robots_record.c.fetched_at, robots_record.c.content_type, robots_record.c.status),
+    *(robots_record.c.digest, robots_record.c.warc_length, robots_record.c.warc_offset, robots_record.c.warc_file),
+    literal(0).label("revisit"),
+]
+_TABLES: tuple[Table, ...] = (page, robots_record)  # which have rows for records
 _READ = 1_000  # rows held in memory at a time
 
 
@@ -39,40 +50,55 @@ class Pages:
         return ((PageRow(*row[:-2]), row[-2] or "") for row in self._in_order(columns, page.c.seed_id == _id_of(which)))
 
     def of_file(self, warc_file: str) -> Iterator[CdxRow]:
-        """Yield the pages whose records are in a WARC file, by offset."""
-        return map(CdxRow._make, self._by_offset(warc_file, _CDX))
+        """Yield the rows whose records are in a WARC file, by offset."""
+        rows = self._by_offset(page, warc_file, _CDX), self._by_offset(robots_record, warc_file, _CDX_ROBOTS)
+        return map(CdxRow._make, heapq.merge(*rows, key=attrgetter("warc_offset")))
 
     def files(self, prefix: str) -> Iterator[str]:
-        """Yield the names of a writer's WARC files that hold records of pages; each costs a look-up in the index."""
-        first = select(sql.min(page.c.warc_file)).where(page.c.warc_file < prefix + ".")  # which comes next to "-"
-        after = prefix + "-"
-        while (name := self._database.rows(first.where(page.c.warc_file > after))[0][0]) is not None:
-            yield name
-            after = name
+        """Yield the names of a writer's WARC files that hold records of rows; each costs a look-up in the indexes."""
+        after: str | None = prefix + "-"
+        while after is not None:
+            names = [self._next_file(table, prefix, after) for table in _TABLES]
+            after = min((name for name in names if name is not None), default=None)
+            if after is not None:
+                yield after
+
+    def _next_file(self, table: Table, prefix: str, after: str) -> str | None:
+        file = table.c.warc_file
+        rows = self._database.rows(select(sql.min(file)).where(file > after, file < prefix + "."))  # which follows "-"
+        name: str | None = rows[0][0]
+        return name
 
     def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
-        return ((row[0], row[1]) for row in self._by_offset(warc_file, [page.c.warc_offset, page.c.warc_length]))
+        found = (self._by_offset(table, warc_file, [table.c.warc_offset, table.c.warc_length]) for table in _TABLES)
+        return ((row[0], row[1]) for row in heapq.merge(*found, key=attrgetter("warc_offset")))
 
     def committed(self, warc_file: str) -> tuple[int, int]:
         """Return how many records of a WARC file are committed, and where the last of them ends (0 without any)."""
-        of_file = page.c.warc_file == warc_file
-        number = select(sql.count()).where(of_file)
-        end = select(page.c.warc_offset + page.c.warc_length).where(of_file).order_by(page.c.warc_offset.desc())
 
         def work(connection: Connection) -> tuple[int, int]:
-            return connection.scalar(number) or 0, connection.scalar(end.limit(1)) or 0
+            number = end = 0
+            for table in _TABLES:
+                of_file = table.c.warc_file == warc_file
+                ends = select(table.c.warc_offset + table.c.warc_length).where(of_file)
+                last = ends.order_by(table.c.warc_offset.desc()).limit(1)
+                number += connection.scalar(select(sql.count()).select_from(table).where(of_file)) or 0
+                end = max(end, connection.scalar(last) or 0)
+            return number, end
 
         return self._database.reading(work)
 
     def ends(self, warc_file: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Return offset and length of the first and the last committed record of a WARC file; None without any."""
-        of_file = select(page.c.warc_offset, page.c.warc_length).where(page.c.warc_file == warc_file).limit(1)
 
         def work(connection: Connection) -> tuple[tuple[int, int], tuple[int, int]] | None:
-            first = connection.execute(of_file.order_by(page.c.warc_offset)).one_or_none()
-            last = connection.execute(of_file.order_by(page.c.warc_offset.desc())).one_or_none()
-            return ((first[0], first[1]), (last[0], last[1])) if first and last else None
+            found: list[tuple[int, int]] = []
+            for table in _TABLES:
+                places = select(table.c.warc_offset, table.c.warc_length).where(table.c.warc_file == warc_file).limit(1)
+                for order in (table.c.warc_offset, table.c.warc_offset.desc()):
+                    found += [(row[0], row[1]) for row in connection.execute(places.order_by(order))]
+            return (min(found), max(found)) if found else None
 
         return self._database.reading(work)
 
@@ -80,12 +106,12 @@ class Pages:
         """Yield all pages in the order of their commits."""
         return self._rows()
 
-    def _by_offset(self, warc_file: str, columns: Sequence[Column[Any]]) -> Iterator[AnyRow]:
-        query = select(*columns).where(page.c.warc_file == warc_file).order_by(page.c.warc_offset).limit(_READ)
+    def _by_offset(self, table: Table, warc_file: str, columns: Sequence[ColumnElement[Any]]) -> Iterator[AnyRow]:
+        query = select(*columns).where(table.c.warc_file == warc_file).order_by(table.c.warc_offset).limit(_READ)
         after = -1
 
         def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query.where(page.c.warc_offset > after)).all()
+            return connection.execute(query.where(table.c.warc_offset > after)).all()
 
         while rows := self._database.reading(work):
             yield from rows

@@ -237,7 +237,7 @@ page = Table(
     _text("detail", "where a redirect leads, or what went wrong"),
     _small(
         "flags",
-        "sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate",
+        "sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut",
         default=0,
     ),
     _number("simhash", "of the visible text; 0: not computed", default=0),
@@ -253,6 +253,20 @@ orphan = Table(
     _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
     _number("warc_offset", "... because the machine was gone, or its site, before the commit", key=True),
     _number("warc_length"),
+    **_CLUSTERED,
+)
+
+robots_record = Table(
+    "robots_record",
+    metadata,
+    _word("warc_file", 255, "holds an answer to a request for a robots.txt, which has no row of page ...", key=True),
+    _number("warc_offset", key=True),
+    _number("warc_length"),
+    _text("url", "... of a robots.txt, or where one redirects"),
+    _number("fetched_at"),
+    _small("status"),
+    _text("content_type", "media type without parameters"),
+    _bytes("digest", _DIGEST, "SHA-1 of the payload"),
     **_CLUSTERED,
 )
 

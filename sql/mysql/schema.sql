@@ -141,7 +141,7 @@ CREATE TABLE page (
     warc_length BIGINT NOT NULL,
     revisit INTEGER NOT NULL,  -- 1: the record is a revisit
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
-    flags INTEGER NOT NULL DEFAULT 0,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate
+    flags INTEGER NOT NULL DEFAULT 0,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash BIGINT NOT NULL DEFAULT 0,  -- of the visible text; 0: not computed
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
@@ -153,6 +153,18 @@ CREATE TABLE orphan (
     warc_file VARCHAR(255) NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
     warc_offset BIGINT NOT NULL,  -- ... because the machine was gone, or its site, before the commit
     warc_length BIGINT NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE robots_record (
+    warc_file VARCHAR(255) NOT NULL,  -- holds an answer to a request for a robots.txt, which has no row of page ...
+    warc_offset BIGINT NOT NULL,
+    warc_length BIGINT NOT NULL,
+    url TEXT NOT NULL,  -- ... of a robots.txt, or where one redirects
+    fetched_at BIGINT NOT NULL,
+    status INTEGER NOT NULL,
+    content_type TEXT NOT NULL,  -- media type without parameters
+    digest VARBINARY(20) NOT NULL,  -- SHA-1 of the payload
     PRIMARY KEY (warc_file, warc_offset)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 

@@ -142,7 +142,7 @@ CREATE TABLE page (
     warc_length INTEGER NOT NULL,
     revisit INTEGER NOT NULL,  -- 1: the record is a revisit
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
-    flags INTEGER DEFAULT 0 NOT NULL,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate
+    flags INTEGER DEFAULT 0 NOT NULL,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash INTEGER DEFAULT 0 NOT NULL,  -- of the visible text; 0: not computed
     PRIMARY KEY (id)
 ) STRICT;
@@ -154,6 +154,19 @@ CREATE TABLE orphan (
     warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
     warc_offset INTEGER NOT NULL,  -- ... because the machine was gone, or its site, before the commit
     warc_length INTEGER NOT NULL,
+    PRIMARY KEY (warc_file, warc_offset)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE robots_record (
+    warc_file TEXT NOT NULL,  -- holds an answer to a request for a robots.txt, which has no row of page ...
+    warc_offset INTEGER NOT NULL,
+    warc_length INTEGER NOT NULL,
+    url TEXT NOT NULL,  -- ... of a robots.txt, or where one redirects
+    fetched_at INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    content_type TEXT NOT NULL,  -- media type without parameters
+    digest BLOB NOT NULL,  -- SHA-1 of the payload
     PRIMARY KEY (warc_file, warc_offset)
 ) WITHOUT ROWID,
  STRICT;

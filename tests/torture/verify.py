@@ -165,7 +165,8 @@ def moods(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
 
 def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     """Rows with a record, records less orphans, and index lines are the same."""
-    query = "SELECT warc_file, warc_offset, warc_length, url, status FROM page WHERE warc_file <> ''"
+    columns = "warc_file, warc_offset, warc_length, url, status"
+    query = f"SELECT {columns} FROM page WHERE warc_file <> '' UNION ALL SELECT {columns} FROM robots_record"
     of_rows = [(Place(*row[:3]), row[3], str(row[4])) for row in crawl.sql.rows(query)]
     of_files = {place: (url, status) for place, url, status in records(crawl.pages_dir)}
     places = {place for place, _, _ in of_rows}

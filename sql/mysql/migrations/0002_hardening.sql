@@ -30,4 +30,17 @@ CREATE TABLE suspect (
     PRIMARY KEY (site_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- Answers to requests for robots.txt, which are in the archive, too.
+CREATE TABLE robots_record (
+    warc_file VARCHAR(255) NOT NULL,  -- holds an answer to a request for a robots.txt, which has no row of page ...
+    warc_offset BIGINT NOT NULL,
+    warc_length BIGINT NOT NULL,
+    url TEXT NOT NULL,  -- ... of a robots.txt, or where one redirects
+    fetched_at BIGINT NOT NULL,
+    status INTEGER NOT NULL,
+    content_type TEXT NOT NULL,  -- media type without parameters
+    digest VARBINARY(20) NOT NULL,  -- SHA-1 of the payload
+    PRIMARY KEY (warc_file, warc_offset)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -32,4 +32,18 @@ CREATE TABLE suspect (
 ) WITHOUT ROWID,
  STRICT;
 
+-- Answers to requests for robots.txt, which are in the archive, too.
+CREATE TABLE robots_record (
+    warc_file TEXT NOT NULL,  -- holds an answer to a request for a robots.txt, which has no row of page ...
+    warc_offset INTEGER NOT NULL,
+    warc_length INTEGER NOT NULL,
+    url TEXT NOT NULL,  -- ... of a robots.txt, or where one redirects
+    fetched_at INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    content_type TEXT NOT NULL,  -- media type without parameters
+    digest BLOB NOT NULL,  -- SHA-1 of the payload
+    PRIMARY KEY (warc_file, warc_offset)
+) WITHOUT ROWID,
+ STRICT;
+
 INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.crawl import origins
 from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies
-from tests.integration.crawl.hostile import asked, by_host, end_details, page, redirect, run_whole
+from tests.integration.crawl.hostile import asked, by_host, by_path, end_details, page, redirect, run_whole
+from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
 if TYPE_CHECKING:
@@ -234,3 +238,81 @@ def test_a_robots_txt_elsewhere_in_the_site_keeps_to_the_pauses_there(crawl: Cra
     assert paths == ["robots.txt", "", "robots.txt", "robots-b.txt", "", "1", "2"]
     assert min(site.gaps("a.")) >= 0.5 - CLOCK
     assert min(site.gaps("b.")) >= 0.1 - CLOCK
+
+
+def robots_records(crawl: Crawl) -> list[tuple[str, str, str, bytes]]:
+    """URL, type, status and payload of the records of robots.txt files, as warcio reads them, in order."""
+    found = []
+    for file in sorted((crawl.folder / "pages").glob("*.warc.gz")):
+        with file.open("rb") as stream:
+            for record in ArchiveIterator(stream):
+                url = record.rec_headers.get_header("WARC-Target-URI") or ""
+                if "robots" in url:
+                    status = record.http_headers.get_statuscode() if record.rec_type == "response" else ""
+                    found.append((url, record.rec_type, status, record.content_stream().read()))
+    return found
+
+
+def in_index(crawl: Crawl) -> Counter[str]:
+    """URLs of the lines of the CDXJ files."""
+    lines = (line for file in (crawl.folder / "pages").glob("*.cdxj") for line in file.read_text().splitlines())
+    return Counter(json.loads(line.split(" ", 2)[2])["url"] for line in lines)
+
+
+def test_each_answer_for_a_robots_txt_is_in_the_archive(crawl: Crawl, serve: Serve) -> None:
+    """With those that fail, redirect, or come from elsewhere; none of them is a page."""
+    failing = [answer(b"", "500 Oops"), redirect("/robots/elsewhere")]
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if path == "/robots.txt":
+                visit.send(failing.pop(0))
+            elif path == "/robots/elsewhere":
+                visit.send(answer(CLOSED, "200 OK", "Content-Type: text/plain"))
+            else:
+                visit.send(page("home", links=("/closed",)))
+
+    server, silent = serve(script), serve(lambda visit: None)
+    missing = serve(by_path({"/": page("home")}))
+    crawl.add([server.url(), silent.url(), missing.url()])
+    run_whole(crawl, retries=1, retry_pause=0.01)
+    there = [record for record in robots_records(crawl) if record[0].startswith(server.url())]
+    first, led = server.url("/robots.txt"), server.url("/robots/elsewhere")
+    assert [(url, kind, status) for url, kind, status, _ in there] == [
+        (first, "request", ""), (first, "response", "500"), (first, "request", ""), (first, "response", "302"),
+        (led, "request", ""), (led, "response", "200"),
+    ]  # fmt: skip
+    assert there[-1][3] == CLOSED
+    assert all(b"GET /robots" in text for _, kind, _, text in there if kind == "request") or there[0][3] == b""
+    assert [record[1:3] for record in robots_records(crawl) if record[0].startswith(missing.url())] == [
+        ("request", ""),
+        ("response", "404"),
+    ]
+    assert not [record for record in robots_records(crawl) if record[0].startswith(silent.url())]
+    listed = in_index(crawl)
+    assert (listed[first], listed[led], listed[missing.url("/robots.txt")], listed[server.url()]) == (2, 1, 1, 1)
+    assert not any("robots" in row.url for row in crawl.pages())
+
+
+def test_robots_records_that_were_not_committed_are_orphans_or_cut(crawl: Crawl, serve: Serve) -> None:
+    """The process is killed while a page waits: its robots.txt is asked for again, and nothing is told twice."""
+    asked_for = threading.Event()
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            if path_of(head) == "/" and not asked_for.is_set():
+                asked_for.set()
+                visit.hang(60)
+                return
+            visit.send(answer(CLOSED) if path_of(head) == "/robots.txt" else page("home"))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    with running(crawl, "--checkpoint-interval", "60") as process:
+        assert asked_for.wait(60)
+        process.kill()
+        process.wait()
+    run_whole(crawl)
+    kinds = Counter(record[1] for record in robots_records(crawl))
+    assert kinds["request"] == kinds["response"] == in_index(crawl)[server.url("/robots.txt")] == 1
