@@ -14,7 +14,7 @@ FUZZ_ARGS ?=
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all test-replay torture fuzz check format bench experiments schema clean
+.PHONY: help demo test test-quick test-all test-plain test-replay torture fuzz check format bench experiments schema clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -43,6 +43,10 @@ test-quick: $(VENV)/.developed  ## Run the tests of decisions, without network a
 test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run all tests, the heavy ones as well
 	@echo "This takes some 15 minutes on two idle cores."
 	@$(PYTEST) $(PYTEST_ARGS)
+
+test-plain: $(VENV)/.developed $(VECTORS)  ## Run the tests of decisions and the fault web without the compiled parts
+	@echo "This takes some 2 minutes on two idle cores."
+	@TEST_PLAIN=1 $(PYTEST) -m "not heavy" tests/unit tests/integration/crawl/test_fault_web.py $(PYTEST_ARGS)
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.mariadb import MariaDb, missing, running_mariadb
+from tests.plain import leave_out_compiled_parts
 from tests.proxy import Proxy
+
+if os.environ.get("TEST_PLAIN"):  # `make test-plain`
+    leave_out_compiled_parts()
 
 _NUMBERS = itertools.count(1)
 _ADVICE = "not installed (Debian: mariadb-server)"

@@ -18,6 +18,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 _LONGEST = 300
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_short_form_runs(name: str, tmp_path: Path) -> None:
     command = [sys.executable, "-m", f"experiments.{name}", "--quick", "--results", str(tmp_path)]

@@ -5,12 +5,16 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from scrawler.synthweb.spec import WebSpec
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.web import Requests, host_of, is_robots, served
 
 PACE = Pace(runs=3, threads=2, seeds_per_thread=4, delay=0.15)  # 50 pages/s a machine: politeness is the limit
 KEPT = 0.9  # of the speed of the machines that are left
+pytestmark = pytest.mark.heavy
+
 WINDOW = 4.0  # seconds of a measurement
 TIMEOUT = 60.0  # seconds
 

@@ -6,11 +6,15 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from scrawler.synthweb.spec import WebSpec
 from tests.mariadb import MariaDb
 from tests.torture.crawl import Pace
 from tests.torture.faults import FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
+
+pytestmark = pytest.mark.heavy
 
 WEB = WebSpec(seed=11, sites=120, mean_pages=25, max_pages=80, page_bytes=1000, links=8, latency_ms=10)
 NUMBER = int(os.environ.get("SEED", "1"))

@@ -210,7 +210,8 @@ def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
     resolve = [part for entry in table(hosts) for part in ("--resolve", entry)]
     with WatchfulServer(crawl.folder, pages=8, latency=0.05) as server:
         crawl.add(server.urls(hosts))
-        with running(crawl, "--machines", "3", "--per-ip", "5", "--delay", "0.1", *resolve) as command:
+        pace = ("--machines", "3", "--per-ip", "5", "--delay", "0.1", "--timeout", "5")
+        with running(crawl, *pace, *resolve) as command:
             wait_for(lambda: len(server.seen()) > 50, HANGS, "requests")
             kill_one(crawl)
             _, said = command.communicate(timeout=HANGS)

@@ -361,6 +361,7 @@ def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:
     run(opened, examples=50, steps=40)
 
 
+@pytest.mark.heavy
 def test_the_protocol_keeps_its_promises_on_mariadb(mariadb_url: str) -> None:
     open_database(mariadb_url).close()
 
