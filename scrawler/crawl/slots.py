@@ -136,7 +136,9 @@ class Slots:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _HEADER.pack_into(self._map, 0, _MAGIC, number, self._size, killed_for_memory())
-            os.write(file, self._map)  # all of it: a hole in a full disk would be a fault when it is written to
+            # All of it: a hole in a full disk would be a fault when it is written to.
+            if os.write(file, self._map) < len(self._map):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             self._map = mmap.mmap(file, len(self._map))
         except OSError:
             os.close(file)

@@ -223,7 +223,7 @@ def test_files_of_a_frozen_machine_are_its_own(crawl_on_both: Crawl, serve: Serv
         _wait_until(servers, 40)
         _freeze(process, crawl.url)
         frozen = {path: path.read_bytes() for path in pages.iterdir()}
-        assert {path.suffix for path in frozen} == {".gz", ".lock"}
+        assert {path.suffix for path in frozen} == {".gz", ".lock", ".reading"}
         assert crawl.run().outcome == "ended"
         assert {path: path.read_bytes() for path in frozen} == frozen
         process.send_signal(signal.SIGCONT)

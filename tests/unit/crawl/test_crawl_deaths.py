@@ -99,6 +99,17 @@ def test_where_no_file_can_be_made_there_are_slots_all_the_same(tmp_path: Path) 
     slots.close()
 
 
+def test_a_file_for_which_there_is_no_room_is_left_out(tmp_path: Path) -> None:
+    code = (
+        "import resource, signal\nfrom pathlib import Path\nfrom scrawler.crawl.slots import Slots\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
+        f"print(Slots(Path({str(tmp_path)!r}) / 'm1-7{SUFFIX}', 64, 2048).file)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "-1\n", done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("damage", [b"", b"x" * 10, b"x" * 5000, b"SCrawler reads 1" + b"\xff" * 100])
 def test_a_file_that_is_damaged_blames_nobody(damage: bytes) -> None:
     assert remains_of(damage, 0) == Remains((), "", out_of_memory=False)
