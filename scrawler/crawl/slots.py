@@ -177,6 +177,8 @@ class Slots:
         if self._folder_made:
             with contextlib.suppress(OSError):  # there are pages in it
                 self._path.parent.rmdir()
+        if isinstance(self._map, mmap.mmap):
+            self._map.close()  # it has a descriptor of its own
         os.close(self._file)
         self._file = -1
 
