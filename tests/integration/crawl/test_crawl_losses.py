@@ -81,11 +81,16 @@ def totals(crawl: Crawl) -> LostTotals:
 def counts(crawl: Crawl) -> dict[str, int]:
     """All counts of the seeds, and what their machines committed, but for traffic.
 
-    What is fetched again is not compared with other pages: it is no near duplicate any more.
+    What is fetched again is not compared with other pages: it is no near duplicate any more, and a revisit only of what
+    the same run has archived. That these counts are those of the rows is checked after each run.
     """
     seeds = asked(crawl, lambda database: Reports(database).counts(None))
     machines = asked(crawl, lambda database: Machines(database).summary())
-    kept = {name: number for name, number in seeds.items() if name not in (*TRAFFIC, "elapsed_ms", "near_duplicates")}
+    kept = {
+        name: number
+        for name, number in seeds.items()
+        if name not in (*TRAFFIC, "elapsed_ms", "near_duplicates", "revisits")
+    }
     return kept | {"of machines": machines.pages, "bytes of machines": machines.bytes, "errors": machines.errors}
 
 
