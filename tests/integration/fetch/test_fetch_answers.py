@@ -92,7 +92,7 @@ def test_ipv6(serve, fetch):
         (301, "/b", Result.REDIRECT),
         (302, "http://127.0.0.1:1/", Result.REDIRECT),
         (303, "file:///etc/passwd", Result.REDIRECT),
-        (307, "", Result.REDIRECT),
+        (307, "", Result.HTTP_ERROR),  # it leads nowhere
         (308, "http://[bad", Result.REDIRECT),
         (302, None, Result.HTTP_ERROR),
         (300, "/b", Result.HTTP_ERROR),
