@@ -8,6 +8,10 @@ from typing import NamedTuple, Protocol
 from scrawler.archive.record import Exchange, RecordRef
 
 
+class UnrecordableError(Exception):
+    """No record can be made of an exchange, a fault of this program which is the cause of this; nothing was written."""
+
+
 class ClosedFile(NamedTuple):
     """A file that gets no more records: `records` responses and revisits, the last of which ends at `end`."""
 
@@ -28,7 +32,7 @@ class Archive(Protocol):
     def write(self, exchange: Exchange) -> RecordRef:
         """Keep an exchange; return where. An empty file name says that it was not kept, which page rows may have.
 
-        Digest and revisit must be told in any case, for traps are recognised by them.
+        Digest and revisit must be told in any case, for traps are recognised by them. Raises UnrecordableError as well.
         """
 
     def flush(self) -> None:

@@ -19,7 +19,7 @@ from errno import EIO
 from pathlib import Path
 from typing import NamedTuple
 
-from scrawler.archive.archive import ClosedFile
+from scrawler.archive.archive import ClosedFile, UnrecordableError
 from scrawler.archive.gzipping import Compress, gzip_member
 from scrawler.archive.locks import PrefixLock, take_lock
 from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
@@ -85,8 +85,11 @@ class WarcWriter:
         self._closed = False
 
     def write(self, exchange: Exchange) -> RecordRef:
-        """Append an exchange; return where its response or revisit record is."""
-        request, response = map(self._compress, request_and_response(exchange))
+        """Append an exchange; return where its response or revisit record is. Raises UnrecordableError as well."""
+        try:
+            request, response = map(self._compress, request_and_response(exchange))
+        except Exception as error:
+            raise UnrecordableError from error
         with self._lock:
             end = self._append(request + response)
             name = self._name

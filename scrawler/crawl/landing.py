@@ -13,7 +13,7 @@ from scrawler.crawl.flights import AliasFlight, Flight, PageFlight, RobotsFlight
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.page_rows import robots_record
 from scrawler.crawl.reading import AnswerReader, Reading
-from scrawler.faults import Fault
+from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 
 
@@ -46,9 +46,8 @@ class Landing:
         """Apply a response to its site. Raises PluginError, and what the machinery raises."""
         flight = flight_of(response.request)
         if isinstance(flight, RobotsFlight):
-            if reading is not None and reading.record is not None:
-                flight.site.robots_records.append(robots_record(response, reading.record))
-            fault = self._origins.robots_answer(flight, response)
+            assert reading is not None
+            fault = self._apply_robots(flight, response, reading)
         elif isinstance(flight, AliasFlight):
             fault = self._answers.handle_alias(flight, response)
         else:
@@ -59,3 +58,12 @@ class Landing:
         if fault is not None:
             self._tell(response.request.url, fault)
         return Landed(flight, fault)
+
+    def _apply_robots(self, flight: RobotsFlight, response: Response, reading: Reading) -> Fault | None:
+        fault = reading.fault
+        if reading.record is not None:
+            try:
+                flight.site.robots_records.append(robots_record(response, reading.record))
+            except Exception as error:
+                fault = fault_of(error)
+        return self._origins.robots_answer(flight, response if fault is None else response.met(fault))

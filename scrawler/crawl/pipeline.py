@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from scrawler.archive.archive import Archive
+from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
 from scrawler.crawl.decisions import header_text
 from scrawler.crawl.site import SiteContext
@@ -39,26 +39,24 @@ class PagePipeline:
         self._product_token = product_token
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
-        """Write the answer's records; None if there was no HTTP answer, or its body not wanted. Raises ArchiveError.
+        """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
-        A payload that the site's archive has already is written as a revisit of the first record: that one is
+        Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has already is written as a revisit of the first record: that one is
         committed before, or with, everything that comes after it in this site.
         """
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
-        payload_digest = digest(response.body)
-        whole = response.body and response.result.answered
-        known = site.archived.get(payload_digest) if whole else None
-        record = self._archive.write(_exchange(response, payload_digest, known))
-        if whole and known is None:
-            site.remember(payload_digest, RevisitOf(response.request.url, response.started_at))
+        exchange = _exchange(response, site)
+        record = self._archive.write(exchange)
+        if exchange.revisit_of is None and _is_whole(response):
+            site.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
     def archive_alone(self, response: Response) -> RecordRef | None:
-        """Write the records of an answer to which no other refers; None if it was none. Raises ArchiveError."""
+        """Write the records of an answer to which no other refers; None if it was none. Raises as `archive`."""
         if not response.head:
             return None
-        record = self._archive.write(_exchange(response, digest(response.body)))
+        record = self._archive.write(_exchange(response))
         return record if record.file else None
 
     def sitemap(self, response: Response) -> Sitemap | None:
@@ -117,22 +115,34 @@ class PagePipeline:
         return directives(said, headers, self._product_token, response.started_at)
 
 
-def _exchange(response: Response, payload_digest: bytes, known: RevisitOf | None = None) -> Exchange:
-    """Return what is archived of an answer; `known` is the record in which its payload stands already."""
-    http, tls, cipher = response.protocols or ("", "", "")
-    return Exchange(
-        url=response.request.url,
-        address=response.request.address,
-        date_ms=response.started_at,
-        request_head=response.request_head,
-        response_head=response.head,
-        body=response.body,
-        payload_digest=payload_digest,
-        truncated=_TRUNCATED.get(response.result, ""),
-        revisit_of=known,
-        protocols=(http, tls) if tls else (http,) if http else (),
-        cipher_suite=cipher,
-    )
+def _is_whole(response: Response) -> bool:
+    return bool(response.body) and response.result.answered
+
+
+def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
+    """Return what is archived of an answer: a revisit of the record in which the site's payload stands already, if any.
+
+    Raises UnrecordableError.
+    """
+    try:
+        payload_digest = digest(response.body)
+        known = site.archived.get(payload_digest) if site is not None and _is_whole(response) else None
+        http, tls, cipher = response.protocols or ("", "", "")
+        return Exchange(
+            url=response.request.url,
+            address=response.request.address,
+            date_ms=response.started_at,
+            request_head=response.request_head,
+            response_head=response.head,
+            body=response.body,
+            payload_digest=payload_digest,
+            truncated=_TRUNCATED.get(response.result, ""),
+            revisit_of=known,
+            protocols=tuple(filter(None, (http, tls))),
+            cipher_suite=cipher,
+        )
+    except Exception as error:
+        raise UnrecordableError from error
 
 
 def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:

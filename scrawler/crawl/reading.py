@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
+from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
 from scrawler.crawl.decisions import PUSH_BACK, is_cut_page, listed_again, location_of, shows_page
 from scrawler.crawl.depth import after, tries
@@ -43,7 +44,8 @@ class AnswerReader:
         """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn. A fault of this
-        program ends the reading, and nothing else; what the archive raises ends the machine.
+        program ends the reading, and nothing else, also where no record can be made; what else the archive raises
+        ends the machine.
         """
         fault = response.fault
         if response.result is not Result.FETCHED and fault is None:
@@ -54,7 +56,10 @@ class AnswerReader:
             else:
                 if again is not None:
                     return Reading(again)
-        record = self._pipeline.archive(flight.site, response)
+        try:
+            record = self._pipeline.archive(flight.site, response)
+        except UnrecordableError as error:
+            return Reading(None, fault=fault or _fault_behind(error))
         if fault is not None:
             return Reading(None, record, fault=fault)
         try:
@@ -64,7 +69,10 @@ class AnswerReader:
 
     def archive(self, response: Response) -> Reading:
         """Archive an answer of which nothing else is read here, as that of a robots.txt. Raises ArchiveError."""
-        return Reading(None, self._pipeline.archive_alone(response))
+        try:
+            return Reading(None, self._pipeline.archive_alone(response))
+        except UnrecordableError as error:
+            return Reading(None, fault=_fault_behind(error))
 
     def _read(self, flight: PageFlight, response: Response, record: RecordRef | None, as_sitemap: bool) -> Reading:
         media_type = self._pipeline.media_type(response)
@@ -114,3 +122,8 @@ class AnswerReader:
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return after(flight.lane.kind, retries=1)
         return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
+
+
+def _fault_behind(error: UnrecordableError) -> Fault:
+    cause = error.__cause__
+    return fault_of(cause if isinstance(cause, Exception) else error)

@@ -10,12 +10,13 @@ import resource
 import subprocess
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrawler.archive.archive import ClosedFile
+from scrawler.archive.archive import ClosedFile, UnrecordableError
 from scrawler.archive.gzipping import Compress, isal_member, zlib_member
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.warc import WarcWriter
@@ -64,6 +65,20 @@ def test_records_read_back_as_written(
         assert answer.payload == (b"" if ref.revisit else item.body)
         assert answer.truncated == item.truncated
     assert refs[-1].offset + refs[-1].length == path.stat().st_size
+
+
+def test_an_exchange_of_which_no_record_can_be_made_leaves_the_file_as_it_was(
+    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything
+) -> None:
+    writer = new_writer()
+    first = writer.write(exchange("/", PAGE))
+    with pytest.raises(UnrecordableError) as raised:
+        writer.write(replace(exchange("/", PAGE), url="http://127.1.0.1:8080/\ud800"))
+    assert isinstance(raised.value.__cause__, UnicodeEncodeError)
+    second = writer.write(exchange("/next", PAGE))
+    writer.close()
+    responses = [record for record in read(tmp_path / "pages" / first.file) if record.kind == "response"]
+    assert [(record.offset, record.length) for record in responses] == [one[1:3] for one in (first, second)]
 
 
 def test_a_record_is_a_gzip_member_of_its_own(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:

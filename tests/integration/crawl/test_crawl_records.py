@@ -102,7 +102,8 @@ def test_records_of_sites_that_were_taken_over_become_orphans(crawl_on_both: Cra
     crawl, pages = crawl_on_both, crawl_on_both.folder / "pages"
     with SynthServer(LONG) as server:
         crawl.add(server.web.seeds())
-        with running(crawl, "--checkpoint-interval", "0.5", "--delay", "0.02") as process:
+        # So long rest sites that have never answered, as far as is known to who takes them up.
+        with running(crawl, "--checkpoint-interval", "0.5", "--delay", "0.02", "--timeout", "5") as process:
             wait_for_requests(server, 60)
             take_sites_over(crawl, lambda: wait_for_requests(server, len(server.log()) + 60))
             if killed:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from scrawler.app import retry_seeds
+from scrawler.archive import warc
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl import health
 from scrawler.crawl.fault_log import MOST_BYTES, FaultLog
@@ -81,6 +82,23 @@ def test_a_page_that_cannot_be_read_is_a_result(
     assert summary.fault_file == str(crawl.folder / "output_urls" / "crawl.internal-errors.txt")
     assert text.count("Traceback") == text.count(f"{error.__name__}: two") == 2
     assert server.url("/ant") in text
+
+
+def test_an_answer_of_which_no_record_can_be_made_is_a_result(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page is finished without a record; of a robots.txt nothing is believed."""
+    monkeypatch.setattr(warc, "request_and_response", poisoned(warc.request_and_response))
+    server, beside = serve(by_path(many(2))), serve(by_path({**many(0), "/robots.txt": answer(b"# poison")}))
+    crawl.add([server.url(), beside.url()])
+    run_whole(crawl)
+    found = rows(crawl, server)
+    for row in [found.pop(path) for path in PAGES[:2]]:
+        assert (row.result, row.warc_file) == (Result.INTERNAL_ERROR, "")
+        assert row.detail.startswith("Poison: two lines, at ")
+    assert {row.result for row in found.values()} == {Result.FETCHED}
+    assert {row.result for row in rows(crawl, beside).values()} == {Result.ROBOTS_UNAVAILABLE}
+    assert set(asked(beside)) == {"/robots.txt"}
 
 
 def test_a_seed_with_five_of_them_ends_and_can_be_taken_up_again(
