@@ -41,8 +41,9 @@ class PagePipeline:
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
-        Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has already is written as a revisit of the first record: that one is
-        committed before, or with, everything that comes after it in this site.
+        Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
+        already is written as a revisit of the first record: that one is committed before, or with, everything that
+        comes after it in this site.
         """
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None

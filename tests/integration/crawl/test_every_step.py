@@ -48,11 +48,13 @@ WHOLE = ("crawl", "fetch")  # folders of which each line counts; of others, wher
 # What holds the guards is outside of them. The steps that leave nothing half done are one step each, and fail, if at
 # all, as the machinery does: listing URLs, finishing one, counting a fault.
 GUARDS = (
-    Landing.read, Landing.apply, Landing._apply_robots, AnswerReader.archive, AnswerReader.read, AnswerHandler.handle, AnswerHandler.handle_alias,
+    Landing.read, Landing.apply, Landing._apply_robots, AnswerReader.archive,
+    AnswerReader.read, AnswerHandler.handle, AnswerHandler.handle_alias,
     Origins.robots_answer, SitemapLister.work_off, SitemapLister.read, Visits._looked_up, Visits._ask,
 )  # fmt: skip
 ONE_STEP = (
-    PagePipeline.archive, PagePipeline.archive_alone, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
+    PagePipeline.archive, PagePipeline.archive_alone,
+    AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
     Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
