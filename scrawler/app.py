@@ -23,7 +23,7 @@ from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.records import Records
-from scrawler.crawl.slots import SUFFIX, Slots
+from scrawler.crawl.slots import Slots, reading_file
 from scrawler.crawl.watchdog import Watchdog
 from scrawler.errors import LeaseLostError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
@@ -66,13 +66,15 @@ class Launch:
 
     at: Millis
     machines: int
+    prefix: str  # with which the names of the files of all machines of the crawl begin
 
 
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
     with _opened(settings, stop, say) as database:
-        launch = Launch(database.now(), settings.machines)
-        Upkeep(settings, database, _open_crawl(database, settings)[0]).finder.look()
+        crawl, _ = _open_crawl(database, settings)
+        launch = Launch(database.now(), settings.machines, machines_prefix(crawl))
+        Upkeep(settings, database, crawl).finder.look()
         _tell_orders(Control(database).orders(), say)
         return launch
 
@@ -106,7 +108,7 @@ def run_crawl(
         _have_files(settings)
         alone = launch is None
         if launch is None:
-            launch = Launch(database.now(), 1)
+            launch = Launch(database.now(), 1, machines_prefix(crawl))
             _tell_orders(Control(database).orders(), say)
             Upkeep(settings, database, crawl).finder.look()
         patience = settings.database_patience
@@ -116,7 +118,7 @@ def run_crawl(
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 tell = FaultLog(fault_file(settings)).tell
-                deaths = Deaths(settings.pages_dir, machines_prefix(crawl), Suspects(prompt), say, tell)
+                deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # before it is known which machines are gone: nobody else has their sites yet
                 run = _Run(settings, database, prompt, crawl, stop, launch, filters, deaths)
                 with run.watched(own_process):
@@ -260,7 +262,7 @@ class _Run:
         self._beats = Machines(prompt)
         host = socket.gethostname()
         self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
-        file = settings.pages_dir / f"{warc_prefix(crawl, self._machine_id)}-{os.getpid()}{SUFFIX}"
+        file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._started = time.monotonic()
@@ -287,8 +289,11 @@ class _Run:
         archive, machine, resolver = self._build(run_id)
         try:
             heartbeat = self._heartbeat(machine)
+            look = partial(self._look, machine, resolver, on_progress)
+            with suppress(StoreBusyError):
+                look()  # before a page is read, the supervisor shall know which machine it is
             with self._indexing(archive, machine):
-                machine.run(heartbeat, partial(self._look, machine, resolver, on_progress), _LOOK_EVERY)
+                machine.run(heartbeat, look, _LOOK_EVERY)
             outcome = "ended" if machine.ended else "stopped"
         except LeaseLostError as error:
             outcome = "stopped" if error.was_to_end else _LEASE_LOST

@@ -324,17 +324,18 @@ class SitemapRow(NamedTuple):
     sitemap: str  # URL of the sitemap
 
 
-CONDEMNED = 2  # deaths from which on a URL is not asked for again
+SUSPECTED, CONDEMNED = 1, 2  # blame; with that of all deaths together from CONDEMNED on a URL is not asked for again
 
 
 class SuspectRow(NamedTuple):
-    """A URL that stood in a slot when its process died (see crawl/deaths.py); `deaths` are added up."""
+    """A URL that stood in a slot of a machine when that died (see crawl/deaths.py)."""
 
     site_id: int
     url_hash: bytes
+    machine_id: int
     url: str
-    deaths: int
-    detail: str  # of the first one
+    blame: int
+    detail: str  # of what it died
 
 
 class RobotsRow(NamedTuple):

@@ -5,8 +5,10 @@ longer than the watchdog waits, or it was the only one that was read. Where one 
 has killed some process because memory was short, it is a suspect: it is asked for once more, and ended when a second
 process dies so. Whoever is killed by kill -9, by a reboot or a power cut leaves no word of a fault, and nobody is
 blamed. A dead machine is looked into by whoever comes first: the next one that starts on its host, before it takes
-anything up, or one beside it that takes over a site of a dead machine. Machines on other hosts, which cannot read its
-file, may meet the page too before that; each of them does so once.
+anything up, or one beside it that takes over sites of a dead machine. Machines on other hosts, which cannot read its
+file, may meet the page too before that; each of them does so once. A death is noted with the number of its machine,
+which is in the name of its file: whoever is cut short before the file is removed, or hears no answer of the database,
+may note it again.
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from scrawler.crawl.slots import SUFFIX, Read, Remains, killed_for_memory, remains_of
+from scrawler.crawl.slots import MAKING, Read, Remains, killed_for_memory, machine_of, reading_file, remains_of
 from scrawler.faults import Fault
-from scrawler.model import CONDEMNED, SuspectRow, url_hash
+from scrawler.model import CONDEMNED, SUSPECTED, SuspectRow, url_hash
 
 try:
     import fcntl
@@ -39,25 +41,33 @@ _MEMORY = "the system killed a process for want of memory while it was read"
 class Suspects(Protocol):
     """The part of the store that keeps URLs which have killed processes, or may have."""
 
-    def add(self, rows: Sequence[SuspectRow]) -> None:
-        """Add to what is known of these URLs."""
+    def note(self, rows: Sequence[SuspectRow]) -> None:
+        """Note who is to blame for a machine's death; noted again, it is still one death."""
 
 
-def judge(remains: Remains) -> list[SuspectRow]:
-    """Say which URLs are to blame for the end of a process, and how certainly: CONDEMNED is certain."""
+class Blamed(NamedTuple):
+    """What was read when a process died, how certainly it is to blame (CONDEMNED is certain), and for what."""
+
+    read: Read
+    blame: int
+    words: str
+
+
+def judge(remains: Remains) -> list[Blamed]:
+    """Say who is to blame for the end of a process."""
     stuck = [one for one in remains.read if one.too_long]
     if stuck:
-        return [_suspect(one, CONDEMNED, _TOO_LONG) for one in stuck]
+        return [Blamed(one, CONDEMNED, _TOO_LONG) for one in stuck]
     fault = _FAULT.search(remains.told)
     if fault is not None:
         current = _CURRENT.search(remains.told)
         ident = int(current[1], 16) if current else 0
         words = f"{fault[1]}{_place(remains.told[current.end() :] if current else '')}"
-        return [_suspect(one, CONDEMNED, words) for one in remains.read if one.thread == ident]
+        return [Blamed(one, CONDEMNED, words) for one in remains.read if one.thread == ident]
     if remains.told:
         words = remains.told.strip().partition("\n")[0] if remains.told.startswith(_KILLED) else _TOO_LONG
-        return [_suspect(one, CONDEMNED if len(remains.read) == 1 else 1, words) for one in remains.read]
-    return [_suspect(one, 1, _MEMORY) for one in remains.read] if remains.out_of_memory else []
+        return [Blamed(one, CONDEMNED if len(remains.read) == 1 else SUSPECTED, words) for one in remains.read]
+    return [Blamed(one, SUSPECTED, _MEMORY) for one in remains.read] if remains.out_of_memory else []
 
 
 def _place(trace: str) -> str:
@@ -66,8 +76,10 @@ def _place(trace: str) -> str:
     return f" in {frame[3]} ({os.path.basename(frame[1])}, line {frame[2]})" if frame else ""
 
 
-def _suspect(read: Read, deaths: int, words: str) -> SuspectRow:
-    return SuspectRow(read.site_id, url_hash(read.url), read.url, deaths, f"the process that read it has died: {words}")
+def _suspect(machine_id: int, blamed: Blamed) -> SuspectRow:
+    site_id, url = blamed.read.site_id, blamed.read.url
+    detail = f"the process that read it has died: {blamed.words}"
+    return SuspectRow(site_id, url_hash(url), machine_id, url, blamed.blame, detail)
 
 
 class Deaths:
@@ -89,42 +101,50 @@ class Deaths:
         """Note who is to blame, and remove the files. Raises StoreError."""
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
             for name in sorted(os.listdir(self._folder)):
-                if name.startswith(self._prefix) and name.endswith(SUFFIX):
-                    self._look_into(self._folder / name)
+                machine_id = machine_of(name, self._prefix)
+                if machine_id is not None:
+                    self._look_into(self._folder / name, machine_id)
+                elif name.startswith(self._prefix) and name.endswith(MAKING):
+                    self._remove_half_made(self._folder / name)
 
-    def _look_into(self, path: Path) -> None:
+    @staticmethod
+    def _remove_half_made(path: Path) -> None:
+        with _of_the_dead(path) as file:
+            if file is not None:
+                path.unlink(missing_ok=True)
+
+    def _look_into(self, path: Path, machine_id: int) -> None:
         with _of_the_dead(path) as file:
             if file is None:
                 return
             remains = remains_of(os.pread(file, _LONGEST, 0), killed_for_memory())
-            blamed = judge(remains)
-            self._suspects.add(blamed)
-            for row in blamed:
+            rows = [_suspect(machine_id, one) for one in judge(remains)]
+            self._suspects.note(rows)
+            for row in rows:
                 self._tell(row.url, Fault(row.detail, remains.told))
                 self._say(f"{row.url}: {row.detail}; {_what_follows(row)}")
             path.unlink(missing_ok=True)
 
 
 def _what_follows(row: SuspectRow) -> str:
-    return "it is not asked for again" if row.deaths >= CONDEMNED else "should that happen again, it is ended"
+    return "it is not asked for again" if row.blame >= CONDEMNED else "should that happen again, it is ended"
 
 
-def page_at_death(folder: Path, pid: int, fault: str) -> str:
-    """Return the URL that is to blame for the end of a process, or suspected; "" without one.
+def page_at_death(folder: Path, prefix: str, machine_id: int, fault: str) -> str:
+    """Return the URL that is to blame for the end of a machine, or suspected; "" without one.
 
-    To be called by whoever has waited for its end. `fault` is the signal by which it met a fault: it is noted for those
-    who look later, where it could not tell itself.
+    To be called by whoever has waited for the end of its process. `fault` is the signal by which it met a fault: it is
+    noted for those who look later, where it could not tell itself.
     """
-    for path in folder.glob(f"*-{pid}{SUFFIX}"):
-        with suppress(OSError), path.open("ab+") as file:  # no lock: others that look shall not take it for alive
-            file.seek(0)
-            remains = remains_of(file.read(_LONGEST), 0)
-            if fault and not remains.told:
-                remains = remains._replace(told=f"{_KILLED}{fault}\n")
-                file.write(remains.told.encode())
-            blamed = judge(remains)
-            if blamed:
-                return blamed[0].url
+    with suppress(OSError), _of_the_dead(reading_file(folder, prefix, machine_id)) as file:
+        if file is None:
+            return ""
+        remains = remains_of(os.pread(file, _LONGEST, 0), 0)
+        if fault and not remains.told:
+            remains = remains._replace(told=f"{_KILLED}{fault}\n")
+            os.write(file, remains.told.encode())
+        blamed = judge(remains)
+        return blamed[0].read.url if blamed else ""
     return ""
 
 

@@ -25,6 +25,8 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".reading"
+MAKING = ".reading-new"  # of a file that is not locked yet
+_TRIES = 10
 
 _MAGIC = b"SCrawler reads 1"
 _HEADER = struct.Struct("<16sIIq")  # magic, slots, bytes of each, how many processes the kernel had killed for memory
@@ -102,10 +104,18 @@ class Slot:
         except OSError:
             return None
 
-    def mark_too_long(self) -> str:
-        """Note that what is read now is to blame for the end of the process; returns its URL."""
-        _LENGTH.pack_into(self._map, self._at + _LENGTH.size, 1)
-        found = _read_slot(self._map, self._at, self._room + _SLOT.size)
+    def mark_too_long(self, count: int) -> str | None:
+        """Note that the reading `count` is to blame for the end of the process; returns its URL, None if it is over.
+
+        From then on its thread writes elsewhere: what it reads next shall not stand there instead.
+        """
+        elsewhere = bytearray(len(self._map))
+        mapped, self._map = self._map, elsewhere
+        if self.count != count:
+            self._map = mapped
+            return None
+        _LENGTH.pack_into(mapped, self._at + _LENGTH.size, 1)
+        found = _read_slot(mapped, self._at, self._room + _SLOT.size)
         return found.url if found else ""
 
 
@@ -121,30 +131,39 @@ class Slots:
         self._map: mmap.mmap | bytearray = bytearray(_HEADER.size + number * self._size)
         if path is not None:
             with contextlib.suppress(OSError):  # what cannot be written there, the archive will tell
-                self._make(path, number)
+                self._open(path, number)
         places = range(_HEADER.size, _HEADER.size + number * self._size, self._size)
         self._free = [Slot(self._map, at, self._size, self._give_back) for at in reversed(places)]
         self._taken: list[Slot] = []
 
-    def _make(self, path: Path, number: int) -> None:
+    def _open(self, path: Path, number: int) -> None:
         if fcntl is None:
             raise OSError(errno.ENOSYS, "no locks by which others could tell that this process lives")
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
             self._folder_made = True
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        # Whoever looks for files of the dead may come before it is locked, and remove it: then it is made anew.
+        for attempt in range(_TRIES):
+            with contextlib.suppress(BlockingIOError, FileNotFoundError):
+                self._make(path, path.with_name(f"{path.stem}-{attempt}{MAKING}"), number)
+                return
+
+    def _make(self, path: Path, made: Path, number: int) -> None:
+        """Make the file, locked before it has its name."""
+        file = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _HEADER.pack_into(self._map, 0, _MAGIC, number, self._size, killed_for_memory())
             # All of it: a hole in a full disk would be a fault when it is written to.
             if os.write(file, self._map) < len(self._map):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            self._map = mmap.mmap(file, len(self._map))
+            mapped = mmap.mmap(file, len(self._map))
+            made.rename(path)
         except OSError:
             os.close(file)
-            path.unlink(missing_ok=True)
+            made.unlink(missing_ok=True)
             raise
-        self._file = file
+        self._map, self._file = mapped, file
 
     @property
     def file(self) -> int:
@@ -181,6 +200,18 @@ class Slots:
             self._map.close()  # it has a descriptor of its own
         os.close(self._file)
         self._file = -1
+
+
+def reading_file(folder: Path, prefix: str, machine_id: int) -> Path:
+    """Return the file of a machine; the names of those of its crawl begin with `prefix`."""
+    return folder / f"{prefix}{machine_id}{SUFFIX}"
+
+
+def machine_of(name: str, prefix: str) -> int | None:
+    """Return the machine of which a file with this name is; None if it is none of the crawl's."""
+    number = name[len(prefix) : -len(SUFFIX)]
+    ours = name.startswith(prefix) and name.endswith(SUFFIX) and number.isascii() and number.isdecimal()
+    return int(number) if ours else None
 
 
 def killed_for_memory() -> int:

@@ -83,11 +83,13 @@ class Watchdog(threading.Thread):
         first = began.get(slot)
         if first is None or first[0] != count:
             began[slot] = count, cpu
-        elif cpu - first[1] >= self._limit and slot.count == count:
-            self._end(slot)
+        elif cpu - first[1] >= self._limit:
+            self._end(slot, count)
 
-    def _end(self, slot: Slot) -> None:
-        url = slot.mark_too_long()
+    def _end(self, slot: Slot, count: int) -> None:
+        url = slot.mark_too_long(count)
+        if url is None:  # it has come to an end after all
+            return
         if self._slots.file >= 0:
             faulthandler.dump_traceback(self._slots.file, all_threads=True)
         took = f"took more than {format_seconds(self._limit)} of CPU time"

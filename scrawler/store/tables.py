@@ -356,9 +356,10 @@ suspect = Table(
     metadata,
     _number("site_id", key=True),
     _bytes("url_hash", _HASH, key=True),
-    _text("url", "was being read when a process died"),
-    _number("deaths", "2: for sure, or so often; it is not asked for again"),
-    _text("detail", "of what the process died"),
+    _number("machine_id", "died while it read the URL: each of them counts once, however often it is noted", key=True),
+    _text("url"),
+    _number("blame", "1: perhaps, 2: for sure; with 2, all machines together, it is not asked for again"),
+    _text("detail", "of what the machine died"),
     **_CLUSTERED,
 )
 

@@ -68,6 +68,7 @@ class Supervisor:
         self._news = False  # a process ended, or a stop was asked for
         self._places = [_Place(number) for number in range(1, settings.machines + 1)]
         self._tally = Tally()
+        self._prefix = ""  # of the files of the crawl's machines, once the crawl is open
         self._outcomes: set[str] = set()
         self._given_up: list[str] = []
         self._restarted = 0
@@ -85,6 +86,7 @@ class Supervisor:
         """
         raise_file_limit(_FILES * len(self._places) + 256)
         launch = prepare_crawl(self._settings, self._stop, self._say)
+        self._prefix = launch.prefix
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
         start(watcher)
@@ -144,9 +146,15 @@ class Supervisor:
         elif self._stopping and not process.begun:
             self._outcomes.add("stopped")
         else:
-            page = page_at_death(self._settings.pages_dir, process.pid, process.fault)
+            page = self._page_at_death(process)
             why = f"{process.why()} while it read {page}" if page else process.why()
             self._take_failure(place, why, process.ran, process.fetched or bool(page))
+
+    def _page_at_death(self, process: MachineProcess) -> str:
+        """Return the URL that the last machine of a process was reading, if it may be to blame for its end."""
+        if not process.machines:
+            return ""
+        return page_at_death(self._settings.pages_dir, self._prefix, process.machines[-1], process.fault)
 
     def _take_failure(self, place: _Place, why: str, ran: float = 0.0, fetched: bool = False) -> None:
         """Start the machine of a place again after a while, or give it up."""

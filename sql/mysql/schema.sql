@@ -238,10 +238,11 @@ CREATE INDEX robots_site ON robots (site_id);
 CREATE TABLE suspect (
     site_id BIGINT NOT NULL,
     url_hash BINARY(16) NOT NULL,
-    url TEXT NOT NULL,  -- was being read when a process died
-    deaths BIGINT NOT NULL,  -- 2: for sure, or so often; it is not asked for again
-    detail TEXT NOT NULL,  -- of what the process died
-    PRIMARY KEY (site_id, url_hash)
+    machine_id BIGINT NOT NULL,  -- died while it read the URL: each of them counts once, however often it is noted
+    url TEXT NOT NULL,
+    blame BIGINT NOT NULL,  -- 1: perhaps, 2: for sure; with 2, all machines together, it is not asked for again
+    detail TEXT NOT NULL,  -- of what the machine died
+    PRIMARY KEY (site_id, url_hash, machine_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE candidate (

@@ -77,7 +77,7 @@ def _check(site: RawServer, poisons: list[str], folder: Path) -> None:
     with closing(sqlite3.connect(folder / "scrawler.db")) as database:
         results = dict(database.execute("SELECT url, result FROM page"))
         details = [row[0] for row in database.execute("SELECT detail FROM page WHERE result = 'internal-error'")]
-        deaths = dict(database.execute("SELECT url, deaths FROM suspect"))
+        deaths = dict(database.execute("SELECT url, blame FROM suspect"))
         ends = database.execute("SELECT end_reason, internal_errors FROM seed").fetchall()
     assert results == {site.url(path): "fetched" for path in ("/", *_GOOD)} | {
         site.url(path): "internal-error" for path in poisons

@@ -25,10 +25,11 @@ CREATE TABLE loss (
 CREATE TABLE suspect (
     site_id INTEGER NOT NULL,
     url_hash BLOB NOT NULL,
-    url TEXT NOT NULL,  -- was being read when a process died
-    deaths INTEGER NOT NULL,  -- 2: for sure, or so often; it is not asked for again
-    detail TEXT NOT NULL,  -- of what the process died
-    PRIMARY KEY (site_id, url_hash)
+    machine_id INTEGER NOT NULL,  -- died while it read the URL: each of them counts once, however often it is noted
+    url TEXT NOT NULL,
+    blame INTEGER NOT NULL,  -- 1: perhaps, 2: for sure; with 2, all machines together, it is not asked for again
+    detail TEXT NOT NULL,  -- of what the machine died
+    PRIMARY KEY (site_id, url_hash, machine_id)
 ) WITHOUT ROWID,
  STRICT;
 

@@ -19,7 +19,7 @@ from scrawler.supervisor.messages import Failure, Remark, Report, order_line, re
     ],
 )
 def test_a_machine_gets_the_settings_of_its_supervisor(given: dict[str, object]) -> None:
-    settings, launch = Settings.model_validate(given), Launch(1_700_000_000_123, 5)
+    settings, launch = Settings.model_validate(given), Launch(1_700_000_000_123, 5, "crawl-18bcfe5687b-m")
     line = order_line(settings, launch)
     assert line.count(b"\n") == 1
     read, read_launch = read_order(line)
