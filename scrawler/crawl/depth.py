@@ -149,14 +149,15 @@ class Lane:
     def extend(self, urls: Sequence[str], depth: int) -> None:
         """List URLs at the end, all at one depth."""
         entries = [Entry(url, depth, position) for position, url in enumerate(urls, self.length)]
-        while entries:
-            room = CHUNK_ENTRIES - len(self._buffer)
-            self._buffer += entries[:room]
-            self.length += min(room, len(entries))
+        listed = 0
+        while listed < len(entries):
+            more = entries[listed : listed + CHUNK_ENTRIES - len(self._buffer)]
+            self._buffer += more
+            listed += len(more)
+            self.length += len(more)
             self._dirty = self._buffer_dirty = True
             if len(self._buffer) == CHUNK_ENTRIES:
                 self._seal()
-            entries = entries[room:]
 
     def _seal(self) -> None:
         self._sealed.append(self._buffer_row())

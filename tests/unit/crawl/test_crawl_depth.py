@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrawler.crawl import depth
 from scrawler.crawl.depth import CHUNK_ENTRIES, Entry, Lane, decode, decode_urls, encode, find
 from scrawler.model import ChunkRow, LaneState
 
@@ -152,3 +156,19 @@ def test_crashes_lose_nothing_and_repeat_only_what_was_not_checkpointed(data: st
         durable.fill(lane)
         rest.add(lane.take())
     assert rest == set(range(listed)) - finished
+
+
+def listing_seconds(urls: list[str], at_once: int) -> float:
+    lane, begin = new_lane(), thread_time()
+    for first in range(0, len(urls), at_once):
+        lane.extend(urls[first : first + at_once], 1)
+    assert lane.length == len(urls)
+    return thread_time() - begin
+
+
+def test_a_long_list_costs_no_more_at_once_than_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(depth, "CHUNK_ENTRIES", 16)  # many chunks of few URLs: a copy of the rest for each costs much
+    urls = [f"http://a/{number}" for number in range(60_000)]
+    in_parts = min(listing_seconds(urls, 1_000) for _ in range(3))
+    at_once = min(listing_seconds(urls, len(urls)) for _ in range(3))
+    assert at_once < in_parts * 2.5
