@@ -228,7 +228,7 @@ def _shell(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     ["seeds", "seeds --json", "status", "export -", "report --json", "--help", "--version", "run --no-export"],
 )
 def test_an_output_that_cannot_be_written_is_one_line(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
-    scrawler("import", "-", given="http://127.0.0.1:1/\n")
+    scrawler("import", "-", given="http://127.0.0.1:2/\n")
     done = _shell(f"{SCRAWLER} {command} > /dev/full", tmp_path)
     assert done.returncode == 1
     assert _said(done) == "standard output cannot be written: No space left on device"

@@ -73,7 +73,7 @@ def test_errors_are_one_line_and_a_code(scrawler: Scrawler, seed_file: Path) -> 
         (("report", "http://nobody.example/"), 3, "http://nobody.example/ is no seed of this crawl"),
         (("report", ""), 3, "SEED '': the line is empty"),
         (("report", "no url"), 3, "SEED 'no url': "),
-        (("report", "--html", "nowhere/report.html"), 1, "nowhere/report.html: cannot be written"),
+        (("report", "--html", "seeds.txt/report.html"), 1, "seeds.txt/report.html: cannot be written"),
     ):
         (line,) = scrawler(*arguments, code=code).stderr.splitlines()
         assert line.startswith(f"scrawler: error: {words}")
