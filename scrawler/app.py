@@ -117,7 +117,7 @@ def run_crawl(
         started = time.monotonic()
         while not ended or (ended[-1].outcome == _LEASE_LOST and not stop.is_set()):
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
-                tell = FaultLog(fault_file(settings)).tell
+                tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # before it is known which machines are gone: nobody else has their sites yet
                 run = _Run(settings, database, prompt, crawl, stop, launch, filters, deaths)
@@ -204,7 +204,7 @@ def _opened(settings: Settings, stop: threading.Event, say: Callable[[str], None
 
 
 def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings]:
-    """Open the crawl; return it with the settings, whose scope is then the crawl's own.
+    """Open the crawl; return it with the settings, whose name and scope are then the crawl's own.
 
     A name and a scope that the user gives are made the crawl's while nothing of it was begun, and refused after that.
     """
@@ -213,12 +213,10 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
     if "name" in settings.model_fields_set and crawl.name != settings.name:
         crawls.rename(settings.name)
         crawl = replace(crawl, name=settings.name)
-    if crawl.scope is settings.scope:
-        return crawl, settings
-    if "scope" not in settings.model_fields_set:
-        return crawl, settings.model_copy(update={"scope": crawl.scope})
-    crawls.rekey(settings.scope, lambda url: site_key(url, settings.scope))
-    return replace(crawl, scope=settings.scope), settings
+    if crawl.scope is not settings.scope and "scope" in settings.model_fields_set:
+        crawls.rekey(settings.scope, lambda url: site_key(url, settings.scope))
+        crawl = replace(crawl, scope=settings.scope)
+    return crawl, settings.model_copy(update={"name": crawl.name, "scope": crawl.scope})
 
 
 def _tell_orders(orders: CrawlOrders, say: Callable[[str], None]) -> None:
@@ -404,12 +402,12 @@ def seed_counts(seeds: Mapping[SeedState, Mapping[EndReason | None, int]]) -> di
     return {(reason or state).value: number for state, reasons in seeds.items() for reason, number in reasons.items()}
 
 
-def faults_told(settings: Settings, seeds: Seeds) -> tuple[int, str]:
+def faults_told(settings: Settings, crawl: str, seeds: Seeds) -> tuple[int, str]:
     """Return how many answers of the crawl met a fault of this program, and the file of the tracebacks, if it is here.
 
     That count, unlike those of machines, outlives a kill, and begins anew for seeds that are taken up again.
     """
-    number, file = seeds.internal_errors(), fault_file(settings)
+    number, file = seeds.internal_errors(), fault_file(settings.output_dir, crawl)
     return number, str(file) if number and file.exists() else ""
 
 
@@ -429,5 +427,5 @@ def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds, 
         sum(one.lookups for one in ended),
         seed_counts(seeds.counts()),
         tuple(chain.from_iterable(one.warc_files for one in ended)),
-        *faults_told(settings, seeds),
+        *faults_told(settings, crawl, seeds),
     )

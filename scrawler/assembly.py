@@ -112,8 +112,8 @@ def build_machine(
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
-    `machines` is how many share the crawl at first; `filters` are what `make_filters` made. `look_at_deaths` is called
-    before a site of a dead machine is taken up.
+    `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
+    `make_filters` made. `look_at_deaths` is called before sites of dead machines are taken up.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
@@ -166,11 +166,11 @@ def _put_together(
     machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores),
-        partial(_condemned, stores.suspects, look_at_deaths),
+        partial(_condemned, stores.suspects),
     )  # fmt: skip
     machine.selector = UrlSelector(
         stores.claims, taker, machine.queue, resolver, origins, machine.turn, machine.stopping,
-        settings.seeds_per_thread, machine.expected, _selector_ports(machine, stores, promote),
+        settings.seeds_per_thread, machine.expected, _selector_ports(machine, stores, promote, look_at_deaths),
     )  # fmt: skip
 
 
@@ -194,7 +194,7 @@ def _collector_maker(
     extractor = XhtmlExtractor(make_extractor(policy), policy)
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
     reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
-    tell = FaultLog(fault_file(settings)).tell
+    tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
@@ -202,10 +202,10 @@ def _collector_maker(
     def make_collector(number: int) -> UrlCollector:
         with no_room():
             downloader = make_downloader(fetch_limits)
-            visits = Visits(
-                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, rules, tell
-            )
             slot, ports = slots.take(), _collector_ports(machine)
+            visits = Visits(
+                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, rules, slot, tell
+            )
             lister = SitemapLister(reader, answers, rules, slot)
             return UrlCollector(
                 number,
@@ -240,13 +240,16 @@ def _collector_ports(machine: Machine) -> CollectorPorts:
     )
 
 
-def _selector_ports(machine: Machine, stores: Stores, promote: Callable[[], int]) -> SelectorPorts:
+def _selector_ports(
+    machine: Machine, stores: Stores, promote: Callable[[], int], look_at_deaths: Callable[[], None]
+) -> SelectorPorts:
     return SelectorPorts(
         holding=machine.holding,
         held_sites=machine.held_sites,
         may_claim=machine.may_start,
         give_back=machine.give_back,
         sites_with_ready=stores.seeds.sites_with_ready,
+        look_at_deaths=look_at_deaths,
         promote=promote,
         queued=machine.seeds_queued,
         ended=machine.crawl_ended,
@@ -260,10 +263,8 @@ def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:
         origins.recall(site, stores.robots.of_site(site.id, stores.clock.now() - ROBOTS_KEPT))
 
 
-def _condemned(suspects: Suspects, look_at_deaths: Callable[[], None], claimed: ClaimedSite) -> Mapping[str, str]:
+def _condemned(suspects: Suspects, claimed: ClaimedSite) -> Mapping[str, str]:
     """Return the URLs of a claimed site that have killed a process, with the reasons in words."""
-    if claimed.after_death:
-        look_at_deaths()
     if claimed.token == 1:  # nobody had it before
         return {}
     return suspects.condemned(claimed.id)
@@ -372,9 +373,9 @@ def make_filters(settings: Settings) -> UrlFilters | None:
     return UrlFilters(filters) if filters else None
 
 
-def fault_file(settings: Settings) -> Path:
-    """Return the file of the tracebacks of this program's own faults."""
-    return settings.output_dir / f"{settings.name}.internal-errors.txt"
+def fault_file(folder: Path, crawl: str) -> Path:
+    """Return the file, in the output folder, of the tracebacks of this program's own faults."""
+    return folder / f"{crawl}.internal-errors.txt"
 
 
 def make_archive(settings: Settings, prefix: str) -> Archive:

@@ -29,9 +29,9 @@ class FaultLog:
         if self._written[kind] >= _OF_A_KIND or len(self._written) > _KINDS:
             return
         self._written[kind] += 1
-        text = f"{warc_date(time.time_ns() // 1_000_000)} {url}\n{fault.trace}\n".encode(errors="backslashreplace")
+        text = f"{warc_date(time.time_ns() // 1_000_000)} {url}\n{fault.trace}\n"
         with suppress(OSError):
-            self._append(text)
+            self._append(_harmless(text).encode())
 
     def _append(self, text: bytes) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,3 +42,13 @@ class FaultLog:
                 os.write(handle, text)  # one write, between which those of others do not come
         finally:
             os.close(handle)
+
+
+def _harmless(text: str) -> str:
+    """Write what is no line of text as escapes: a server's words in a message may be orders to a terminal."""
+    lines = text.split("\n")
+    return "\n".join(line if line.isprintable() else "".join(map(_escaped, line)) for line in lines)
+
+
+def _escaped(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()

@@ -56,6 +56,7 @@ class SelectorPorts:
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     give_back: Callable[[int], None]  # let go of so many sites
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
+    look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
     promote: Callable[[], int]  # make seeds of candidates, or let those go on that wait with their slow lane; how many
     queued: Callable[[], None]  # the queue has seeds
     ended: Callable[[], None]  # no seed is left
@@ -197,6 +198,8 @@ class UrlSelector(threading.Thread):
             claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
+        if any(site.after_death for site in claimed):
+            self._patiently(self._ports.look_at_deaths)
         for site in claimed:
             if self._halt.is_set():  # to take up a large party takes a while; what is left is claimed first by the next
                 return len(claimed)

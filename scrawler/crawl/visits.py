@@ -20,6 +20,7 @@ from scrawler.crawl.parties import Choice, Parties
 from scrawler.crawl.patience import Patience
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.slots import Slot
 from scrawler.crawl.standstill import Standstill
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
@@ -48,12 +49,13 @@ class Visits:
         patience: Patience,
         standstill: Standstill,
         rules: CrawlRules,
+        slot: Slot,
         tell: Callable[[str, Fault], None],
     ) -> None:
         """Make the part; `tell(url, fault)` is called for each fault that a URL has met before it was asked for."""
         self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
         self._budget, self._patience, self._standstill, self._rules = budget, patience, standstill, rules
-        self._tell = tell
+        self._slot, self._tell = slot, tell
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -138,35 +140,49 @@ class Visits:
                 return choice
             if most > 1 and site.in_flight >= self._places(choice.lane.slow):
                 return inf
-            origin, trap = self._looked_up(site, choice)
-            if trap:
-                self._refuse(site, choice, origin, *trap, wall)
-            elif not self._origins.addressed(site, origin, now):
-                return inf if origin.pending else now + _ASK_AGAIN
-            elif origin.failure is Result.NO_ADDRESS and self._standstill.holds_name(site, origin, now):
-                return inf
-            elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
-                choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
-            elif origin.failure is not None:
-                self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
-            elif site.health.failures and site.health.is_dead(origin.host, self._rules):
-                # Not its party's own, or that would have ended.
-                gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
-                self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
-            elif at := self._held(site, origin.host, origin.address, now):
+            asked = site.in_flight
+            self._slot.enter(site.id, choice.entry.url)  # patterns of traps and of robots.txt are tried on it
+            try:
+                at = self._begin(site, choice, now, wall)
+            finally:
+                self._slot.leave()
+            if at:
                 return at
-            elif self._origins.awaits_robots(origin, now):
-                request = self._origins.robots_request(site, origin)
-                if request is not None:
-                    self._start(site, request, now, choice.party)
-                elif origin.pending:
-                    return inf
-            elif self._ask(site, choice, origin, now, wall):
+            if site.in_flight > asked:
                 continue
             refused += 1
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
+
+    def _begin(self, site: SiteContext, choice: Choice, now: float, wall: int) -> float:
+        """Ask for an entry, or for what it needs before, or refuse it; returns when to come back if not now, else 0."""
+        origin, trap = self._looked_up(site, choice)
+        if trap:
+            self._refuse(site, choice, origin, *trap, wall)
+        elif not self._origins.addressed(site, origin, now):
+            return inf if origin.pending else now + _ASK_AGAIN
+        elif origin.failure is Result.NO_ADDRESS and self._standstill.holds_name(site, origin, now):
+            return inf
+        elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
+            choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
+        elif origin.failure is not None:
+            self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
+        elif site.health.failures and site.health.is_dead(origin.host, self._rules):
+            # Not its party's own, or that would have ended.
+            gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
+            self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
+        elif at := self._held(site, origin.host, origin.address, now):
+            return at
+        elif self._origins.awaits_robots(origin, now):
+            request = self._origins.robots_request(site, origin)
+            if request is not None:
+                self._start(site, request, now, choice.party)
+            elif origin.pending:
+                return inf
+        else:
+            self._ask(site, choice, origin, now, wall)
+        return 0.0
 
     def _places(self, slow: bool) -> int:
         """Return how many requests a site may have in flight.
@@ -206,8 +222,8 @@ class Visits:
         except Exception as error:
             return Origin(url, ""), self._met(url, error)
 
-    def _ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float, wall: int) -> bool:
-        """Start the request for a page, if its origin's robots.txt allows it; returns whether it does."""
+    def _ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float, wall: int) -> None:
+        """Start the request for a page, if its origin's robots.txt allows it."""
         url, cookies = choice.entry.url, choice.party.cookies
         try:
             refusal = self._refusal(choice, origin)
@@ -220,7 +236,6 @@ class Visits:
             choice.party.leaving, choice.party.end_detail = refusal
         else:
             self._refuse(site, choice, origin, *refusal, wall)
-        return refusal is None
 
     def _refusal(self, choice: Choice, origin: Origin) -> _Refusal | tuple[EndReason, str] | None:
         """Return why an entry is not asked for, or its party ends, by its origin's robots.txt; None: it is allowed."""

@@ -71,7 +71,7 @@ class Tally:
         try:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
-            faults = faults_told(settings, Seeds(database))
+            faults = faults_told(settings, crawl.name, Seeds(database))
             lost = Upkeep(settings, database, crawl).look_and_tell()
         finally:
             database.close()

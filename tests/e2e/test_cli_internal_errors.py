@@ -44,13 +44,13 @@ def test_a_poisoned_seed_ends_and_no_machine_does(
     scrawler: Scrawler, rows: Rows, tmp_path: Path, sites: list[RawServer], machines: str
 ) -> None:
     bad, beside = (server.url() for server in sites)
-    scrawler("import", "seeds.txt")
+    scrawler("import", "seeds.txt", "--name", "mine")  # and `run` is not told so
     done = scrawler(*CRAWL, "--machines", machines, PYTHONPATH=str(tmp_path / "faulty"))
     found = {row["url"]: row for row in rows("seeds")}
     assert found[bad]["end_reason"] == "internal-error"
     assert (found[beside]["end_reason"], found[beside]["pages"]) == ("completed", GOOD_PAGES)
     number = found[bad]["internal_errors"]
-    file = Path("output_urls") / "crawl.internal-errors.txt"
+    file = Path("output_urls") / "mine.internal-errors.txt"
     told = [line.split(None, 2) for line in done.stdout.splitlines() if "internal errors" in line]
     assert told == [["internal", "errors", f"{number} in the whole crawl; tracebacks are in {file}"]]
     assert machines == "1" or "restarts 0" in " ".join(done.stdout.split())

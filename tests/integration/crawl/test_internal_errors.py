@@ -255,3 +255,9 @@ def test_the_file_of_tracebacks_is_bounded(tmp_path: Any) -> None:
         log.tell("http://a/", Fault(f"Poison, at there:{number}", "x" * 10_000))
     assert MOST_BYTES - 11_000 < path.stat().st_size <= MOST_BYTES
     FaultLog(tmp_path).tell("http://a/", Fault("", ""))  # a folder stands there: that is not worth a crawl
+
+
+def test_tracebacks_give_no_orders_to_a_terminal(tmp_path: Any) -> None:
+    path = tmp_path / "faults.txt"
+    FaultLog(path).tell("http://a/", Fault("Poison", "Traceback:\n  Poison: \x1b[2J\x9b2J\r\u202e größer\n"))
+    assert path.read_text().partition("http://a/\n")[2] == "Traceback:\n  Poison: \\x1b[2J\\x9b2J\\r\\u202e größer\n\n"
