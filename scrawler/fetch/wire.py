@@ -21,6 +21,7 @@ BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
+_SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose values make no list (RFC 9110, 5.2 and 5.3)
 _LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
@@ -126,20 +127,29 @@ def as_http1(head: Sequence[bytes], status: int) -> bytes:
 
 
 def parse_headers(head: bytes) -> dict[str, str]:
-    """Return the headers below the status line: names in lower case, repeated values joined with ", "."""
+    """Return the headers below the status line: names in lower case, repeated values joined with ", ".
+
+    Of a field that says one thing, as Location does, the first value counts: joined they would name a URL of nobody's.
+    """
     headers: dict[str, str] = {}
     name = ""
     lines = head.decode("latin-1").split("\n")
     for line in lines[1:]:
-        if line[:1] in (" ", "\t") and name and line.strip():
-            headers[name] += " " + line.strip()  # a folded line (RFC 9112, 5.2)
+        if line[:1] in (" ", "\t") and line.strip():
+            if name:
+                headers[name] += " " + line.strip()  # a folded line (RFC 9112, 5.2)
             continue
         name, separator, value = line.partition(":")
         if not separator:
             name = ""
             continue
         name = name.rstrip().lower()
-        headers[name] = f"{headers[name]}, {value.strip()}" if name in headers else value.strip()
+        if name not in headers:
+            headers[name] = value.strip()
+        elif name in _SINGLE:
+            name = ""  # what is folded behind it goes with it
+        else:
+            headers[name] += f", {value.strip()}"
     return headers
 
 

@@ -66,6 +66,9 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "binary": (answer(bytes(range(256)) * 100), ALLOWED),
     "html": (page("<h1>Not here</h1>"), ALLOWED),
     "moved-inside": (redirect("/robots-2.txt"), RULES),
+    "moved-and-said-twice": (
+        answer(b"", "302 Found", "Location: /robots-2.txt", "Location: /robots-2.txt"), RULES
+    ),
     "moved-5-times": (redirect("/5"), RULES),
     "moved-6-times": (redirect("/6"), ALLOWED),
     "moved-in-a-loop": (redirect("/robots.txt"), ALLOWED),

@@ -42,6 +42,13 @@ def test_parse_headers_joins_folds_and_skips():
     assert wire.parse_headers(head) == {"a": "1, 3", "b": "two more", "c": "\u00e9"}
 
 
+@pytest.mark.parametrize("name", ["Location", "Refresh", "Retry-After"])
+@pytest.mark.parametrize("second", ["/m", "/other", "/x\r\n  http://folded/"])
+def test_a_field_that_says_one_thing_says_it_once(name, second):
+    head = f"HTTP/1.1 302 F\r\n{name}: /m\r\nA: 1\r\n{name}: {second}\r\nA: 2\r\n\r\n"
+    assert wire.parse_headers(head.encode()) == {name.lower(): "/m", "a": "1, 2"}
+
+
 def test_final_head_of_interim_and_trailers():
     lines = [
         b"HTTP/1.1 103 E\r\n",
