@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.flights import RobotsFlight
+from scrawler.crawl.robots_body import ROBOTS_BYTES, robots_body
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
-from scrawler.extract.decode import decode_body
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
-from scrawler.fetch.robots_text import MAX_ROBOTS, plain_text
+from scrawler.fetch.robots_text import MAX_ROBOTS
 from scrawler.model import Millis, Result, RobotsRow, url_hash
 from scrawler.units import format_seconds
 from scrawler.urls.normalise import normalise
@@ -35,10 +35,9 @@ if TYPE_CHECKING:
 ROBOTS_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
 ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
-_ROBOTS_BYTES = MAX_ROBOTS + 1  # one byte more tells that there is more
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
+_UNREADABLE = "its content encoding cannot be undone"
 _REFUSED_PORT = "a port of another service than HTTP, which is never asked"
-_GZIP_MAGIC = b"\x1f\x8b"
 
 
 class Origins:
@@ -136,7 +135,7 @@ class Origins:
             self._unavailable(flight, site.condemned[flight.url], Result.ROBOTS_UNAVAILABLE)
             return None
         origin.pending = True
-        return Request(flight.url, origin.address, flight, _ROBOTS_BYTES)
+        return Request(flight.url, origin.address, flight, ROBOTS_BYTES)
 
     def awaits_robots(self, origin: Origin, now: float) -> bool:
         """Tell whether pages of the origin have to wait for its robots.txt."""
@@ -181,7 +180,7 @@ class Origins:
             target = normalise(location_of(response), flight.url).url
             if target and host_port(target)[0] == origin.host:
                 follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
-                return Request(target, origin.address, follow, _ROBOTS_BYTES)
+                return Request(target, origin.address, follow, ROBOTS_BYTES)
             if target:
                 self._robots_elsewhere(flight, target)
                 return None
@@ -211,7 +210,10 @@ class Origins:
             self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
         else:
             detail = f"redirects end at {flight.url}" if response.result is Result.REDIRECT else response.detail
-            text = _text_of(response) if response.status < 300 else b""
+            text = robots_body(response) if response.status < 300 else b""
+            if text is None:
+                self._unavailable(flight, _UNREADABLE, Result.ROBOTS_UNAVAILABLE)
+                return
             self._take_rules(flight.site, flight.origin, response.status, text, detail)
 
     def _take_rules(self, site: SiteContext, origin: Origin, status: int, text: bytes, detail: str) -> None:
@@ -256,7 +258,7 @@ class Origins:
                 site.waiting -= 1
                 if resolution.address:
                     follow = RobotsFlight(site, origin, target, flight.hop + 1)
-                    site.queued.append(Request(target, resolution.address, follow, _ROBOTS_BYTES))
+                    site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
                 else:
                     self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
                 self._look_again(site)
@@ -266,13 +268,3 @@ class Origins:
         if not self._resolver.resolve(host, done):
             site.waiting -= 1
             origin.pending = False  # asked again from the start
-
-
-def _text_of(response: Response) -> bytes:
-    """Undo the codings of a robots.txt, as far as there are any."""
-    body, coding = response.body, response.headers.get("content-encoding", "")
-    if not coding and body.startswith(_GZIP_MAGIC):
-        coding = "gzip"
-    decoded = decode_body(body, coding, _ROBOTS_BYTES)
-    body = decoded.body or body  # said to be encoded, but it is not
-    return plain_text(body, cut=bool(decoded.note) or response.result is Result.TOO_LARGE)

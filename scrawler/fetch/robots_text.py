@@ -18,9 +18,12 @@ _LONGEST_SITEMAP = 8 * 1024  # characters of its line
 _LONGEST_DELAY = 1e9  # seconds; text that says more says this
 
 _GUESSED = 64  # bytes by which UTF-16 without a mark is known
+_LOOKED_AT = 1024  # bytes by which text is told from what is compressed
 _MARKS = "\ufeff\udcfe\udcff\udcef\udcbb\udcbf"  # byte order marks, half ones too, and UTF-16 ones where it is none
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SECONDS = re.compile(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x19\x1b-\x1f]")  # \x1a ends files of DOS
+_NO_UTF8 = re.compile(r"[\udc80-\udcff]")
 _NAME_END = re.compile(r"[/\s(;,]")
 
 
@@ -188,6 +191,12 @@ def plain_text(body: bytes, cut: bool = False) -> bytes:
         plain = plain[:MAX_ROBOTS]
         plain = plain[: max(plain.rfind(b"\n"), plain.rfind(b"\r")) + 1]
     return plain
+
+
+def is_text(body: bytes) -> bool:
+    """Tell whether it reads as text in UTF-8, in UTF-16, or in a code that is mostly ASCII; what is empty does."""
+    start = _decoded(body[:_LOOKED_AT])
+    return not _NO_TEXT.search(start) and len(_NO_UTF8.findall(start)) <= len(start) // 8
 
 
 def _decoded(body: bytes) -> str:

@@ -62,6 +62,12 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "large-gzip": (answer(gzip.compress(LARGE), "200 OK", "Content-Encoding: gzip"), RULES),
     "gzip-unsaid": (answer(gzip.compress(CLOSED)), RULES),
     "gzip-said-but-not-done": (answer(CLOSED, "200 OK", "Content-Encoding: gzip"), RULES),
+    "gzip-said-and-no-line-end": (answer(CLOSED.strip(), "200 OK", "Content-Encoding: gzip"), RULES),
+    "gzip-said-twice": (
+        answer(gzip.compress(CLOSED), "200 OK", "Content-Encoding: gzip", "Content-Encoding: gzip"), RULES
+    ),
+    "gzip-said-to-be-deflate": (answer(gzip.compress(CLOSED), "200 OK", "Content-Encoding: deflate"), RULES),
+    "neither-text-nor-gzip": (answer(bytes(range(256)), "200 OK", "Content-Encoding: gzip"), UNAVAILABLE),
     "utf-16": (answer(CLOSED.decode().encode("utf-16")), RULES),
     "binary": (answer(bytes(range(256)) * 100), ALLOWED),
     "html": (page("<h1>Not here</h1>"), ALLOWED),
