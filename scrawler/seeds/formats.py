@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +14,7 @@ from scrawler.errors import InputError
 from scrawler.seeds.files import Format
 
 LINE_LIMIT = 1 << 20  # bytes; a longer line is invalid, whatever the format
+RECORD_LINES = 100  # of a CSV record, whose cells may hold lines
 URL_COLUMN = "url"
 
 _LATE_COMMENT = re.compile(r"\s#")
@@ -83,40 +85,68 @@ def _json_entry(entry: Entry) -> Entry:
     return Entry(entry.line, url)
 
 
+class _LongRecordError(Exception):
+    """A record goes on for longer than any does: a quote is not closed."""
+
+
 class _CsvLines:
-    """Feeds a csv.reader, sets unusable lines aside, and knows the line it is at."""
+    """Feeds a csv.reader the lines of a record, which it keeps until it is known what they are."""
 
     def __init__(self, lines: Iterator[Entry]) -> None:
         self._lines = lines
-        self._unusable: list[Entry] = []
-        self.line = 0
+        self._again: deque[Entry] = deque()
+        self._record: list[Entry] = []
+        self._usable = 0
+        self._characters = 0
 
     def __iter__(self) -> Iterator[str]:
-        for entry in self._lines:
-            self.line = entry.line
-            if entry.problem:
-                self._unusable.append(entry)
-            else:
-                yield entry.text + "\n"
+        return self
 
-    def take_unusable(self) -> list[Entry]:
-        """Return the lines set aside since the last call."""
-        taken, self._unusable = self._unusable, []
+    def __next__(self) -> str:
+        """Return the next usable line. Raises _LongRecordError for one that no record of a seed file has."""
+        while True:
+            entry = self._again.popleft() if self._again else next(self._lines)
+            self._record.append(entry)
+            if not entry.problem:
+                break
+        self._usable += 1
+        self._characters += len(entry.text)
+        if self._usable > RECORD_LINES or (self._usable > 1 and self._characters > LINE_LIMIT):
+            raise _LongRecordError(f"none ends within {self._usable - 1} lines")
+        return entry.text + "\n"
+
+    def take(self) -> list[Entry]:
+        """Return the lines of a record that is whole, and those among them that are unusable."""
+        taken = self._record
+        self._record = []
+        self._usable = 0
+        self._characters = 0
         return taken
+
+    def give_up(self, problem: str) -> list[Entry]:
+        """Return the first line as invalid, with the unusable ones before it; the others are read again."""
+        taken = self.take()
+        first = next((at for at, entry in enumerate(taken) if not entry.problem), len(taken))
+        self._again.extendleft(reversed(taken[first + 1 :]))
+        return [*taken[:first], *(entry._replace(problem=problem) for entry in taken[first : first + 1])]
 
 
 def _read_csv(lines: Iterator[Entry]) -> Iterator[Entry]:
+    """Read records. One that cannot be read costs its first line: a stray quote swallows no lines after it."""
     source = _CsvLines(lines)
     rows = csv.reader(source, strict=True)
     column: int | None = None
     while True:
-        first = source.line + 1
         try:
             row = next(rows, None)
-        except csv.Error as error:  # the reader goes on with the next line
-            row = []
-            yield Entry(first, "", f"no CSV record in lines {first} to {source.line}: {error}")
-        yield from source.take_unusable()
+        except (csv.Error, _LongRecordError) as error:  # the reader goes on with the next line
+            yield from source.give_up(f"no CSV record: {error}")
+            continue
+        if row and column is not None and "\n" in _cell(row, column):
+            yield from source.give_up("no CSV record: a URL of several lines")
+            continue
+        taken = source.take()
+        yield from (entry for entry in taken if entry.problem)
         if row is None:
             return
         if not any(row):
@@ -124,9 +154,13 @@ def _read_csv(lines: Iterator[Entry]) -> Iterator[Entry]:
         if column is None:
             column = _url_column(row)
         elif column < len(row):
-            yield Entry(source.line, row[column].strip())
+            yield Entry(taken[-1].line, _cell(row, column))
         else:
-            yield Entry(source.line, ",".join(row), f"no column {URL_COLUMN!r}")
+            yield Entry(taken[-1].line, ",".join(row), f"no column {URL_COLUMN!r}")
+
+
+def _cell(row: list[str], column: int) -> str:
+    return row[column].strip() if column < len(row) else ""
 
 
 def _url_column(header: list[str]) -> int:

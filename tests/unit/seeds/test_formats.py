@@ -74,13 +74,34 @@ def test_csv_without_a_url_column() -> None:
 
 def test_csv_goes_on_after_a_broken_record() -> None:
     first, second = entries(b'url\n"a"b\nhttp://b.example/\n', Format.CSV)
-    assert (first.line, "no CSV record in lines 2 to 2" in first.problem) == (2, True)
+    assert (first.line, first.text, "no CSV record: " in first.problem) == (2, '"a"b', True)
     assert second == Entry(3, "http://b.example/")
 
 
-def test_a_quote_that_never_closes_is_reported_with_its_lines() -> None:
-    (bad,) = entries(b'url\n"http://a.example/\nhttp://b.example/\n', Format.CSV)
-    assert "lines 2 to 3" in bad.problem
+@pytest.mark.parametrize("rows", [3, 3000])
+@pytest.mark.parametrize("before", ["", "x,"])
+def test_a_stray_quote_costs_its_own_line_and_no_other(rows: int, before: str) -> None:
+    lines = [f"http://h{number}.example/,{before}x" for number in range(rows)]
+    lines[1] = f'{before}"{lines[1]}'
+    found = entries("\n".join(["url,title", *lines, ""]).encode(), Format.CSV)
+    assert [entry.line for entry in found] == list(range(2, rows + 2))
+    assert [(entry.line, entry.text) for entry in found if entry.problem] == [(3, lines[1])]
+
+
+def test_two_stray_quotes_that_seem_to_be_a_pair_cost_two_lines() -> None:
+    found = entries(b'url\n"http://a.example/\nhttp://b.example/\nhttp://c.example/"\nd.example\n', Format.CSV)
+    assert [(entry.line, bool(entry.problem)) for entry in found] == [(2, True), (3, False), (4, False), (5, False)]
+
+
+def test_a_broken_line_within_a_record_is_told_once() -> None:
+    found = entries(b'url,title\n"a.example","x\n\xff\ny"\n"b.example,z\n\xff\nc.example,z\n', Format.CSV)
+    assert [(entry.line, entry.problem) for entry in found if not entry.problem.startswith("no CSV")] == [
+        (3, "not UTF-8 text"),
+        (4, ""),
+        (6, "not UTF-8 text"),
+        (7, ""),
+    ]
+    assert [entry.line for entry in found if entry.problem.startswith("no CSV")] == [5]
 
 
 def test_jsonl() -> None:
