@@ -11,6 +11,7 @@ from typing import Any, cast
 import click
 
 from scrawler import __version__
+from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
 from scrawler.errors import ScrawlerError
 from scrawler.places import load_place
@@ -42,6 +43,7 @@ _COMMANDS = {
 # They only say what there is: a reader who has seen enough (`| head`) is no error.
 _LISTING = frozenset(("plan", "export", "machines", "status", "seeds", "pages", "why", "report", "db", "plugins"))
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
+_UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
 _EPILOG = """\b
 Exit codes:
@@ -84,6 +86,8 @@ class _Commands(click.Group):
         except OSError as error:
             if error.errno in _TOO_MANY_FILES:
                 raise ScrawlerError(f"{error.strerror}: raise what a process may open (ulimit -n)") from error
+            if error.errno in _UNUSABLE_NAME and isinstance(error.filename, str):
+                raise ScrawlerError(f"{error.filename}: {error.strerror}") from error
             raise
 
 
@@ -119,7 +123,7 @@ def scrawler() -> None:
 
 def _told(error: click.ClickException) -> str:
     """Say what click does not understand, how the command is used, and where there is more help."""
-    line = f"scrawler: error: {' '.join(error.format_message().split())}"
+    line = f"scrawler: error: {one_line(' '.join(error.format_message().split()))}"
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return line
@@ -138,7 +142,7 @@ def main() -> None:
         code = scrawler.main(standalone_mode=False)
         sys.stdout.flush()  # --help and --version run no command
     except ScrawlerError as error:
-        click.echo(f"scrawler: error: {error}", err=True)
+        click.echo(f"scrawler: error: {one_line(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         click.echo(_told(error), err=True)

@@ -12,13 +12,17 @@ from enum import StrEnum
 from importlib.resources import files as package_files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from scrawler.errors import InputError, SettingsError
 from scrawler.seeds.unpacking import BROKEN, unpacked
 
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
 STANDARD = "-"
 _SNIFFED = 8192  # bytes in which a binary file shows itself by a NUL
+_BUFFER = 1 << 16  # bytes
 _PACKED = (".gz", ".zst")
 _KNOWN = ".txt, .csv and .jsonl, plain or packed as .gz or .zst,"
 _TABLES = (".parquet", ".json", ".tsv", ".xls", ".xlsx", ".ods", ".db", ".sqlite")
@@ -114,16 +118,39 @@ def open_input(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
             yield stream
     except BROKEN as error:
         raise InputError(f"{name}: broken archive ({error}); seeds before the break may be imported already") from error
-    except BrokenPipeError:  # of standard output or error, not of the file
-        raise
-    except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from error
 
 
 @contextmanager
 def _open_raw(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
     if name == STANDARD:
-        yield cast("io.BufferedReader", sys.stdin.buffer)
+        yield io.BufferedReader(_SeedFile(cast("io.BufferedReader", sys.stdin.buffer), name), _BUFFER)
         return
-    with find_input(name, input_dir).open("rb") as stream:
-        yield cast("io.BufferedReader", stream)
+    with _told(name):
+        stream = cast("io.BufferedReader", find_input(name, input_dir).open("rb"))
+    with stream:
+        yield io.BufferedReader(_SeedFile(stream, name), _BUFFER)
+
+
+class _SeedFile(io.RawIOBase):
+    """A file whose own errors are told as such: what else fails while it is open is not its fault."""
+
+    def __init__(self, file: io.BufferedReader, name: str) -> None:
+        self._file = file
+        self._name = name
+
+    def readable(self) -> bool:
+        """Say yes, as io wants it."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        """Read some bytes; 0 at the end. Raises InputError."""
+        with _told(self._name):
+            return self._file.readinto1(buffer)
+
+
+@contextmanager
+def _told(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"{name}: cannot be read: {error.strerror}") from error

@@ -37,24 +37,28 @@ def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Rep
     if file is None:
         yield tell_first
         return
-    try:
+    with _mapped(file):
+        file.parent.mkdir(parents=True, exist_ok=True)
         out = file.open("w", encoding="utf-8", errors="backslashreplace")
-    except OSError as error:
-        raise _unwritable(file, error) from error
-    with out:
 
-        def tell_and_write(entry: Entry) -> None:
-            tell_first(entry)
-            try:
-                out.write(f"{entry.line}\t{entry.problem}\t{_one_line(entry.text)}\n")
-            except OSError as error:
-                raise _unwritable(file, error) from error
+    def tell_and_write(entry: Entry) -> None:
+        tell_first(entry)
+        with _mapped(file):
+            out.write(f"{entry.line}\t{entry.problem}\t{_one_line(entry.text)}\n")
 
+    try:
         yield tell_and_write
+    finally:
+        with _mapped(file):  # what is written last reaches the disk only here
+            out.close()
 
 
-def _unwritable(file: Path, error: OSError) -> ScrawlerError:
-    return ScrawlerError(f"{file}: rejects cannot be written: {error.strerror}")
+@contextmanager
+def _mapped(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ScrawlerError(f"{file}: rejects cannot be written: {error.strerror}") from error
 
 
 def _one_line(text: str) -> str:

@@ -214,8 +214,22 @@ def test_rejects_tell_twenty_and_write_all(tmp_path: Path) -> None:
 
 
 def test_rejects_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(ScrawlerError, match="cannot be written"), open_rejects(tmp_path / "no" / "x", print):
+    (tmp_path / "x").touch()
+    with pytest.raises(ScrawlerError, match="cannot be written"), open_rejects(tmp_path / "x" / "y", print):
         pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: what cannot be written is not tried")
+def test_rejects_on_a_full_disk_are_no_fault_of_the_seed_file(tmp_path: Path) -> None:
+    file = tmp_path / "seeds.txt"
+    file.write_text("no url\n")
+    with (
+        pytest.raises(ScrawlerError, match=r"^/dev/full: rejects cannot be written: No space left") as raised,
+        open_input(str(file), tmp_path) as stream,
+        open_rejects(Path("/dev/full"), print) as report,
+    ):
+        report(Entry(1, stream.read().decode(), "bad"))
+    assert raised.value.exit_code == 1
 
 
 def test_memory_is_flat() -> None:
