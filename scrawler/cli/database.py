@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 
 import click
 
-from scrawler.errors import SettingsError
 from scrawler.settings import Settings
 from scrawler.store.engine import Database, Waiting, open_database
 
@@ -23,9 +21,3 @@ def crawl_database(settings: Settings, *, create: bool = False) -> Iterator[Data
         yield database
     finally:
         database.close()
-
-
-def keep_clear(database: Database, file: str | Path) -> None:
-    """Let nothing be written to the file of the crawl's database. Raises SettingsError."""
-    if database.is_at(Path(file)):
-        raise SettingsError(f"{file} is the crawl's database: write to another file")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.database import crawl_database, keep_clear
+from scrawler.cli.database import crawl_database
+from scrawler.cli.keeping import keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import seed_filters
 from scrawler.model import EndReason, SeedState
@@ -55,7 +56,7 @@ def write_export(
         crawl = Crawls(database).open(settings.name, settings.scope)
         name = file or str(settings.output_dir / f"{crawl.name}.txt")
         kind = written or written_as(name)
-        keep_clear(database, name)
+        keep_clear(database, settings, name)
         stores = Seeds(database), Candidates(database), Pages(database)
         with open_output(name) as out:
             counts = export_urls(*stores, selection or Selection(), out, kind)

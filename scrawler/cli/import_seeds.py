@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from scrawler.cli.database import crawl_database, keep_clear
+from scrawler.cli.database import crawl_database
+from scrawler.cli.keeping import keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, import_text
 from scrawler.errors import InputError, SettingsError
@@ -52,7 +53,7 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
             crawls.rename(settings.name)
         seeds = Seeds(database)
         if rejects:
-            keep_clear(database, rejects)
+            keep_clear(database, settings, rejects)
         with ProgressLine() as line, open_rejects(rejects, line.message) as report:
             counts = import_seeds(
                 read_entries(stream, read),

@@ -9,7 +9,8 @@ import click
 from scrawler.accounts.html import html_page
 from scrawler.accounts.report import make_report
 from scrawler.accounts.sections import Report, Table, label, shown
-from scrawler.cli.database import crawl_database, keep_clear
+from scrawler.cli.database import crawl_database
+from scrawler.cli.keeping import keep_clear
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import json_line, print_pairs, print_rows, printable
 from scrawler.errors import InputError
@@ -42,7 +43,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
         raise click.UsageError("--json and --html are two reports: give one of them")
     with crawl_database(settings) as database:
         if html:
-            keep_clear(database, html)
+            keep_clear(database, settings, html)
         view = None if seed is None else _seed(database, settings, seed)
         made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
     if as_json:

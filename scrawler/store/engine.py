@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -28,6 +29,7 @@ T = TypeVar("T")
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")  # ends of their names
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
     " time_zone='+00:00', innodb_lock_wait_timeout={seconds}, group_concat_max_len=1000000"
@@ -70,9 +72,19 @@ class Database:
         self.clock = CLOCK[self.dialect]
 
     def is_at(self, path: Path) -> bool:
-        """Tell whether a path leads to the database's own file, by whatever name or link."""
-        file = Path(self._engine.url.database or "")
-        return self.dialect == "sqlite" and path.exists() and file.exists() and path.samefile(file)
+        """Tell whether a path leads to a file of the database's own, by whatever name or link.
+
+        Those are also the ones that SQLite keeps beside it, whether or not they are there now: what another program
+        writes there is taken for a part of the database.
+        """
+        if self.dialect != "sqlite":
+            return False
+        with self.read() as connection:
+            base = connection.exec_driver_sql("PRAGMA database_list").all()[0][2]  # the first is "main"
+        files = [Path(os.path.realpath(base + ending)) for ending in _SQLITE_FILES]
+        if Path(os.path.realpath(path)) in files:
+            return True
+        return path.exists() and any(file.exists() and path.samefile(file) for file in files)
 
     @property
     def compiler(self) -> Dialect:

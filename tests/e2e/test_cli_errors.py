@@ -68,6 +68,10 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("status", "--db", f"sqlite:///{'x/' * 2500}x.db"), 4, "cannot be opened: File name too long"),
         (("status", "--config", "x" * 5000), 2, "not readable as TOML: File name too long"),
         (("set", "delay=1", "threads=2", "delay=2"), 2, "delay is given twice"),
+        (("import", "mysql://u:p/secret@secret@h/x"), 3, "mysql://u:***@h/x: no such file"),
+        (("import", "comments.txt", "--rejects", "x" * 300), 1, "File name too long"),
+        (("run", "--pages-dir", "x" * 300, "--db", "sqlite:///there.db"), 1, "File name too long"),
+        (("import", "new\nline.txt"), 3, r"new\nline.txt: no such file"),
     ],
 )
 def test_errors_are_one_line_and_a_code(
@@ -81,6 +85,8 @@ def test_errors_are_one_line_and_a_code(
     (tmp_path / "cut.zst").write_bytes(b"\x28\xb5\x2f\xfd\x04")
     (tmp_path / "seeds.parquet").write_text("PAR1")
     (tmp_path / "links.csv").write_text("link\nhttp://a.example/\n")
+    if "sqlite:///there.db" in arguments:
+        scrawler("db", "init", "--db", "sqlite:///there.db")
     done = scrawler(*arguments, code=code)
     assert words in _said(done)
     assert "secret" not in done.stderr
@@ -168,6 +174,18 @@ def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, 
         ("report", "--html", "scrawler.db"),
     ):
         assert "scrawler.db is the crawl's database: write to another file" in _said(scrawler(*command, code=2))
+    (tmp_path / "own.toml").write_text("threads = 2\n")
+    (tmp_path / "pages").mkdir()
+    for file, words in (
+        ("scrawler.db-wal", "is the crawl's database"),
+        ("scrawler.db-journal", "is the crawl's database"),
+        ("pages/crawl-1-00001.warc.gz", "is a file of an archive by its name"),
+        ("pages/crawl-1.lock", "is a file of an archive by its name"),
+        ("own.toml", "is the file of the settings"),
+    ):
+        said = _said(scrawler("import", "seeds.txt", "--rejects", file, "--config", "own.toml", code=2))
+        assert said.startswith(f"{file} {words}")
+    assert (tmp_path / "own.toml").read_text() == "threads = 2\n"
     assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
 
 

@@ -1,0 +1,39 @@
+"""Which files of a crawl no output of a command may be written over."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from scrawler.archive import cdxj, locks
+from scrawler.crawl import records, slots
+from scrawler.errors import SettingsError
+from scrawler.settings import CONFIG_FILE, Settings
+from scrawler.store.engine import Database
+
+# Wherever they stand: the settings of this command need not name the folder in which pages were kept.
+_ARCHIVED = (records.WARC, ".warc", ".cdxj", slots.SUFFIX)
+_BESIDE_ARCHIVED = (locks.SUFFIX, cdxj.UNFINISHED)
+
+
+def keep_clear(database: Database, settings: Settings, file: str | Path) -> None:
+    """Let nothing be written over a file that the crawl needs. Raises SettingsError."""
+    if whose := _needed(database, settings, Path(file)):
+        raise SettingsError(f"{file} is {whose}: write to another file")
+
+
+def _needed(database: Database, settings: Settings, file: Path) -> str:
+    """Say what the crawl needs a file for, by whatever name or link; empty if it does not."""
+    if database.is_at(file):
+        return "the crawl's database"
+    real = Path(os.path.realpath(file))
+    name = real.name.lower()
+    in_archive = real.parent == Path(os.path.realpath(settings.pages_dir))
+    if name.endswith(_ARCHIVED) or (in_archive and name.endswith(_BESIDE_ARCHIVED)):
+        return "a file of an archive by its name"
+    config = click.get_current_context().params.get("config") or Path(CONFIG_FILE)
+    if file.exists() and config.exists() and file.samefile(config):
+        return "the file of the settings"
+    return ""
