@@ -16,12 +16,8 @@ import io
 import os
 from pathlib import Path
 
+from scrawler import flocks
 from scrawler.errors import ArchiveError
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 SUFFIX = ".lock"
 _NOT_SUPPORTED = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
@@ -47,7 +43,7 @@ def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
 
     Never waits. Raises ArchiveError where the folder refuses.
     """
-    if fcntl is None:
+    if not flocks.SUPPORTED:
         return PrefixLock(None)
     path = folder / (prefix + SUFFIX)
     try:
@@ -65,14 +61,12 @@ def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
 
 def _locked(file: io.FileIO) -> bool:
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return flocks.try_lock(file.fileno())
     except OSError as error:
         if error.errno not in _NOT_SUPPORTED:
             file.close()
             raise
-    return True
+        return True
 
 
 def _is_at(file: io.FileIO, path: Path) -> bool:

@@ -22,12 +22,8 @@ from typing import NamedTuple, Protocol
 
 from scrawler.crawl.slots import MAKING, Read, Remains, killed_for_memory, machine_of, reading_file, remains_of
 from scrawler.faults import Fault
+from scrawler.flocks import try_lock
 from scrawler.model import CONDEMNED, SUSPECTED, SuspectRow, url_hash
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 _LONGEST = 1 << 24  # bytes of a file that are read; it may have been written by anybody
 _FAULT = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
@@ -163,10 +159,7 @@ def _of_the_dead(path: Path) -> Iterator[int | None]:
 
 
 def _locked(file: int) -> bool:
-    if fcntl is None:
-        return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return try_lock(file)
     except OSError:
         return False
-    return True

@@ -19,10 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+from scrawler.flocks import SUPPORTED, try_lock
 
 SUFFIX = ".reading"
 MAKING = ".reading-new"  # of a file that is not locked yet
@@ -137,7 +134,7 @@ class Slots:
         self._taken: list[Slot] = []
 
     def _open(self, path: Path, number: int) -> None:
-        if fcntl is None:
+        if not SUPPORTED:
             raise OSError(errno.ENOSYS, "no locks by which others could tell that this process lives")
         if not path.parent.exists():
             path.parent.mkdir(parents=True)
@@ -152,7 +149,8 @@ class Slots:
         """Make the file, locked before it has its name."""
         file = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not try_lock(file):
+                raise BlockingIOError
             _HEADER.pack_into(self._map, 0, _MAGIC, number, self._size, killed_for_memory())
             # All of it: a hole in a full disk would be a fault when it is written to.
             if os.write(file, self._map) < len(self._map):

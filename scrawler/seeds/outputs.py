@@ -20,12 +20,8 @@ from typing import IO, BinaryIO, cast
 import zstandard
 
 from scrawler.errors import ScrawlerError
+from scrawler.flocks import try_lock
 from scrawler.seeds.files import STANDARD
-
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 # Beginnings of names of what is open already: a file put in their place would not reach whoever reads there.
 _OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/")
@@ -129,13 +125,10 @@ def _remove_left(path: Path) -> None:
 
 def _lock(file: BinaryIO) -> bool:
     """Lock a file until it is closed; tell whether it was to be had."""
-    if fcntl is None:
-        return False
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return try_lock(file.fileno())
     except OSError:
         return False
-    return True
 
 
 def _lives(pid: int) -> bool:
