@@ -97,7 +97,7 @@ class AnswerReader:
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
-        first = tries(flight.lane.kind)[0] == 0 < self._rules.retries
+        first = tries(flight.lane.kind)[0] == 0  # where it is to be asked again, however seldom failures are
         if not ("set-cookie" in response.headers and self._rules.cookies and first):
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url

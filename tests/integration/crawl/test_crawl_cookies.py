@@ -146,9 +146,10 @@ def test_a_flood_of_cookies_does_no_harm(crawl: Crawl, serve: Serve) -> None:
     assert 7_000 < longest <= 8_192
 
 
+@pytest.mark.parametrize("retries", [0, 2])
 @pytest.mark.parametrize("believes", [True, False])
 def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_asked_once_more(
-    crawl: Crawl, serve: Serve, believes: bool
+    crawl: Crawl, serve: Serve, believes: bool, retries: int
 ) -> None:
     bounce = redirect("/?x=1#top").replace(b"\r\n\r\n", b"\r\nSet-Cookie: sid=1\r\n\r\n")
 
@@ -161,7 +162,7 @@ def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_asked_once_more(
 
     server = serve(script)
     crawl.add([server.url("/?x=1")])
-    run_whole(crawl)
+    run_whole(crawl, retries=retries)
     seed = crawl.seed(server.url("/?x=1"))
     assert seed.end_reason is (EndReason.COMPLETED if believes else EndReason.REDIRECTED)
     assert (seed.counts.requests, seed.counts.retries, seed.counts.pages) == (2, 1, int(believes))

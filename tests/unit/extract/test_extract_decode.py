@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import subprocess
 import sys
 import zlib
@@ -128,8 +129,18 @@ def test_ratio(coding: str) -> None:
     assert decode_body(encoded(large[:floor]), coding, 1 << 30, 2) == Decoded(large[:floor])
 
 
-def test_many_small_members() -> None:
-    body, note = decode_body(gzip.compress(b"x") * 50_000, "gzip", LIMIT)
+@pytest.mark.parametrize("size", [1, 4_095, 12_288, 30_000])
+def test_a_body_of_many_members(size: int) -> None:
+    pieces = [random.Random(number).randbytes(size) for number in range(150)]
+    encoded, whole = b"".join(map(gzip.compress, pieces)), b"".join(pieces)
+    assert decode_body(encoded, "gzip", 10 * LIMIT) == Decoded(whole)
+    assert decode_body(encoded + b"\0" * 5_000, "gzip", 10 * LIMIT) == Decoded(whole)
+    cut = decode_body(encoded[:-9], "gzip", 10 * LIMIT)
+    assert (whole.startswith(cut.body), cut.note) == (True, "decode-error")
+
+
+def test_more_members_than_any_server_makes() -> None:
+    body, note = decode_body(gzip.compress(b"x") * 120_000, "gzip", LIMIT)
     assert (set(body), note) == ({ord("x")}, "decode-error")
 
 
