@@ -118,7 +118,7 @@ class RequestsDownloader:
             if len(body) <= limit:
                 result, detail = _failure(error, exchange, target.scheme)
             whole = False
-        head = b"".join(exchange.lines)
+        head = wire.as_http1(exchange.lines, status)
         headers = wire.parse_headers(head)
         if unwanted:
             result, detail = Result.UNWANTED_TYPE, f"{unwanted} is not accepted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from http import HTTPStatus
 from typing import NamedTuple
@@ -19,6 +20,7 @@ SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than p
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
+_STATUS_LINE = re.compile(rb"HTTP/1\.\d \d{3}[ \r\n]")
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose values make no list (RFC 9110, 5.2 and 5.3)
@@ -90,10 +92,17 @@ def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
 
 
 def status_of(status_line: bytes) -> int:
-    """Return the status: the first three characters of the second word, as libcurl reads "200OK"; 0 for no number."""
+    """Return the status, of three digits, as libcurl reads "200OK"; 0 for none, or for one that there cannot be."""
+    word = _status_word(status_line)
+    status = word[:3]
+    if len(status) < 3 or not status.isdigit() or word[3:4].isdigit():
+        return 0
+    return int(status) if status >= b"100" else 0
+
+
+def _status_word(status_line: bytes) -> bytes:
     words = status_line.split(None, 2)
-    status = words[1][:3] if len(words) > 1 else b""
-    return int(status) if status.isdigit() else 0
+    return words[1] if len(words) > 1 else b""
 
 
 def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Protocols | None:
@@ -103,7 +112,7 @@ def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Prot
     """
     if not head:
         return None
-    http = head[0].partition(b" ")[0].decode("latin-1")
+    http = head[0].split(None, 1)[0].decode("latin-1")
     version, cipher = tls
     return Protocols(
         _HTTP_NAMES.get(http, http.lower()),
@@ -114,13 +123,13 @@ def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Prot
 
 def is_interim(status_line: bytes) -> bool:
     """Tell whether this status line begins a 1xx head, after which another one comes (RFC 9110, 15.2)."""
-    _version, _space, rest = status_line.partition(b" ")
-    return rest[:1] == b"1" and rest[:3] != b"101"
+    word = _status_word(status_line)
+    return word[:1] == b"1" and word[:3] != b"101"
 
 
 def as_http1(head: Sequence[bytes], status: int) -> bytes:
-    """Join the lines of a head; the status line of HTTP/2, which has no such text, becomes one of HTTP/1.1."""
-    if head and not head[0].startswith(b"HTTP/1."):
+    """Join the lines of a head; a status line that no reader of HTTP/1.1 knows, as that of HTTP/2, becomes one."""
+    if head and not _STATUS_LINE.match(head[0]):
         first = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
         return b"".join((first, *head[1:]))
     return b"".join(head)
@@ -174,7 +183,7 @@ def unwanted_type(head: Sequence[bytes], accept: Collection[str]) -> str:
 
     An answer that names no media type, or none that is valid, may be of any.
     """
-    if not (accept and head) or head[0].partition(b" ")[2].lstrip()[:1] != b"2":
+    if not (accept and head) or _status_word(head[0])[:1] != b"2":
         return ""
     named = media_type(", ".join(header_values(b"".join(head), "content-type"))).essence
     main, slash, _ = named.partition("/")

@@ -214,3 +214,20 @@ def test_what_cannot_be_asked_for_ends_as_a_value(make, url):
     assert response.result is Result.CONNECT_FAILED
     assert response.request.tag is tag
     assert response.detail
+
+
+@pytest.mark.parametrize(
+    ("line", "status", "protocol"),
+    [
+        (b"HTTP/1.1\t200\tOK", 200, "http/1.1"),
+        (b"HTTP/1.1 2000 OK", 0, ""),
+        (b"HTTP/1.1 099 X", 0, ""),
+    ],
+)
+def test_a_strange_status_line_is_understood_or_a_bad_answer(serve, fetch, line, status, protocol):
+    server = serve(always(line + b"\r\nContent-Length: 2\r\n\r\nhi"))
+    response = fetch(server.url())
+    assert response.result is (Result.FETCHED if status else Result.BAD_ANSWER)
+    assert response.status == status
+    assert response.head[:17] == (b"HTTP/1.1 200 OK\r\n" if status else b"")
+    assert (response.protocols.http if response.protocols else "") == protocol
