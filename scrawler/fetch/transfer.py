@@ -64,8 +64,9 @@ class TlsSessions:
 
     def note(self, server: tuple[str, str], version: str, cipher: str) -> None:
         """Remember how a connection to a server is secured."""
-        if len(self._known) >= _SERVERS:
-            self._known.clear()
+        self._known.pop(server, None)  # a server of which it is told anew becomes the newest
+        while len(self._known) >= _SERVERS:
+            del self._known[next(iter(self._known))]  # the oldest alone: what is not known costs callbacks
         self._known[server] = version, cipher
 
 
