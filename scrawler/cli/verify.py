@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -31,7 +32,8 @@ def verify(settings: Settings, written: str | None) -> None:
 
     Listed is what is gone (a row whose record is not there, or is another one), records of answers with neither row
     nor orphan, and bytes that are no record. What was accepted by `run --accept-losses` is passed by. Files that are
-    being written are read as far as they are committed. With anything found the exit code is 7.
+    being written are read as far as they are committed. With anything found the exit code is 7, also where nobody reads
+    the list to its end.
     """
     with crawl_database(settings) as database, ProgressLine() as line:
         upkeep = Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope))
@@ -42,7 +44,11 @@ def verify(settings: Settings, written: str | None) -> None:
             found = done
             line.show(_progress(done))
 
-        print_rows(_rows(upkeep.verify(show)), _COLUMNS, written)
+        rows = _rows(upkeep.verify(show))
+        try:
+            print_rows(rows, _COLUMNS, written)
+        except BrokenPipeError:  # the reader has seen enough of the list; what is found still counts
+            deque(rows, maxlen=0)
         lost = upkeep.losses.totals().open
     click.echo(_said(found), err=True)
     if found.gone or found.unknown:

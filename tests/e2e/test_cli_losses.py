@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from scrawler.synthweb.process import SynthServer
-from tests.e2e.conftest import CRAWL, Rows, Scrawler
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
 
 RUN = (*CRAWL, "--no-export")
 
@@ -76,3 +77,23 @@ def test_what_was_moved_away_on_purpose_is_accepted(
     (status,) = rows("status")
     assert status["lost"]["files"] == 0
     assert status["lost"]["accepted_files"] == 1
+
+
+def test_a_loss_is_told_though_nobody_reads_the_list_to_its_end(
+    scrawler: Scrawler, web: SynthServer, seed_file: Path, tmp_path: Path
+) -> None:
+    scrawler("import", "seeds.txt")
+    scrawler(*RUN)
+    for file in (tmp_path / "pages").glob("*.warc.gz"):
+        file.unlink()
+    # The reader is gone before anything is written.
+    line = f"(read -r go < gone; {SCRAWLER} verify; echo $? > code) | (exec <&-; echo go > gone)"
+    os.mkfifo(tmp_path / "gone")
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+    assert (tmp_path / "code").read_text() == "7\n", done.stderr
+    whole = scrawler("verify", code=7)
+    assert whole.stdout
+    assert lost_line(done) == lost_line(whole)
+    assert done.stderr.splitlines()[-2] == whole.stderr.splitlines()[-2]
