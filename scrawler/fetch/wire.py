@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 
 from scrawler.fetch.downloader import Protocols, Request, Response
+from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
 from scrawler.model import Result
 from scrawler.urls.ports import is_refused_port
@@ -106,10 +107,7 @@ def _status_word(status_line: bytes) -> bytes:
 
 
 def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Protocols | None:
-    """Return by which protocols a head came; `tls` is the version and the cipher suite, as OpenSSL calls them.
-
-    Only the suites of TLS 1.3 have there the names that the IANA gave them.
-    """
+    """Return by which protocols a head came; `tls` is the version and the cipher suite, as OpenSSL calls them."""
     if not head:
         return None
     http = head[0].split(None, 1)[0].decode("latin-1")
@@ -117,7 +115,7 @@ def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Prot
     return Protocols(
         _HTTP_NAMES.get(http, http.lower()),
         version.replace("TLSv", "tls/") if version != "TLSv1" else "tls/1.0",
-        cipher if cipher.startswith("TLS_") else "",
+        iana_name(cipher),
     )
 
 
