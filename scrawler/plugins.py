@@ -8,6 +8,7 @@ make is checked to have the methods of its interface.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError
@@ -176,20 +177,22 @@ class _Answerable:
         self._part, self._made = part, made
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._made, name)
+        if name.startswith("_") and name not in _SPECIAL_METHODS:  # no part of the interface, whoever looks for it
+            return getattr(self._made, name)
+        found = self._answered(getattr, self._made, name)
         if not callable(found):
             return found
-
-        def call(*arguments: Any, **named: Any) -> Any:
-            try:
-                return found(*arguments, **named)
-            except ScrawlerError:
-                raise
-            except Exception as error:
-                raise PluginError(f"{self._part} failed: {in_a_line(error)}") from error
-
+        call = partial(self._answered, found)
         self.__dict__[name] = call  # found there from now on
         return call
+
+    def _answered(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        try:
+            return call(*arguments, **named)
+        except ScrawlerError:
+            raise
+        except Exception as error:
+            raise PluginError(f"{self._part} failed: {in_a_line(error)}") from error
 
     def __contains__(self, item: object) -> bool:
         return bool(self.__getattr__("__contains__")(item))
@@ -199,7 +202,11 @@ def _check_fit(part: Part, made: object) -> None:
     """Look whether a part, or the class of one, has all methods of its interface."""
     asked_for = vars(load_place(part.kind.interface)).items()
     names = [name for name, value in asked_for if name in _SPECIAL_METHODS or _is_public(name, value)]
-    if missing := [name for name in names if not hasattr(made, name)]:
+    try:
+        missing = [name for name in names if not hasattr(made, name)]
+    except Exception as error:  # of a property
+        raise PluginError(f"{part} failed: {in_a_line(error)}") from error
+    if missing:
         raise PluginError(f"{part} does not fit {part.kind.interface}: it has no {', '.join(missing)}")
 
 

@@ -12,6 +12,7 @@ from typing_extensions import is_protocol
 
 from scrawler.errors import PluginError, SettingsError
 from scrawler.extract.scanned import COMPILED
+from scrawler.fetch.downloader import FetchLimits
 from scrawler.places import load_place
 from scrawler.plugins import PART_KINDS, is_part, part_maker, parts
 from scrawler.settings import Settings, load_settings, part_kind, setting_choices
@@ -154,3 +155,37 @@ def test_a_plug_in_that_does_not_work_is_told_in_a_line(place: Path, code: str, 
         part_maker(PART_KINDS["seen"], "bad")(None)
     assert str(caught.value).startswith(f"seen bad of bad-one 1.0 (bad_one:make) {said}")
     assert "\n" not in str(caught.value)
+
+
+_DOWNLOADER = """
+from scrawler.fetch.curl import CurlDownloader
+
+class Failing(CurlDownloader):
+    left = {reads}
+
+    @property
+    def in_flight(self):
+        self.left -= 1
+        if self.left < 0:
+            raise {error}
+        return 0
+"""
+
+
+@pytest.mark.parametrize("error", ["AttributeError('no good')", "OSError('no good')"])
+@pytest.mark.parametrize("reads", [0, 1])
+def test_a_part_answers_for_its_properties_as_well(place: Path, reads: int, error: str) -> None:
+    """One that fails at once is met by the look whether the part has it."""
+    install(place, "bad-one", _DOWNLOADER.format(reads=reads, error=error), {"scrawler.downloaders:bad": "Failing"})
+    with pytest.raises(PluginError) as caught:
+        part = part_maker(PART_KINDS["downloader"], "bad")(FetchLimits("agent", 1, 1, 1, 1))
+        print(part.in_flight)
+    assert str(caught.value).startswith("downloader bad of bad-one 1.0 (bad_one:Failing) ")
+
+
+def test_what_no_interface_asks_for_may_be_missing(place: Path) -> None:
+    code = "from scrawler.crawl.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
+    install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
+    part = part_maker(PART_KINDS["seen"], "theirs")(None)
+    assert not hasattr(part, "_looked_for_by_somebody")
+    assert "http://a.example/" not in part

@@ -14,7 +14,10 @@ from scrawler.fetch.suites import _IANA_NAMES, iana_name
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl, which knows both names")
 def test_names_are_those_that_openssl_tells() -> None:
     listed = subprocess.run(
-        ["openssl", "ciphers", "-stdname", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"], capture_output=True, text=True, check=True
+        ["openssl", "ciphers", "-stdname", "ALL:COMPLEMENTOFALL:@SECLEVEL=0"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     told = {words[2]: words[0] for line in listed.stdout.splitlines() if (words := line.split())}
     both = _IANA_NAMES.keys() & told.keys()
