@@ -82,6 +82,7 @@ class UrlCollector(threading.Thread):
     def take_in(self, site: SiteContext) -> None:
         """Receive a site with its parties, from the queue or from another collector."""
         site.collector = self
+        self._standstill.witnesses.came(site)
         self.sites[site.id] = site
         self._fill(site)
         self.look_again(site)

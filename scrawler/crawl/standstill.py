@@ -17,6 +17,7 @@ from scrawler.crawl.flights import flight_of
 from scrawler.crawl.outage import HOSTS, WINDOW, Silence
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.site import Origin, SiteContext
+from scrawler.crawl.witnesses import Witnesses
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.model import Result
@@ -52,6 +53,7 @@ class Standstill:
         self.suspected = False
         self.resting = False  # the line is down: nothing is started but probes
         self.probes: set[SiteContext] = set()  # sites that may start one request nevertheless
+        self.witnesses = Witnesses()  # told of all who answer
         self.released: list[Response] = []  # held back before, now to be applied as usual
         self._lines, self._names = Silence(), Silence()
         self._held: list[Response] = []
@@ -144,10 +146,7 @@ class Standstill:
             return False
         if now >= self._counted_at + _COUNT_EVERY:
             self._counted_at = now
-            answered = (site for site in self._ports.sites() if site.slowest_ms)
-            known = ((site.address() or site.key, site) for site in answered)
-            well = {address for address, site in known if not site.health.failures or address in self._lines}
-            self._possible = len(well) >= HOSTS
+            self._possible = self.witnesses.well(self._lines) >= HOSTS
         return self._possible
 
     def _is_suspect(self, response: Response, site: SiteContext, origin: Origin, now: float) -> bool:

@@ -80,8 +80,10 @@ class Visits:
         """
         flight = flight_of(response.request)
         site = flight.site
-        if response.elapsed_ms >= site.slowest_ms and response.status:
-            site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
+        if response.status:
+            self._standstill.witnesses.answered(response.request.address, site)
+            if response.elapsed_ms >= site.slowest_ms:
+                site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
             self._patience.note(response)
