@@ -1,7 +1,7 @@
 """A machine that rests while its own line is down. Guarded by the machine's turn.
 
 What fails while that may be the reason is held back: its URLs are neither tried again nor given up. As soon as somebody
-answers, or a minute is over, it goes the usual way, some moments later. When it was the line (see outage.py), it is
+answers, a minute is over, or too much is held, it goes the usual way, some moments later. When it was the line (see outage.py), it is
 forgotten: the failures do not count, the requests are made again. Until then the machine starts nothing but a few of
 these requests now and then, for `outage_patience`; if nobody has answered by then, everything goes the usual way.
 """
@@ -31,6 +31,7 @@ _PROBES = 3  # at a time, at different addresses
 _LONGEST_PAUSE = 60.0  # seconds between two times
 _SHORTEST_PAUSE = 0.1
 _COUNT_EVERY = 1.0  # seconds between two looks at how many hosts are well
+_MOST_HELD = 10_000  # answers, or names: so many fail at once where few of their hosts have ever answered
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +85,8 @@ class Standstill:
             self._ask_again()
         elif self._lines.is_outage:
             self._begin(now)
+        elif len(self._held) >= _MOST_HELD:
+            self._release()
         return True
 
     def holds_name(self, site: SiteContext, origin: Origin, now: float) -> bool:
@@ -96,8 +99,12 @@ class Standstill:
             return False
         self._held_names.append((site, origin))
         self._names_since = min(self._names_since, now)
-        if self._names.is_outage and not self.resting:
+        if self.resting:
+            return True  # nothing is begun meanwhile: no more are held than there are sites
+        if self._names.is_outage:
             self._begin(now)
+        elif len(self._held_names) >= _MOST_HELD:
+            self._release_names()
         return True
 
     def name_found(self) -> None:

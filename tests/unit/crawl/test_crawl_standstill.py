@@ -13,7 +13,7 @@ from scrawler.crawl.flights import RobotsFlight
 from scrawler.crawl.outage import HOSTS, WINDOW
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import Origin, SiteContext
-from scrawler.crawl.standstill import Standstill, StandstillPorts
+from scrawler.crawl.standstill import _MOST_HELD, Standstill, StandstillPorts
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import Result
@@ -128,3 +128,28 @@ def test_only_the_newest_witnesses_are_remembered(line: Line) -> None:
     new = [line.site(number) for number in range(200, 200 + HOSTS)]
     assert line.fails(new[0], 10.0)
     assert len(line.standstill.witnesses._sites) <= 100
+
+
+def test_what_is_held_back_is_bounded(line: Line) -> None:
+    """Hosts of which none has ever answered fail by the thousand, all within a minute."""
+    for number in range(2 * HOSTS):
+        line.site(number)
+    assert line.fails(line.sites[0], 0.0)
+    fresh = line.site(99, answers=False)
+    for _ in range(_MOST_HELD - 2):
+        assert line.fails(fresh, 1.0)
+    assert line.standstill.released == []
+    assert line.fails(fresh, 1.0)
+    assert len(line.standstill.take_released()) == _MOST_HELD
+    assert (fresh.waiting, line.sites[0].waiting) == (0, 0)
+
+
+def test_names_that_are_held_back_are_bounded(line: Line) -> None:
+    for number in range(2 * HOSTS):
+        line.site(number)
+    known, fresh = line.sites[0], line.site(99, answers=False)
+    assert line.standstill.holds_name(known, known.origins["o"], 0.0)
+    for _ in range(_MOST_HELD - 1):
+        assert not fresh.origins["o"].sure
+        assert line.standstill.holds_name(fresh, fresh.origins["o"], 1.0)
+    assert fresh.origins["o"].sure
