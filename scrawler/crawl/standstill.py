@@ -1,9 +1,10 @@
 """A machine that rests while its own line is down. Guarded by the machine's turn.
 
 What fails while that may be the reason is held back: its URLs are neither tried again nor given up. As soon as somebody
-answers, a minute is over, or too much is held, it goes the usual way, some moments later. When it was the line (see outage.py), it is
-forgotten: the failures do not count, the requests are made again. Until then the machine starts nothing but a few of
-these requests now and then, for `outage_patience`; if nobody has answered by then, everything goes the usual way.
+answers, a minute is over, or too much is held, it goes the usual way, some moments later. When it was the line (see
+outage.py), it is forgotten: the failures do not count, the requests are made again. Until then the machine starts
+nothing but a few of these requests now and then, for `outage_patience`; if nobody has answered by then, everything goes
+the usual way.
 """
 
 from __future__ import annotations

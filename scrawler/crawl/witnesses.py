@@ -5,8 +5,7 @@ Remembered are the newest ones only, so that a look at them takes no longer with
 
 from __future__ import annotations
 
-from collections.abc import Container
-
+from scrawler.crawl.outage import Silence
 from scrawler.crawl.site import SiteContext
 
 _MOST = 100
@@ -29,7 +28,7 @@ class Witnesses:
         if site.slowest_ms:
             self.answered(site.address() or site.key, site)
 
-    def well(self, failing: Container[str]) -> int:
+    def well(self, failing: Silence) -> int:
         """Count hosts of sites in work that are well, at different addresses, or have just begun to fail."""
         known = ((site.address() or site.key, site) for site in self._sites.values() if site.collector is not None)
         return len({address for address, site in known if not site.health.failures or address in failing})

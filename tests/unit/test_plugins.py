@@ -177,9 +177,9 @@ class Failing(CurlDownloader):
 def test_a_part_answers_for_its_properties_as_well(place: Path, reads: int, error: str) -> None:
     """One that fails at once is met by the look whether the part has it."""
     install(place, "bad-one", _DOWNLOADER.format(reads=reads, error=error), {"scrawler.downloaders:bad": "Failing"})
+    make = part_maker(PART_KINDS["downloader"], "bad")
     with pytest.raises(PluginError) as caught:
-        part = part_maker(PART_KINDS["downloader"], "bad")(FetchLimits("agent", 1, 1, 1, 1))
-        print(part.in_flight)
+        make(FetchLimits("agent", 1, 1, 1, 1)).in_flight  # noqa: B018
     assert str(caught.value).startswith("downloader bad of bad-one 1.0 (bad_one:Failing) ")
 
 
