@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.model import EndReason, MachineState, SeedState
 from scrawler.store.control import Control
@@ -24,7 +25,6 @@ from tests.integration.fetch.servers import RawServer, Visit, answer
 from tests.limits import EARLY, FAR, HANGS
 
 if TYPE_CHECKING:
-    from scrawler.crawl.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 SPEC = WebSpec(seed=7, sites=6, equal=True, mean_pages=25, page_bytes=300)
@@ -93,11 +93,40 @@ def running(crawl: Crawl, seeds: Sequence[str] = (), **changes: object) -> Itera
         one.close()
 
 
+class Refusals:
+    """How often collectors wanted to start a request and were told no."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._number = 0
+        self._news = threading.Condition()
+        may_start = Machine.may_start
+
+        def counted(machine: Machine) -> bool:
+            may = may_start(machine)
+            with self._news:
+                self._number += not may
+                self._news.notify_all()
+            return may
+
+        monkeypatch.setattr(Machine, "may_start", counted)
+
+    def wait_for_more(self, number: int) -> None:
+        """Wait until so many more were counted."""
+        with self._news:
+            enough = self._number + number
+            assert self._news.wait_for(lambda: self._number >= enough, HANGS)
+
+
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> Refusals:
+    return Refusals(monkeypatch)
+
+
 def asked(server: SynthServer) -> int:
     return len(server.log())
 
 
-def test_a_paused_crawl_asks_nobody_and_goes_on_when_resumed(crawl_on_both: Crawl) -> None:
+def test_a_paused_crawl_asks_nobody_and_goes_on_when_resumed(crawl_on_both: Crawl, refusals: Refusals) -> None:
     crawl = crawl_on_both
     with SynthServer(SPEC) as server:
         crawl.add(server.web.seeds())
@@ -106,8 +135,7 @@ def test_a_paused_crawl_asks_nobody_and_goes_on_when_resumed(crawl_on_both: Craw
             assert len(run.control.pause()) == 1
             run.see(MachineState.PAUSED)
             before = asked(server)
-            seen = run.wait(lambda progress: True).elapsed_s
-            run.wait(lambda progress: progress.elapsed_s > seen + 2)
+            refusals.wait_for_more(3)
             assert asked(server) == before
             run.control.resume()
             assert run.join().outcome == "ended"
@@ -259,7 +287,7 @@ def test_a_machine_that_is_being_drained_can_be_removed(crawl: Crawl, serve: Cal
 
 
 def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paused(
-    crawl: Crawl, serve: Callable[..., RawServer]
+    crawl: Crawl, serve: Callable[..., RawServer], refusals: Refusals
 ) -> None:
     """Its sites have each asked for a page already, and wait for their turn."""
     asked: list[bytes] = []
@@ -278,8 +306,7 @@ def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paus
         run.control.pause()
         run.see(MachineState.PAUSED)
         answers.set()
-        seen = run.wait(lambda progress: True).elapsed_s
-        run.wait(lambda progress: progress.elapsed_s > seen + 3)
+        refusals.wait_for_more(4)
         assert len(asked) <= 2, "more than what may have begun before"
         run.control.resume()
         run.wait(lambda progress: len(asked) > 9)
