@@ -35,6 +35,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.losses import Losses
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
@@ -74,7 +75,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     with _opened(settings, stop, say) as database:
         crawl, _ = _open_crawl(database, settings)
         launch = Launch(database.now(), settings.machines, machines_prefix(crawl))
-        Upkeep(settings, database, crawl).finder.look()
+        Upkeep(settings, database, crawl).look(stop.is_set, say)
         _tell_orders(Control(database).orders(), say)
         return launch
 
@@ -110,7 +111,7 @@ def run_crawl(
         if launch is None:
             launch = Launch(database.now(), 1, machines_prefix(crawl))
             _tell_orders(Control(database).orders(), say)
-            Upkeep(settings, database, crawl).finder.look()
+            Upkeep(settings, database, crawl).look(stop.is_set, say)
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
@@ -124,7 +125,17 @@ def run_crawl(
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))
         summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
-        return replace(summary, lost=Upkeep(settings, database, crawl).look_and_tell()) if alone else summary
+        if not alone:
+            return summary
+        found = Upkeep(settings, database, crawl).untold(stop.is_set)
+        return replace(summary, lost=found.sum, lost_records=found.files)
+
+
+def mark_losses_told(settings: Settings, summary: RunSummary) -> None:
+    """Let no other run tell of the losses in a summary, once that is shown. Raises StoreError."""
+    waiting = Waiting(give_up_after=settings.database_patience)
+    with closing(open_database(settings.db, create=False, waiting=waiting)) as database:
+        Losses(database).mark_told(summary.lost_records)
 
 
 def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
@@ -133,7 +144,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
     Raises StoreError, ArchiveError.
     """
     with _opened(settings, stop, say) as database:
-        lost = Upkeep(settings, database, _open_crawl(database, settings)[0]).accept()
+        lost = Upkeep(settings, database, _open_crawl(database, settings)[0]).accept(say)
     say(f"accepted as gone: {lost.records:,} records of {lost.files:,} WARC files")
 
 
@@ -143,7 +154,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with _opened(settings, stop, say) as database:
-        taken = Upkeep(settings, database, _open_crawl(database, settings)[0]).list_lost_again()
+        taken = Upkeep(settings, database, _open_crawl(database, settings)[0]).list_lost_again(say)
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
         say(f"{taken.in_work:,} more are of sites that a machine has in work")

@@ -68,6 +68,10 @@ class ArchiveError(ScrawlerError):
     exit_code = 5
 
 
+class UnreadableError(ArchiveError):
+    """A file in the archive is there, and cannot be read (exit code 5)."""
+
+
 class DamagedError(ArchiveError):
     """A file in the archive is damaged elsewhere than at its end (exit code 5)."""
 

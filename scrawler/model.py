@@ -260,6 +260,9 @@ class LossKind(StrEnum):
     DAMAGED = "damaged"  # what stands there is no record, or another one
 
 
+UNCOUNTED = -1  # revisits of a loss: they are counted later, which takes longer
+
+
 class Loss(NamedTuple):
     """A WARC file that does not hold any more what page rows say."""
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrawler.archive.proof import open_warc
 from scrawler.crawl.depth import Entry, encode
-from scrawler.crawl.losses import LossFinder, OwnFiles
+from scrawler.crawl.losses import LossFinder, OwnFiles, never, unsaid
 from scrawler.crawl.records import Records, is_finished, prefix_of
-from scrawler.crawl.verifying import LOST, FileVerifier, Finding
-from scrawler.model import Loss, LossKind
+from scrawler.crawl.verifying import LOST, Accepted, FileVerifier, Finding
+from scrawler.model import UNCOUNTED, Loss, LossKind
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
-from scrawler.store.losses import Losses, LostSum
+from scrawler.store.losses import Found, Losses, LostSum
 from scrawler.store.lost_rows import LostRows, TakenBack
 from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
@@ -51,6 +51,7 @@ class Verified:
     accepted: int = 0  # of files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
     revisits: int = 0  # records that refer to payloads which are gone
+    lossy: dict[str, int] = field(default_factory=dict)  # records that are gone, by file, but for what was accepted
 
 
 class Upkeep:
@@ -67,14 +68,19 @@ class Upkeep:
         )
         self.finder = LossFinder(self.files, self.pages, self.losses, self._mend)
 
-    def look_and_tell(self) -> LostSum:
-        """Look for what is gone, and return what no run has told of. Raises ArchiveError, StoreError."""
-        self.finder.look()
-        return self.losses.tell()
+    def look(self, stopping: Callable[[], bool] = never, say: Callable[[str], None] = unsaid) -> None:
+        """Look for what is gone, until `stopping`; `say` is told what cannot be read. Raises as `accept`."""
+        self.finder.look(stopping, say)
+        self.finder.count_revisits(stopping)
 
-    def accept(self) -> LostSum:
+    def untold(self, stopping: Callable[[], bool] = never) -> Found:
+        """Look for what is gone, and return what no run has told of. Raises ArchiveError, StoreError."""
+        self.look(stopping)
+        return self.losses.untold()
+
+    def accept(self, say: Callable[[str], None]) -> LostSum:
         """Look for what is gone, and let it be: return how much that is. Raises ArchiveError, StoreError."""
-        self.finder.look()
+        self.finder.look(say=say)
         return self.losses.accept()
 
     def verify(self, on_progress: Callable[[Verified], None]) -> Iterator[Finding]:
@@ -88,19 +94,20 @@ class Upkeep:
         names.update(self.orphans.files(), self.files.names())
         paths = {name: path for name in sorted(names) if (path := self.files.path(name)) is not None}
         done = Verified(len(paths), self._elsewhere, sum(_size(path) for path in paths.values()))
-        lossy: set[str] = set(known)
         for name, path in paths.items():
-            accepted = name in known and known[name].accepted
-            lost = 0
-            for finding in self._verify_file(name, path, done, on_progress):
-                lost += finding.problem in LOST
-                if not accepted:
+            accepted = Accepted(known[name].records if name in known and known[name].accepted else 0)
+            for found in self._verify_file(name, path, done, on_progress):
+                for finding in accepted.told(found):
+                    done.unknown += finding.problem not in LOST
                     yield finding
-            done.accepted += lost if accepted else 0
-            done.gone += 0 if accepted else lost
+            self._note(name, path, accepted.lost)
             done.verified += 1
-            self._note(name, path, lost, lossy)
-        self.losses.tell()
+            if accepted.suffices:
+                done.accepted += accepted.lost
+            else:
+                done.gone += accepted.lost
+                done.lossy[name] = accepted.lost
+        self.finder.count_revisits()
         done.revisits = self.losses.totals().open.revisits
         on_progress(done)
 
@@ -117,9 +124,7 @@ class Upkeep:
         with open_warc(path) as file:
             size = 0 if file is None else file.size
             verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
-            for finding in verifier.findings(size if finished else min(size, end)):
-                done.unknown += finding.problem not in LOST
-                yield finding
+            yield from verifier.findings(size if finished else min(size, end))
         done.whole += verifier.whole
         read(size)
 
@@ -128,24 +133,22 @@ class Upkeep:
         ends = self.pages.ends(name)
         return sum(ends[1]) if ends else 0
 
-    def _note(self, name: str, path: Path, lost: int, lossy: set[str]) -> None:
+    def _note(self, name: str, path: Path, lost: int) -> None:
         """Note what a file was found to have lost, or that it is whole."""
         if not lost:
             self.losses.clear([name])
             return
-        lossy.add(name)
         kind = LossKind.DAMAGED if path.exists() else LossKind.MISSING
         if path.exists() and path.stat().st_size < self._end(name):
             kind = LossKind.CUT
-        revisits = self.losses.revisits_of(self.finder.lost_rows(name), lossy)
-        self.losses.note(Loss(name, kind, lost, revisits))
+        self.losses.note(Loss(name, kind, lost, UNCOUNTED))
 
-    def list_lost_again(self) -> TakenBack:
+    def list_lost_again(self, say: Callable[[str], None]) -> TakenBack:
         """Take back the rows of records that are gone and not accepted, so that their URLs are fetched again.
 
         Raises ArchiveError, StoreError; done again, it goes on from where it was.
         """
-        self.finder.look()
+        self.finder.look(say=say)
         known = self.losses.all()
         open_ones = [loss for loss in known.values() if not loss.accepted and self.files.path(loss.warc_file)]
         rows = LostRows(
@@ -158,7 +161,7 @@ class Upkeep:
         total = TakenBack()
         for loss in open_ones:
             offsets = (row.offset for row in self.finder.lost_rows(loss.warc_file))
-            taken = rows.take_back(loss.warc_file, offsets, known)
+            taken = rows.take_back(loss.warc_file, offsets)
             left = taken.in_work + taken.unreachable
             total = total.plus(taken)
             if left:

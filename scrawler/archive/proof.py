@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from scrawler.archive.members import MEMBER_START, Span, members
 from scrawler.archive.record import base32
-from scrawler.errors import ArchiveError
+from scrawler.errors import UnreadableError
 
 _HEADER = 1 << 17  # bytes; a URL has at most 16,000 characters
 _TYPE = re.compile(rb"WARC/1\.[01]\r\nWARC-Type: (\w+)\r\n")
@@ -72,19 +72,19 @@ class WarcFile:
 
 @contextmanager
 def open_warc(path: Path) -> Iterator[WarcFile | None]:
-    """Open a file to see what it holds; None where there is none. Raises ArchiveError where it cannot be read."""
+    """Open a file to see what it holds; None where there is none. Raises UnreadableError where it cannot be read."""
     try:
         file = FileIO(path)
     except (FileNotFoundError, NotADirectoryError):
         yield None
         return
     except OSError as error:
-        raise ArchiveError(f"cannot read {path}: {error.strerror or error}") from error
+        raise UnreadableError(f"cannot read {path}: {error.strerror or error}") from error
     with file:
         try:
             yield WarcFile(file)
         except OSError as error:
-            raise ArchiveError(f"cannot read {path}: {error.strerror or error}") from error
+            raise UnreadableError(f"cannot read {path}: {error.strerror or error}") from error
 
 
 def _record(span: Span, header: bytes) -> Record:

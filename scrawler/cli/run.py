@@ -6,12 +6,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from types import FrameType
 
 import click
 
 from scrawler.app import accept_losses as accept_what_is_lost
-from scrawler.app import retry_lost, retry_seeds, run_crawl
+from scrawler.app import mark_losses_told, retry_lost, retry_seeds, run_crawl
 from scrawler.cli.export import write_export
 from scrawler.cli.hints import crawl_title, what_next
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
@@ -19,7 +20,7 @@ from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError
+from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.model import EndReason
 from scrawler.settings import Settings
 from scrawler.store.losses import LostSum
@@ -96,6 +97,8 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
     if exporting and summary.outcome == "ended":
         write_export(settings)
     if summary.lost[0]:
+        with suppress(StoreError):  # not marked, they are told once more
+            mark_losses_told(settings, summary)
         raise RecordsLostError(f"gone from the archive: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
 
 

@@ -35,22 +35,24 @@ def verify(settings: Settings, written: str | None) -> None:
     being written are read as far as they are committed. With anything found the exit code is 7, also where nobody reads
     the list to its end.
     """
-    with crawl_database(settings) as database, ProgressLine() as line:
+    found = Verified(0, 0, 0)
+    with crawl_database(settings) as database:
         upkeep = Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope))
-        found = Verified(0, 0, 0)
+        with ProgressLine() as line:
 
-        def show(done: Verified) -> None:
-            nonlocal found
-            found = done
-            line.show(_progress(done))
+            def show(done: Verified) -> None:
+                nonlocal found
+                found = done
+                line.show(_progress(done))
 
-        rows = _rows(upkeep.verify(show))
-        try:
-            print_rows(rows, _COLUMNS, written)
-        except BrokenPipeError:  # the reader has seen enough of the list; what is found still counts
-            deque(rows, maxlen=0)
+            rows = _rows(upkeep.verify(show))
+            try:
+                print_rows(rows, _COLUMNS, written)
+            except BrokenPipeError:  # the reader has seen enough of the list; what is found still counts
+                deque(rows, maxlen=0)
         lost = upkeep.losses.totals().open
-    click.echo(_said(found), err=True)
+        click.echo(_said(found), err=True)
+        upkeep.losses.mark_told(found.lossy)  # now that they stand there
     if found.gone or found.unknown:
         raise RecordsLostError(_what_is_wrong(found, lost))
 

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.crawl.records import WARC, prefix_of
-from scrawler.errors import ArchiveError
-from scrawler.model import CdxRow, Loss, LossKind
+from scrawler.errors import ArchiveError, UnreadableError
+from scrawler.model import UNCOUNTED, CdxRow, Loss, LossKind
+
+_PLACES = 500  # asked for at a time
+
+
+def never() -> bool:
+    """Say that nobody wants an end."""
+    return False
+
+
+def unsaid(line: str) -> None:
+    """Let a line be said to nobody."""
 
 
 class PageRows(Protocol):
@@ -48,8 +61,21 @@ class LossRows(Protocol):
     def clear(self, warc_files: Iterable[str]) -> None:
         """Forget the losses of files."""
 
-    def revisits_of(self, lost: Iterable[CdxRow], warc_files: Collection[str]) -> int:
-        """Count the records elsewhere that refer to payloads of these alone."""
+    def uncounted(self) -> list[str]:
+        """The files of which it is not known how many revisits elsewhere refer to what they held."""
+
+    def count(self, warc_file: str, revisits: int) -> None:
+        """Note how many that are."""
+
+    def vain_revisits(self, stopping: Callable[[], bool]) -> VainRevisits:
+        """Give what finds these."""
+
+
+class VainRevisits(Protocol):
+    """The part of the store that finds revisits of payloads which are gone."""
+
+    def taken(self, warc_file: str, offsets: Collection[int]) -> list[int]:
+        """The rows of those that refer to payloads at these places; none comes twice."""
 
 
 class OwnFiles:
@@ -82,7 +108,7 @@ class OwnFiles:
         if there is None:
             return None
         now = self._folder / warc_file
-        return now if now.exists() else there / warc_file
+        return now if os.path.exists(now) else there / warc_file  # False as well where the folder keeps us out
 
 
 class LossFinder:
@@ -94,26 +120,60 @@ class LossFinder:
     def __init__(self, files: OwnFiles, pages: PageRows, losses: LossRows, mend: Callable[[str], None]) -> None:
         self._files, self._pages, self._losses, self._mend = files, pages, losses, mend
 
-    def look(self) -> None:
-        """Look at all files of this host; note what is gone, forget what is there again. Raises ArchiveError."""
+    def look(self, stopping: Callable[[], bool] = never, say: Callable[[str], None] = unsaid) -> None:
+        """Look at all files of this host; note what is gone, forget what is there again.
+
+        Once `stopping`, it ends: what was not looked at stays as it is known. A file that cannot be read is passed by,
+        which `say` is told. Raises ArchiveError where not even the folder can be read.
+        """
         known = self._losses.all()
-        found: dict[str, Loss] = {}
-        seen: set[str] = set()
+        found, seen, unreadable = set[str](), set[str](), list[str]()
         for name, path in self.committed_files():
+            if stopping():
+                return
             seen.add(name)
-            if (loss := self._look_at(name, path)) is not None:
-                found[name] = loss
+            try:
+                if self._note(known.get(name), self._look_at(name, path), stopping):
+                    found.add(name)
+            except UnreadableError as error:
+                unreadable.append(str(error))
+                found.add(name)  # as far as can be told
         for name, loss in known.items():
             if self._is_over(loss, seen, found):
                 self._mend(name)
                 self._losses.clear([name])
-        lossy = {*known, *found}
-        for name, loss in found.items():
-            before = known.get(name)
-            if before is None or before.kind is not loss.kind or before.records < loss.records:
-                records = sum(1 for _ in self.lost_rows(name))  # some begin as they should, and are torn
-                revisits = self._losses.revisits_of(self.lost_rows(name), lossy)
-                self._losses.note(loss._replace(records=records, revisits=revisits))
+        if unreadable:
+            more = f" (and {len(unreadable) - 1:,} more)" if len(unreadable) > 1 else ""
+            say(f"{unreadable[0]}{more}; it is not known whether the records in it are there")
+
+    def count_revisits(self, stopping: Callable[[], bool] = never) -> None:
+        """Count the revisits that refer to what is gone, where that is not known; once `stopping`, it ends."""
+        vain = self._losses.vain_revisits(stopping)
+        for name in self._losses.uncounted():
+            if self._files.path(name) is None:
+                continue
+            number = 0
+            with suppress(UnreadableError):  # what it held is as unknown as it was
+                offsets = (row.offset for row in self.lost_rows(name))
+                while part := list(islice(offsets, _PLACES)):
+                    if stopping():
+                        return
+                    number += len(vain.taken(name, part))
+                if not stopping():
+                    self._losses.count(name, number)
+
+    def _note(self, before: Loss | None, loss: Loss | None, stopping: Callable[[], bool]) -> bool:
+        """Note what is gone of a file, if that is not known; tell whether anything is."""
+        if loss is None:
+            return False
+        if before is None or before.kind is not loss.kind or before.records < loss.records:
+            records = 0
+            for _ in self.lost_rows(loss.warc_file):  # some begin as they should, and are torn
+                records += 1
+                if stopping():
+                    return True
+            self._losses.note(loss._replace(records=records))
+        return True
 
     def committed_files(self) -> Iterator[tuple[str, Path]]:
         """Yield all files of this host that hold records of pages, and where they are, or should be.
@@ -140,12 +200,12 @@ class LossFinder:
             return None
         with open_warc(path) as file:
             if file is None:
-                return Loss(name, LossKind.MISSING, self._pages.committed(name)[0], 0)
+                return Loss(name, LossKind.MISSING, self._pages.committed(name)[0], UNCOUNTED)
             if all(file.begins_record(*place) for place in ends):
                 return None
             gone = sum(not file.begins_record(*place) for place in self._pages.places(name))
             kind = LossKind.CUT if file.size < sum(ends[1]) else LossKind.DAMAGED
-            return Loss(name, kind, gone, 0) if gone else None
+            return Loss(name, kind, gone, UNCOUNTED) if gone else None
 
     def lost_rows(self, name: str) -> Iterator[CdxRow]:
         """Yield the page rows whose records are not in a file, which is read as far as there are rows."""
@@ -158,13 +218,16 @@ class LossFinder:
                     yield row
 
     def is_there(self, place: tuple[str, int, int]) -> bool:
-        """Tell whether there is a record at a place, as it seems; of other hosts' files nothing else is known."""
+        """Tell whether there is a record at a place, as it seems; what cannot be read from here is taken for whole."""
         name, offset, length = place
         path = self._files.path(name)
         if path is None:
             return True
-        with open_warc(path) as file:
-            return file is not None and file.begins_record(offset, length)
+        try:
+            with open_warc(path) as file:
+                return file is not None and file.begins_record(offset, length)
+        except UnreadableError:
+            return True
 
 
 def _holds(file: WarcFile, row: CdxRow) -> bool:

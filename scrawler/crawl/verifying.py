@@ -38,6 +38,35 @@ class Finding(NamedTuple):
     url: str
 
 
+class Accepted:
+    """Passes by what a user has accepted as gone of a file: a number of records, none where nothing was.
+
+    Where more is gone, nothing is passed by: which records were accepted is not known.
+    """
+
+    def __init__(self, records: int) -> None:
+        """Pass by so many records; so many findings are held at most, and bytes that are no records."""
+        self._records = records
+        self._held: list[Finding] = []
+        self.lost = 0  # records
+
+    @property
+    def suffices(self) -> bool:
+        """Whether no more is gone than was accepted, as far as is known."""
+        return self.lost <= self._records
+
+    def told(self, finding: Finding) -> list[Finding]:
+        """Return what is to be told, now that this was found as well."""
+        self.lost += finding.problem in LOST
+        if finding.problem is Problem.UNKNOWN:
+            return [finding]
+        self._held.append(finding)
+        if self._records and self.suffices:
+            return []
+        told, self._held = self._held, []
+        return told
+
+
 class _Known(NamedTuple):
     """What the database knows of a place: a row, or None for an orphan."""
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, insert, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import CdxRow, Loss, LossKind
+from scrawler.model import UNCOUNTED, Loss, LossKind
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import sliced
-from scrawler.store.tables import loss, page, seed
+from scrawler.store.tables import loss
+from scrawler.store.vain import VainRevisits
 
-_PLACES = 200  # of one query for the pages at them
+_REVISITS = case((loss.c.revisits == UNCOUNTED, 0), else_=loss.c.revisits)
 
 
 class LostSum(NamedTuple):
@@ -23,6 +24,13 @@ class LostSum(NamedTuple):
     files: int
     records: int
     revisits: int
+
+
+class Found(NamedTuple):
+    """What was found to be gone, and how many records of which files that are."""
+
+    sum: LostSum
+    files: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,7 @@ class Losses:
 
     def all(self) -> dict[str, Loss]:
         """Return all losses by file; they are few."""
-        columns = [loss.c[name] for name in Loss._fields]
+        columns = [_REVISITS.label(name) if name == "revisits" else loss.c[name] for name in Loss._fields]
         rows = self._database.rows(select(*columns).order_by(loss.c.warc_file))
         return {row.warc_file: Loss(row[0], LossKind(row[1]), row[2], row[3], bool(row[4])) for row in rows}
 
@@ -69,74 +77,55 @@ class Losses:
             self._database.retrying(lambda connection, gone=gone: connection.execute(gone))  # type: ignore[misc]
 
     def accept(self) -> LostSum:
-        """Let nothing that is gone now be told of again, or be fetched again; return how much that is."""
+        """Let nothing that is gone now be told of again, or be fetched again; return how much that is.
 
-        def work(connection: Connection) -> LostSum:
-            found = _sum(connection, 0)
-            connection.execute(update(loss).values(accepted=1, told=1))
-            return found
+        A file is open again, with all that is gone of it, once that is more than was accepted.
+        """
+        found = self._found(loss.c.accepted == 0)
+        self._set(found.files, accepted=1, told=1)
+        return found.sum
 
-        return self._database.retrying(work)
+    def untold(self) -> Found:
+        """Return what no run has told of yet."""
+        return self._found(loss.c.accepted == 0, loss.c.told == 0)
 
-    def tell(self) -> LostSum:
-        """Return what no run has told of yet; it counts as told from now on."""
-
-        def work(connection: Connection) -> LostSum:
-            found = _sum(connection, 0, loss.c.told == 0)
-            connection.execute(update(loss).where(loss.c.told == 0).values(told=1))
-            return found
-
-        return self._database.retrying(work)
+    def mark_told(self, files: Mapping[str, int]) -> None:
+        """Tell no more of what is gone of files, by name, as far as no more records than these are."""
+        self._set(files, told=1)
 
     def totals(self) -> LostTotals:
         """Return how much is gone."""
         return self._database.reading(lambda connection: LostTotals(_sum(connection, 0), _sum(connection, 1)))
 
-    def revisits_of(self, lost: Iterable[CdxRow], warc_files: Collection[str]) -> int:
-        """Count the revisit records, in other files, whose payload stood in these lost ones alone.
+    def uncounted(self) -> list[str]:
+        """Return the files of which it is not known how many revisits elsewhere refer to what they held."""
+        open_ones = select(loss.c.warc_file).where(loss.c.revisits == UNCOUNTED, loss.c.accepted == 0)
+        return [row.warc_file for row in self._database.rows(open_ones.order_by(loss.c.warc_file))]
 
-        All are of one file; what stands in one of `warc_files`, from which records are gone, does not count as there.
-        """
-        number = 0
-        for part in sliced((row for row in lost if not row.revisit), _PLACES):
-            places = [row.offset for row in part]
-            file = part[0].file
+    def count(self, warc_file: str, revisits: int) -> None:
+        """Note how many that are."""
+        counted = update(loss).where(loss.c.warc_file == warc_file).values(revisits=revisits)
+        self._database.retrying(lambda connection: connection.execute(counted))
 
-            def work(connection: Connection, places: list[int] = places, file: str = file) -> int:
-                return _count_revisits(connection, file, places, warc_files)
+    def vain_revisits(self, stopping: Callable[[], bool]) -> VainRevisits:
+        """Give what finds these."""
+        return VainRevisits(self._database, stopping)
 
-            number += self._database.reading(work)
-        return number
+    def _found(self, *conditions: ColumnElement[bool]) -> Found:
+        query = select(loss.c.warc_file, loss.c.records, _REVISITS.label("revisits")).where(*conditions)
+        rows = self._database.rows(query.order_by(loss.c.warc_file))
+        total = LostSum(len(rows), sum(row.records for row in rows), sum(row.revisits for row in rows))
+        return Found(total, {row.warc_file: row.records for row in rows})
 
-
-def _count_revisits(connection: Connection, file: str, offsets: list[int], warc_files: Collection[str]) -> int:
-    at = page.c.warc_file == file, page.c.warc_offset.in_(offsets)
-    query = select(page.c.digest, seed.c.site_id).join(seed, seed.c.id == page.c.seed_id).where(*at)
-    gone = {(row.site_id, row.digest) for row in connection.execute(query)}
-    return sum(payloads_alone(connection, gone, warc_files).values())
-
-
-def payloads_alone(
-    connection: Connection, gone: Collection[tuple[int, bytes]], warc_files: Collection[str]
-) -> Mapping[tuple[int, bytes], int]:
-    """Return which of some payloads (site, digest) revisit records refer to in vain, and how many.
-
-    A payload is there while a response record of the same site holds it, in a file that is not one of `warc_files`.
-    """
-    sites = sorted({site_id for site_id, _ in gone})
-    digests = sorted({digest for _, digest in gone if digest})
-    if not digests:
-        return {}
-    of_site = page.join(seed, seed.c.id == page.c.seed_id)
-    same = seed.c.site_id.in_(sites), page.c.digest.in_(digests), page.c.warc_file.not_in(["", *sorted(warc_files)])
-    grouped = select(seed.c.site_id, page.c.digest, page.c.revisit, sql.count().label("times")).select_from(of_site)
-    rows = connection.execute(grouped.where(*same).group_by(seed.c.site_id, page.c.digest, page.c.revisit)).all()
-    there = {(row.site_id, row.digest) for row in rows if not row.revisit}
-    times = {(row.site_id, row.digest): row.times for row in rows if row.revisit}
-    return {payload: number for payload, number in times.items() if payload in gone and payload not in there}
+    def _set(self, files: Mapping[str, int], **values: int) -> None:
+        """Change the rows of files, but for those of which more is gone by now."""
+        as_found = loss.c.warc_file == bindparam("file"), loss.c.records <= bindparam("number")
+        change = update(loss).where(*as_found).values(values)
+        for part in sliced(sorted(files.items())):
+            rows = [{"file": file, "number": number} for file, number in part]
+            self._database.retrying(lambda connection, rows=rows: connection.execute(change, rows))  # type: ignore[misc]
 
 
-def _sum(connection: Connection, accepted: int, *conditions: object) -> LostSum:
-    columns = sql.count(), sql.coalesce(sql.sum(loss.c.records), 0), sql.coalesce(sql.sum(loss.c.revisits), 0)
-    query = select(*columns).where(loss.c.accepted == accepted, *conditions)  # type: ignore[arg-type]
-    return LostSum(*map(int, connection.execute(query).one()))
+def _sum(connection: Connection, accepted: int) -> LostSum:
+    columns = sql.count(), sql.coalesce(sql.sum(loss.c.records), 0), sql.coalesce(sql.sum(_REVISITS), 0)
+    return LostSum(*map(int, connection.execute(select(*columns).where(loss.c.accepted == accepted)).one()))

@@ -8,19 +8,19 @@ whole step: cut short at any point, it is done again. Only sites that no machine
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Select, delete, select, tuple_, update
+from sqlalchemy import Connection, Select, delete, select, update
 
 from scrawler.model import NO_ERROR, REFETCH_LANE, PageFlag, Result, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
-from scrawler.store.losses import payloads_alone
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import machine, orphan, page, robots_record, seed, site
+from scrawler.store.vain import VainRevisits
 
 _PLACES = 200  # of one transaction
 _COLUMNS = (
@@ -72,36 +72,49 @@ class LostRows:
         """Work on `database`."""
         self._database = database
         self._site_key, self._machine_of, self._is_there = site_key, machine_of, is_there
+        self._vain = VainRevisits(database)
         self._relisting = Relisting(database, pack, REFETCH_LANE)
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
 
-    def take_back(self, warc_file: str, offsets: Iterable[int], warc_files: Collection[str]) -> TakenBack:
+    def take_back(self, warc_file: str, offsets: Iterable[int]) -> TakenBack:
         """Take back the rows of a file with these offsets, and of revisits that refer to payloads of these alone.
 
-        `warc_files` are all files from which records are gone.
+        The revisits come first: for as long as the lost rows are there, it is known what refers to them.
         """
         total = TakenBack()
         for part in sliced(offsets, _PLACES):
-            work = partial(self._step, warc_file=warc_file, offsets=part, warc_files=warc_files)
+            for ids in sliced(self._vain.taken(warc_file, part), _PLACES):
+                total = total.plus(self._database.retrying(partial(self._take_vain, ids=ids)))
+            work = partial(self._take_lost, warc_file=warc_file, offsets=part)
             total = total.plus(self._database.retrying(work))
         return total
 
-    def _step(
-        self, connection: Connection, warc_file: str, offsets: list[int], warc_files: Collection[str]
-    ) -> TakenBack:
-        query = _rows().where(page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets))
-        found = connection.execute(query).all()
-        held = sites_in_work(connection, {row.site_id for row in found})
-        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are, once locked
-        rows = [row for row in free if self._is_reachable(row)]
+    def _take_vain(self, connection: Connection, ids: list[int]) -> TakenBack:
+        rows = self._to_take(self._free(connection, _rows().where(page.c.id.in_(ids), page.c.revisit == 1))[0])
+        self._take(connection, rows)
+        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows)
+        self._orphans.run(connection, [place for place in places if self._is_there(place)])
+        return TakenBack(in_vain=len(rows))
+
+    def _take_lost(self, connection: Connection, warc_file: str, offsets: list[int]) -> TakenBack:
+        at = page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets)
+        free, in_work = self._free(connection, _rows().where(*at))
+        rows = self._to_take(free)
         of_robots = robots_record.c.warc_file == warc_file, robots_record.c.warc_offset.in_(offsets)
         connection.execute(delete(robots_record).where(*of_robots))  # a robots.txt is asked for again when it is needed
         self._take(connection, rows)
-        vain = [row for row in _refer_to(connection, rows, warc_files) if self._is_reachable(row)]
-        self._take(connection, vain)
-        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in vain)
-        self._orphans.run(connection, [place for place in places if self._is_there(place)])
-        return TakenBack(len(rows), len(vain), len(found) - len(free), len(free) - len(rows))
+        return TakenBack(len(rows), in_work=in_work, unreachable=len(free) - len(rows))
+
+    @staticmethod
+    def _free(connection: Connection, query: Select[*tuple[object, ...]]) -> tuple[list[AnyRow], int]:
+        """Return the rows of sites that nobody has in work, which are locked now, and the number of the others."""
+        found = connection.execute(query).all()
+        held = sites_in_work(connection, {row.site_id for row in found})
+        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are, once locked
+        return free, len(found) - len(free)
+
+    def _to_take(self, rows: Iterable[AnyRow]) -> list[AnyRow]:
+        return [row for row in rows if self._is_reachable(row)]
 
     def _is_reachable(self, row: AnyRow) -> bool:
         """Tell whether the seed can ask for it: it may have moved on, and another seed's own URL is that one's."""
@@ -140,16 +153,6 @@ class LostRows:
 def _rows() -> Select[*tuple[object, ...]]:
     of_site = page.join(seed, seed.c.id == page.c.seed_id).join(site, site.c.id == seed.c.site_id)
     return select(*_COLUMNS).select_from(of_site).order_by(page.c.id)
-
-
-def _refer_to(connection: Connection, rows: Iterable[AnyRow], warc_files: Collection[str]) -> Sequence[AnyRow]:
-    """Return the rows of revisit records that refer to payloads of these rows, and to none that is left."""
-    gone = {(row.site_id, row.digest) for row in rows if not row.revisit and row.digest}
-    alone = payloads_alone(connection, gone, warc_files)
-    if not alone:
-        return ()
-    vain = page.c.revisit == 1, tuple_(seed.c.site_id, page.c.digest).in_(sorted(alone))
-    return connection.execute(_rows().where(*vain)).all()
 
 
 def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:

@@ -276,10 +276,12 @@ loss = Table(
     _word("warc_file", 255, "does not hold any more what rows of page say", key=True),
     _word("kind", 8, "missing, cut, damaged"),
     _number("records", "response and revisit records that are gone"),
-    _number("revisits", "records in other files that refer to payloads which stood in these alone"),
+    _number(
+        "revisits", "records in other files that refer to payloads which stood in these alone; -1: not counted yet"
+    ),
     _number("found_at"),
     _small("told", "1: a run has ended with exit code 7 for it", default=0),
-    _small("accepted", "1: the user knows of it, and does not want it back", default=0),
+    _small("accepted", "1: the user knows of these records, and does not want them back", default=0),
     **_CLUSTERED,
 )
 

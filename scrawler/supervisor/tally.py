@@ -72,7 +72,7 @@ class Tally:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
             faults = faults_told(settings, crawl.name, Seeds(database))
-            lost = Upkeep(settings, database, crawl).look_and_tell()
+            lost = Upkeep(settings, database, crawl).untold(lambda: outcome == "stopped")
         finally:
             database.close()
         mine = [one for one in whole.machines if one.id in self._machines]
@@ -93,7 +93,8 @@ class Tally:
             internal_errors=faults[0],
             fault_file=faults[1],
             restarts=restarts,
-            lost=lost,
+            lost=lost.sum,
+            lost_records=lost.files,
             given_up=tuple(given_up),
         )
 

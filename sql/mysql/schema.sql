@@ -172,10 +172,10 @@ CREATE TABLE loss (
     warc_file VARCHAR(255) NOT NULL,  -- does not hold any more what rows of page say
     kind VARCHAR(8) NOT NULL,  -- missing, cut, damaged
     records BIGINT NOT NULL,  -- response and revisit records that are gone
-    revisits BIGINT NOT NULL,  -- records in other files that refer to payloads which stood in these alone
+    revisits BIGINT NOT NULL,  -- records in other files that refer to payloads which stood in these alone; -1: not counted yet
     found_at BIGINT NOT NULL,
     told INTEGER NOT NULL DEFAULT 0,  -- 1: a run has ended with exit code 7 for it
-    accepted INTEGER NOT NULL DEFAULT 0,  -- 1: the user knows of it, and does not want it back
+    accepted INTEGER NOT NULL DEFAULT 0,  -- 1: the user knows of these records, and does not want them back
     PRIMARY KEY (warc_file)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 

@@ -97,3 +97,17 @@ def test_a_loss_is_told_though_nobody_reads_the_list_to_its_end(
     assert whole.stdout
     assert lost_line(done) == lost_line(whole)
     assert done.stderr.splitlines()[-2] == whole.stderr.splitlines()[-2]
+
+
+def test_what_a_run_that_ends_with_another_error_could_not_say_the_next_one_says(
+    scrawler: Scrawler, web: SynthServer, seed_file: Path, tmp_path: Path
+) -> None:
+    scrawler("import", "seeds.txt")
+    scrawler(*RUN)
+    next((tmp_path / "pages").glob("*.warc.gz")).unlink()
+    (tmp_path / "in_the_way").touch()
+    other = scrawler(*CRAWL, "--output-dir", "in_the_way/out", code=1)
+    assert "gone from the archive" in other.stdout
+    assert "gone from the archive" not in other.stderr
+    lost_line(scrawler(*RUN, code=7))
+    scrawler(*RUN)

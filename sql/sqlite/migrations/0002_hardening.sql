@@ -13,10 +13,10 @@ CREATE TABLE loss (
     warc_file TEXT NOT NULL,  -- does not hold any more what rows of page say
     kind TEXT NOT NULL,  -- missing, cut, damaged
     records INTEGER NOT NULL,  -- response and revisit records that are gone
-    revisits INTEGER NOT NULL,  -- records in other files that refer to payloads which stood in these alone
+    revisits INTEGER NOT NULL,  -- records in other files that refer to payloads which stood in these alone; -1: not counted yet
     found_at INTEGER NOT NULL,
     told INTEGER DEFAULT 0 NOT NULL,  -- 1: a run has ended with exit code 7 for it
-    accepted INTEGER DEFAULT 0 NOT NULL,  -- 1: the user knows of it, and does not want it back
+    accepted INTEGER DEFAULT 0 NOT NULL,  -- 1: the user knows of these records, and does not want them back
     PRIMARY KEY (warc_file)
 ) WITHOUT ROWID,
  STRICT;

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from scrawler import upkeep
-from scrawler.app import accept_losses, retry_lost
-from scrawler.crawl.progress import Progress
+from scrawler.app import accept_losses, mark_losses_told, retry_lost, run_crawl
+from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.crawl.verifying import Finding, Problem
 from scrawler.model import LossKind, PageRow, SeedCounts
 from scrawler.store import lost_rows
@@ -55,6 +55,13 @@ def crawled(crawl_on_both: Crawl, serve: Serve) -> Crawl:
     assert len(files(crawl)) > 2
     assert any(row.revisit for row in crawl.pages())
     return crawl
+
+
+def run(crawl: Crawl, **changes: object) -> RunSummary:
+    """Run without robots.txt, as the command does, which marks what it has told of."""
+    summary = crawl.run(**{"robots": False, **changes})  # type: ignore[arg-type]
+    mark_losses_told(crawl.settings(), summary)
+    return summary
 
 
 def files(crawl: Crawl) -> list[Path]:
@@ -152,7 +159,7 @@ def test_what_is_gone_is_told_once_and_fetched_again(
     half = harm in (cut, zero_the_end)
     harm(path)
     lost = mine if not half else [row for row in mine if row.warc_offset + row.warc_length > 500_000]
-    summary = crawl.run(robots=False)
+    summary = run(crawl)
     told = LostSum(*summary.lost)
     assert told.files == 1
     assert half or told.records == len(mine)
@@ -162,7 +169,7 @@ def test_what_is_gone_is_told_once_and_fetched_again(
         assert told.revisits > 0
     loss = asked(crawl, lambda database: Losses(database).all())[path.name]
     assert (loss.kind, loss.records, loss.accepted) == (kind, told.records, False)
-    assert crawl.run(robots=False).lost == NOTHING, "it is told once"
+    assert run(crawl).lost == NOTHING, "it is told once"
     assert totals(crawl).open == told
     said: list[str] = []
     retry_lost(crawl.settings(), threading.Event(), said.append)
@@ -186,33 +193,111 @@ def test_what_is_accepted_is_not_told_nor_fetched_and_what_comes_back_is_forgott
     said: list[str] = []
     accept_losses(crawl.settings(), threading.Event(), said.append)
     assert said == [f"accepted as gone: {records} records of 2 WARC files"]
-    assert crawl.run(robots=False).lost == NOTHING
+    assert run(crawl).lost == NOTHING
     assert totals(crawl).open == LostSum(0, 0, 0)
     assert totals(crawl).accepted[:2] == (2, records)
     retry_lost(crawl.settings(), threading.Event())
-    assert crawl.run(robots=False).requests == 0
+    assert run(crawl).requests == 0
     third = files(crawl)[0]
     third.rename(elsewhere / third.name)
-    assert crawl.run(robots=False).lost[0] == 1, "what goes later is told"
+    assert run(crawl).lost[0] == 1, "what goes later is told"
     for path in elsewhere.iterdir():
         path.rename(crawl.folder / "pages" / path.name)
-    assert crawl.run(robots=False).lost == NOTHING
+    assert run(crawl).lost == NOTHING
     assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
     check_whole(crawl)
+
+
+def test_what_was_not_said_to_the_user_is_told_again(crawled: Crawl) -> None:
+    crawl = crawled
+    files(crawl)[0].unlink()
+    told = crawl.run(robots=False)
+    assert told.lost[0] == len(told.lost_records) == 1
+    assert crawl.run(robots=False).lost == told.lost
+    mark_losses_told(crawl.settings(), told)
+    assert crawl.run(robots=False).lost == NOTHING
+
+
+def test_a_look_that_is_stopped_ends_and_the_next_one_goes_on(crawled: Crawl) -> None:
+    """Whenever that is: all that is gone is known in the end, with what refers to it."""
+    crawl = crawled
+    for path in files(crawl)[:2]:
+        path.unlink()
+    looks = 0
+    left = 0
+
+    def stopping() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    def look(database: Database) -> None:
+        settings = crawl.settings()
+        Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope)).look(stopping)
+
+    while left <= 0:
+        left = looks
+        looks += 1
+        asked(crawl, look)
+    stepwise = totals(crawl)
+    asked(crawl, lambda database: Losses(database).clear(list(Losses(database).all())))
+    assert run(crawl).lost == stepwise.open
+    assert stepwise.open.files == 2
+    assert stepwise.open.revisits > 0
+
+
+def test_a_file_that_cannot_be_read_is_told_of_and_what_was_known_of_it_stays(crawled: Crawl) -> None:
+    crawl, (first, second) = crawled, files(crawled)[:2]
+    os.truncate(first, 100)
+    lost = run(crawl).lost
+    for path in (first, second):
+        path.rename(path.with_suffix(".away"))
+        path.mkdir()  # cannot be read by anybody, whatever his rights
+    said: list[str] = []
+    summary = run_crawl(crawl.settings(robots=False), lambda progress: None, threading.Event(), say=said.append)
+    assert (summary.outcome, summary.lost) == ("ended", NOTHING)
+    assert said == [
+        f"cannot read {first}: Is a directory (and 1 more); it is not known whether the records in it are there"
+    ]
+    assert totals(crawl).open == lost
+    for path in (first, second):
+        path.rmdir()
+        path.with_suffix(".away").rename(path)
+    assert run(crawl).lost == NOTHING
+    assert totals(crawl).open == lost
+
+
+def test_more_damage_in_a_file_than_was_accepted_is_told(crawled: Crawl) -> None:
+    crawl, path = crawled, files(crawled)[0]
+    harmed = rows_of(crawl, path)[3:5]
+    places = [row.warc_offset + row.warc_length // 2 for row in harmed]
+    overwrite(path, places[0], b"damage")
+    assert verified(crawl)[1].gone == 1
+    accept_losses(crawl.settings(), threading.Event())
+    findings, said = verified(crawl)
+    assert (findings, said.gone, said.accepted, said.unknown, said.lossy) == ([], 0, 1, 0, {})
+    overwrite(path, places[1], b"damage")
+    findings, said = verified(crawl)
+    assert [one.url for one in findings] == [row.url for row in harmed]
+    assert (said.gone, said.accepted, said.lossy) == (2, 0, {path.name: 2})
+    assert totals(crawl) == LostTotals(LostSum(1, 2, said.revisits), LostSum(0, 0, 0))
+    retry_lost(crawl.settings(), threading.Event())
+    assert run(crawl).lost == NOTHING
+    assert verified(crawl)[0] == []
 
 
 def test_files_of_another_folder_or_host_are_not_missed(crawled: Crawl) -> None:
     """A crawl that goes on in another folder; one that moved with its folder; files that another host holds."""
     crawl = crawled
-    assert crawl.run(robots=False, pages_dir=crawl.folder / "new").lost == NOTHING
+    assert run(crawl, pages_dir=crawl.folder / "new").lost == NOTHING
     (crawl.folder / "pages").rename(crawl.folder / "moved")
-    assert crawl.run(robots=False, pages_dir=crawl.folder / "moved").lost == NOTHING
+    assert run(crawl, pages_dir=crawl.folder / "moved").lost == NOTHING
     shutil.rmtree(crawl.folder / "moved")
     database = open_database(crawl.url)
     database.retrying(lambda connection: connection.exec_driver_sql("UPDATE machine SET host = 'elsewhere'"))
     shared = database.dialect == "mysql"
     database.close()
-    lost = crawl.run(robots=False).lost[0]
+    lost = run(crawl).lost[0]
     assert lost == 0 if shared else lost > 2, "an SQLite database has one host, which may have got another name"
     findings, said = verified(crawl)
     assert (said.elsewhere, bool(findings)) == ((3, False) if shared else (0, True))
@@ -244,7 +329,9 @@ def verified(crawl: Crawl) -> tuple[list[Finding], Verified]:
     def verify(database: Database) -> list[Finding]:
         settings = crawl.settings()
         upkeep = Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope))
-        return list(upkeep.verify(said.append))
+        findings = list(upkeep.verify(said.append))
+        upkeep.losses.mark_told(said[-1].lossy)  # as the command does
+        return findings
 
     return asked(crawl, verify), said[-1]
 
@@ -267,14 +354,14 @@ def test_a_verification_finds_damage_within_a_file_which_is_then_fetched_again(c
     assert (said.verified, said.read) == (len(files(crawl)), sum(one.stat().st_size for one in files(crawl)))
     harmed = rows_of(crawl, path)[3]
     overwrite(path, harmed.warc_offset + harmed.warc_length // 2, b"damage")
-    assert crawl.run(robots=False).lost == NOTHING
+    assert run(crawl).lost == NOTHING
     findings, said = verified(crawl)
     assert findings == [Finding(path.name, harmed.warc_offset, harmed.warc_length, Problem.GONE, harmed.url)]
     assert (said.whole, said.gone) == (archived(crawl) - 1, 1)
-    assert crawl.run(robots=False).lost == NOTHING, "the verification has told of it"
+    assert run(crawl).lost == NOTHING, "the verification has told of it"
     assert totals(crawl).open.records == 1
     retry_lost(crawl.settings(), threading.Event())
-    assert crawl.run(robots=False).requests >= 1
+    assert run(crawl).requests >= 1
     crawl.check()
     assert {row.url for row in crawl.pages()} > {harmed.url}
     findings, said = verified(crawl)
@@ -311,7 +398,7 @@ def test_a_verification_looks_both_ways(crawled: Crawl) -> None:
 def test_a_verification_finds_what_a_look_finds(harm: Callable[[Path], None], crawled: Crawl) -> None:
     crawl, path = crawled, files(crawled)[0]
     harm(path)
-    told = LostSum(*crawl.run(robots=False).lost)
+    told = LostSum(*run(crawl).lost)
     findings, said = verified(crawl)
     gone = [one for one in findings if one.problem is Problem.GONE]
     assert len(gone) == said.gone == told.records
@@ -379,14 +466,14 @@ def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays
     assert number == 3
     for path in files(crawl):
         path.unlink()
-    assert crawl.run(resolve=RESOLVE, robots=False).lost[1] == number
+    assert run(crawl, resolve=RESOLVE).lost[1] == number
     said: list[str] = []
     retry_lost(crawl.settings(), threading.Event(), said.append)
     assert said == [
         "URLs to be fetched again because their records are gone: 2",
         "1 more cannot be: their seeds are at other sites by now",
     ]
-    assert crawl.run(resolve=RESOLVE, robots=False).lost == NOTHING
+    assert run(crawl, resolve=RESOLVE).lost == NOTHING
     crawl.check()
     assert totals(crawl).open == LostSum(1, 1, 0)
     assert archived(crawl) == number
