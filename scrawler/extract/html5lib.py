@@ -11,7 +11,7 @@ import html5lib
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText, WantsWords
-from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector, is_canonical
+from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector, is_canonical
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
 from scrawler.extract.simhash import words_of
@@ -64,7 +64,7 @@ class Html5libExtractor:
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
         for element in root.iter():
-            if isinstance(element.tag, str):  # comments have a function there
+            if isinstance(element.tag, str) and _says_something(element):  # comments have a function there
                 collector.element(_local_name(element), _attributes(element), element in in_templates)
                 if element in in_head and is_canonical(element.attrib):
                     collector.canonical(element.attrib)
@@ -97,6 +97,11 @@ def _parse(page: str) -> Element | str:
     except Exception:  # html5lib 1.1 has assertions that a few pages break; whatever it is, no page may end a crawl
         return PARSER_FAILED
     return root
+
+
+def _says_something(element: Element) -> bool:
+    """Tell whether an element is of HTML, or one of those that are links or assets in SVG and MathML too."""
+    return not element.tag.startswith("{") or _local_name(element) in FOREIGN_TAGS
 
 
 def _local_name(element: Element) -> str:

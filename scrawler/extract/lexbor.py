@@ -6,8 +6,9 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.lexbor_names import Names
 from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText, WantsWords
-from scrawler.extract.rules import DEFAULT_POLICY, HTML_SPACE, LinkCollector, is_canonical, may_matter
+from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, HTML_SPACE, LinkCollector, is_canonical, may_matter
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
 from scrawler.extract.simhash import Words, words_of
@@ -18,6 +19,7 @@ from scrawler.extract.text import TextCollector
 _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = _LINKING + ",[srcset],[poster]"
 _XLINK = "xlink:href"
+_FOREIGN = "svg,math"
 _TEXTLESS = ["script", "style"]
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
@@ -55,6 +57,7 @@ class LexborExtractor:
     def _collect_links(self, document: LexborHTMLParser, collector: LinkCollector) -> None:
         append, quick_tag, tags = collector.hrefs.append, self._quick_tag, collector.tags
         robots = self._policy.robots
+        names = None if document.css_first(_FOREIGN) is None else Names()
         for node in document.css(self._linking):
             tag = node.tag
             if tag == quick_tag:  # nearly all are: the short way
@@ -64,6 +67,8 @@ class LexborExtractor:
                     collector.element(tag, _attributes(node))
                     continue
                 append(href.strip(HTML_SPACE) if href else "")
+            elif names is not None and tag not in FOREIGN_TAGS and names.is_foreign(node):
+                continue
             elif tag == "meta":  # most describe the page to others
                 attributes = node.attributes
                 if "http-equiv" in attributes or (attributes.get("name") or "").strip(HTML_SPACE).lower() in robots:
@@ -103,10 +108,12 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
 
     Templates in templates are a stack, not recursion: a page can nest more of them than Python can call.
     """
-    waiting = [template]
+    waiting, names = [template], Names()
     while waiting:
         node = waiting.pop()
         tag = node.tag
+        if tag not in FOREIGN_TAGS and names.is_foreign(node):
+            continue
         if tag == "template":
             content = node.template_fragments()
             waiting += reversed(content[0].css(linking) if content else [])

@@ -11,6 +11,7 @@ A canonical link counts only in the head, as for search engines: what stands in 
 
 In SVG and MathML an a[xlink:href] is a link where it has no href, as the HTML Standard tells the two apart; elements of
 MathML that are no <a> are none, for MathML Core gives them no href, nor does xml:base move a base, as in browsers.
+What is there named as in HTML, as <base>, <iframe> or <link>, is no element of HTML and says nothing.
 
 Assets, where they are wanted, are img[src], img[srcset] and source[srcset] (all their candidates), input[type=image],
 video[poster], script[src], image[href] and use[href] of SVG (also with xlink:href), and link[href] for styles, icons
@@ -32,6 +33,7 @@ from scrawler.urls.query import encode_query
 HTML_SPACE = " \t\n\f\r"
 _LONGEST_BASE = 16_384  # characters; of a longer one, which no settings allow, the query is read as UTF-8
 _LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
+FOREIGN_TAGS = frozenset(("a", "image", "use"))  # that say something in SVG and MathML
 _ASSET_TAGS = frozenset(("image", "img", "input", "script", "source", "use", "video"))
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})

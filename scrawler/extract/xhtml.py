@@ -13,7 +13,7 @@ from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
 
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText, WantsWords
-from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector
+from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector
 from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 from scrawler.extract.xml_text import root_of, xml_text
@@ -23,7 +23,6 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 _FOREIGN = frozenset(("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"))
 _XLINK_HREF = "http://www.w3.org/1999/xlink href"
 
-_LINKING_FOREIGN = frozenset(("a", "image", "use"))
 _START_BYTES = 4_096  # by which XHTML is told from other XML
 _DEEPEST = 5_000  # open elements
 _MOST_ELEMENTS = 200_000  # about half a second
@@ -149,7 +148,7 @@ class _Links(_Reader):
         """Take an element."""
         if tag == "template":
             self._templates += 1
-        elif tag not in self._tags or not (is_html or tag in _LINKING_FOREIGN):
+        elif tag not in self._tags or not (is_html or tag in FOREIGN_TAGS):
             return
         elif tag == "link":
             parents = [parent for parent in self._open[-2:] if parent != "noscript"]

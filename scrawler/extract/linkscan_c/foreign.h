@@ -13,7 +13,8 @@ static void insert_foreign(Scan *s, int ns)
             s->values[HREF] = s->values[XLINK_HREF];
         s->attributes = (s->attributes | BIT(HREF)) & ~BIT(XLINK_HREF);
     }
-    emit(s, s->tag);
+    if (s->tag == T_A || s->tag == T_IMAGE || s->tag == T_USE) /* others are no HTML elements, whatever their names */
+        emit(s, s->tag);
     if (s->self_closing)
         return;
     int flags = 0;

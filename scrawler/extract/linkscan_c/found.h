@@ -15,7 +15,8 @@ static void emit(Scan *s, int tag)
 {
     uint32_t a = s->attributes, assets = s->flags & WITH_ASSETS;
     switch (tag) {
-    case T_A: case T_AREA: case T_BASE: if (!(a & BIT(HREF))) return; break;
+    case T_A: case T_AREA: if (!(a & BIT(HREF))) return; break;
+    case T_BASE: if (!(a & BIT(HREF)) || s->templates || s->base_seen) return; break; /* the first alone counts */
     case T_LINK: if (!(a & BIT(HREF)) || !(a & BIT(REL))) return; break;
     case T_IFRAME: case T_FRAME: if (!(a & BIT(SRC))) return; break;
     case T_META: if (!(a & (BIT(HTTP_EQUIV) | BIT(NAME)))) return; break;
@@ -26,8 +27,12 @@ static void emit(Scan *s, int tag)
     case T_VIDEO: if (!assets || !(a & BIT(POSTER))) return; break;
     default: return;
     }
+    if (tag != T_A && tag != T_AREA && s->others++ >= MOST_OTHERS)
+        return;
     if (!room_for_found(s))
         return;
+    if (tag == T_BASE)
+        s->base_seen = 1; /* one that a <frameset> drops too: none can follow it */
     int in_head = 0;
     if (tag == T_LINK && s->depth && !s->flat) {
         Element *e = &TOP(s);

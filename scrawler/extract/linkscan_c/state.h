@@ -62,7 +62,8 @@ typedef struct {
 
     /* what was found */
     Found *found;
-    size_t found_count, found_room, found_in_head;
+    size_t found_count, found_room, found_in_head, others;
+    uint8_t base_seen;
     Span *spans;
     size_t span_count, span_room;
 } Scan;

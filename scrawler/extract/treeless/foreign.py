@@ -8,6 +8,7 @@ from scrawler.extract.treeless.state import HTML, MATH, SVG, State, Token
 from scrawler.extract.treeless.tags import names
 
 _MATH_TEXT = names("mi mn mo ms mtext")
+_LINKING = names("a image use")
 _SVG_POINTS = names("desc foreignobject title")
 _HTML_ENCODINGS = (b"text/html", b"application/xhtml+xml")
 
@@ -25,7 +26,8 @@ def insert_foreign(state: State, token: Token, namespace: int) -> None:
     link = token.attributes.pop(b"xlink:href", None)
     if link is not None:
         token.attributes.setdefault(b"href", link)
-    emit(state, token.name, token.attributes)
+    if token.name in _LINKING:  # others are no HTML elements, whatever their names
+        emit(state, token.name, token.attributes)
     if token.self_closing:
         return
     element = push(state, token.name, namespace)

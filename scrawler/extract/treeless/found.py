@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scrawler.extract.treeless import limits
 from scrawler.extract.treeless.state import Formatting, Found, State
 
 
@@ -10,6 +11,14 @@ def emit(state: State, name: bytes, attributes: dict[bytes, bytes]) -> bool:
     conditions = state.wanted.get(name)
     if conditions is None or any(one.isdisjoint(attributes) for one in conditions):
         return False
+    if name == b"base" and (state.templates or state.base_seen):
+        return False  # the first alone counts
+    if name not in (b"a", b"area"):
+        state.others += 1
+        if state.others > limits.MOST_OTHERS:
+            return False
+    if name == b"base":
+        state.base_seen = True  # one that a <frameset> drops too: none can follow it
     in_head = False
     if name == b"link" and state.open and not state.flat:
         parent = state.open[-1]

@@ -77,8 +77,8 @@ class State:
     """
 
     __slots__ = (
-        "counts", "deep", "flat", "form", "found", "found_in_head", "frameset_ok", "head_seen", "listed", "mode",
-        "most_steps", "open", "plaintext", "quirks", "raw", "reopen", "steps", "templates", "wanted",
+        "base_seen", "counts", "deep", "flat", "form", "found", "found_in_head", "frameset_ok", "head_seen", "listed",
+        "mode", "most_steps", "open", "others", "plaintext", "quirks", "raw", "reopen", "steps", "templates", "wanted",
     )  # fmt: skip
 
     def __init__(self, page_length: int, wanted: Wanted) -> None:
@@ -95,4 +95,5 @@ class State:
         self.raw = b""  # the element whose text comes next
         self.steps, self.most_steps = 0, limits.STEPS_AT_LEAST + limits.STEPS_A_BYTE * page_length
         self.found: list[Found] = []
-        self.found_in_head = 0
+        self.found_in_head = self.others = 0
+        self.base_seen = False

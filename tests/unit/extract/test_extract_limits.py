@@ -22,7 +22,7 @@ from scrawler.extract.treeless import limits
 from .random_pages import page_of_tags
 
 SOURCE = Path(linkscan.__file__).with_name("linkscan_c")
-DEEP = {"DEEPEST": 6, "MOST_ATTRIBUTES": 2}
+DEEP = {"DEEPEST": 6, "MOST_ATTRIBUTES": 2, "MOST_OTHERS": 9}
 DEAR = {"STEPS_A_BYTE": 0, "STEPS_AT_LEAST": 20, "COMPARED_A_STEP": 1}
 PAGES, JOINED = 500, 6
 SHORT, LONG = 2_000, 4_000  # bytes
@@ -71,6 +71,15 @@ def test_both_forms_go_flat_at_the_same_place(
         assert found == linkscan.scan(page, 3, html5), (number, page)
         deep += found[2]
     assert PAGES / 5 < deep < PAGES * 4 / 5
+
+
+@pytest.mark.parametrize("scan", [COMPILED or linkscan.scan, linkscan.scan], ids=["best", "python"])
+def test_what_says_something_is_bounded(scan: linkscan.Scan) -> None:
+    bases = b"<template><base href=no></template>" + b"<base href=x>" * 1_000
+    assert scan(bases, 3, html5)[1] == [(0, "base", {"href": "x"}, False, False)]
+    metas = b"<meta name=robots content=x>" * (limits.MOST_OTHERS + 5) + b"<a href=x>"
+    hrefs, others, _ = scan(metas, 0, html5)
+    assert (len(hrefs), len(others)) == (1, limits.MOST_OTHERS)
 
 
 def page_of(*parts: str) -> Page:

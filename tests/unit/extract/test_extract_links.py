@@ -220,7 +220,7 @@ ASSETS = b"""<link rel=stylesheet href=a.css><link rel='shortcut ICON' href=b.ic
 <img src=f.png srcset='g.png 1x,h.png 2x, data:image/png;base64,x 3x'><img srcset=i.png><img src><img src=f.png>
 <picture><source srcset="j.webp 100w, k.webp 200w" src=no></picture><video poster=l.jpg src=no><source src=no></video>
 <input type=IMAGE src=m.gif><input src=no><input type=text src=no><iframe src=frame></iframe><audio src=no></audio>
-<template><img src=n.png></template><noscript><img src=o.png></noscript><svg><script src=p.js></script></svg>
+<template><img src=n.png></template><noscript><img src=o.png></noscript><svg><script src=no></script></svg>
 <a href=q.png><img src=r.png></a><img src='' srcset=' , ,'><svg><image href=s.png xlink:href=no /><use href=t.svg#x>
 <use xlink:href="#no"><image xlink:href=u.png><foreignObject><image src=v.png href=no></svg><use xlink:href=no>"""
 
@@ -232,7 +232,7 @@ def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
     assert found.hrefs == ["frame", "q.png"]
     assert found.assets == [
         "a.css", "b.ico", "c.js", "d.css", "e.js", "f.png", "g.png", "h.png", "data:image/png;base64,x", "i.png",
-        "j.webp", "k.webp", "l.jpg", "m.gif", "n.png", "o.png", "p.js", "r.png",
+        "j.webp", "k.webp", "l.jpg", "m.gif", "n.png", "o.png", "r.png",
         "s.png", "t.svg", "u.png", "v.png",
     ]  # fmt: skip
 
@@ -256,3 +256,12 @@ def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
 )
 def test_srcset(srcset: str, urls: list[str]) -> None:
     assert srcset_urls(srcset) == urls
+
+
+def test_what_is_named_as_in_html_inside_svg_and_mathml(make_extractor: Callable[..., LinkExtractor]) -> None:
+    said = b"<base href=/no/><iframe src=no></iframe><area href=no><link rel='next stylesheet' href=no>"
+    point = b"<foreignObject><base href=/b/><iframe src=2></iframe></foreignObject>"
+    page = b"<svg>%s<a href=1></a>%s</svg><math>%s<a href=3></a><mi><area href=4></mi></math>" % (said, point, said)
+    page += b"<template><svg>%s</svg><iframe src=5></iframe></template><link rel=next href=6>" % said
+    found = make_extractor(LinkPolicy(assets=True)).links(page, PAGE)
+    assert (found.base, sorted(found.hrefs), found.assets) == ("http://example.org/b/", [*"123456"], [])
