@@ -1,10 +1,10 @@
 """How a site bears up: whether it pushes back, or does not answer at all. Guarded by the machine's turn.
 
-An answer of 429 or 503 makes the whole host rest, for as long as its Retry-After asks, else for a pause that doubles
-with each such answer. A failure is an attempt that brought no HTTP head: no connection, no TLS, no answer in time,
-cut or not HTTP from the first byte on. Failures are counted by host: a domain can have hosts that are long gone. From
-the third failure in a row the host rests too, so that a server that is started again is not given up meanwhile. Any
-other answer shows that the site is there and willing, and ends both rows.
+An answer of 429 or 503 makes the whole host rest, for as long as its Retry-After asks; where that is nothing, or is
+over already, for a pause that doubles with each such answer. A failure is an attempt that brought no HTTP head: no
+connection, no TLS, no answer in time, cut or not HTTP from the first byte on. Failures are counted by host: a domain
+can have hosts that are long gone. From the third failure in a row the host rests too, so that a server that is started
+again is not given up meanwhile. Any other answer shows that the site is there and willing, and ends both rows.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class SiteHealth:
         if response.started_at > self._pushed_at:  # else it was on its way when the site said so before
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
         asked = retry_after(response.headers.get("retry-after", ""), came_at)
-        if asked is None:
+        if not asked:  # nothing, or a time that is over: at once it would be asked until it is given up
             doubled = retry_pause_ms(min(self.pushbacks, 30), rules.retry_pause_ms) / 1000
             asked = doubled * random.uniform(1.0, 1.0 + _JITTER)  # sites of one server shall not all come back at once
         self.problem = f"HTTP status {response.status} for {response.request.url}"

@@ -96,8 +96,9 @@ def test_the_whole_site_rests_as_long_as_it_asks(crawl: Crawl, serve: Serve, pat
     assert row[server.url("/2")].attempts == (2 if path == "/2" else 1)
 
 
-def test_without_retry_after_pauses_grow_and_are_bounded(crawl: Crawl, serve: Serve) -> None:
-    moody = Moody(lambda path, number: too_many("never") if path != "/robots.txt" else None)
+@pytest.mark.parametrize("wish", ["never", "0", "Sun, 06 Nov 1994 08:49:37 GMT"])
+def test_without_retry_after_pauses_grow_and_are_bounded(crawl: Crawl, serve: Serve, wish: str) -> None:
+    moody = Moody(lambda path, number: too_many(wish) if path != "/robots.txt" else None)
     absurd = Moody(lambda path, number: too_many("9" * 30) if path != "/robots.txt" else None)
     crawl.add([serve(moody).url(), serve(absurd).url()])
     run_whole(crawl, retry_pause=0.2, max_retry_after=0.5, max_pushbacks=4, threads=2)
