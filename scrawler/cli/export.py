@@ -6,7 +6,7 @@ import click
 
 from scrawler.cli.database import crawl_database
 from scrawler.cli.keeping import keep_clear
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import seed_filters
 from scrawler.model import EndReason, SeedState
 from scrawler.seeds.exporter import Selection, export_urls
@@ -20,11 +20,11 @@ from scrawler.store.seeds import Seeds
 
 
 @click.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=FILLED)
 @click.option(
     "--format",
     "written",
-    type=click.Choice([written.value for written in Format]),
+    type=click.Choice([written.value for written in Format], case_sensitive=False),
     help="How to write the file. [default: by its name]",
 )
 @click.option("--pages", is_flag=True, help="Add the internal URLs, each with its final result.")

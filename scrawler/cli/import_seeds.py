@@ -8,7 +8,7 @@ import click
 
 from scrawler.cli.database import crawl_database
 from scrawler.cli.keeping import keep_clear
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.progress import ProgressLine, import_text
 from scrawler.errors import InputError, SettingsError
 from scrawler.seeds.files import Format, is_input, open_input, read_as
@@ -22,18 +22,18 @@ from scrawler.urls.steps import make_steps
 
 
 @click.command("import")
-@click.argument("file")
+@click.argument("file", type=FILLED)
 @click.option(
     "--format",
     "written",
-    type=click.Choice([written.value for written in Format]),
+    type=click.Choice([written.value for written in Format], case_sensitive=False),
     help="How the file is written. [default: by its name; else txt]",
 )
 @click.option(
     "--rejects",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FileName(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write all invalid lines to this file: number, reason, text, separated by tabs.",
+    help='Write all invalid lines to this file: number, reason, text, separated by tabs; "-" is standard output.',
 )
 @with_settings("name", "input_dir", "max_url_length", "normalise")
 def import_seeds_command(settings: Settings, file: str, written: str | None, rejects: Path | None) -> None:
@@ -56,7 +56,7 @@ def import_seeds_command(settings: Settings, file: str, written: str | None, rej
             keep_clear(database, settings, rejects)
         with ProgressLine() as line, open_rejects(rejects, line.message) as report:
             counts = import_seeds(
-                read_entries(stream, read),
+                read_entries(stream, read, file),
                 seeds.add,
                 writers=seeds.writers,
                 scope=crawl.scope,
@@ -73,4 +73,5 @@ def _check_any(counts: ImportCounts, file: str) -> None:
     if counts.entries == 0:
         raise InputError(f"{file}: no seeds in it")
     if counts.entries == counts.invalid:
-        raise InputError(f"{file}: no usable seed in it, all {counts.invalid:,} lines are invalid")
+        which = "its only line is" if counts.invalid == 1 else f"all {counts.invalid:,} lines are"
+        raise InputError(f"{file}: no usable seed in it, {which} invalid")

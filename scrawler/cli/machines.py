@@ -8,7 +8,7 @@ import click
 
 from scrawler.cli.control import SOON, crawl_control
 from scrawler.cli.database import crawl_database
-from scrawler.cli.options import is_called_itself, with_settings
+from scrawler.cli.options import FILLED, is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.model import LEASE, Command, MachineState
 from scrawler.settings import Settings
@@ -51,7 +51,7 @@ def machines(context: click.Context, settings: Settings, with_gone: bool, writte
 
 
 @machines.command()
-@click.argument("name")
+@click.argument("name", type=FILLED)
 @with_settings()
 def drain(settings: Settings, name: str) -> None:
     """Let machine NAME give its sites back, and end.
@@ -64,7 +64,7 @@ def drain(settings: Settings, name: str) -> None:
 
 
 @machines.command()
-@click.argument("name")
+@click.argument("name", type=FILLED)
 @with_settings()
 def remove(settings: Settings, name: str) -> None:
     """Let machine NAME end at once; what it has not saved is fetched again.

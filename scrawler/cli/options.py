@@ -27,6 +27,24 @@ from scrawler.settings import (
 Command = Callable[..., None]
 
 
+class FileName(click.Path):
+    """A path that is not empty: Path("") would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path. Raises click.BadParameter."""
+        return super().convert(FILLED.convert(value, param, ctx), param, ctx)
+
+
+class _Filled(click.types.StringParamType):
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("it is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FILLED = _Filled()  # the type of arguments for which an empty text, as of an unset variable, says nothing
+
+
 def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
     """Give a command --config, --db (or not) and a flag for each of `keys`; its first argument is the Settings."""
     flags = ("db", *keys) if db else keys
@@ -43,7 +61,7 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
             with_loaded = _setting_option(key)(with_loaded)
         return click.option(
             "--config",
-            type=click.Path(path_type=Path),
+            type=FileName(path_type=Path),
             metavar="FILE",
             help=f"Read settings from this file, not from {CONFIG_FILE} in the current folder.",
         )(with_loaded)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from scrawler.cli.database import crawl_database
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import InputError
 from scrawler.model import PageFlag, PageRow
@@ -26,7 +26,7 @@ _ALL = (
 
 
 @click.command()
-@click.option("--seed", required=True, metavar="URL", help="The seed for which the pages were fetched.")
+@click.option("--seed", required=True, type=FILLED, metavar="URL", help="The seed for which the pages were fetched.")
 @format_options
 @with_settings()
 def pages(settings: Settings, seed: str, written: str | None) -> None:

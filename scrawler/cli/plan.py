@@ -148,7 +148,7 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
     invalid: list[int] = []  # lines
     with open_input(file, settings.input_dir) as stream:
         judged = judged_batches(
-            read_entries(stream, read_as(file)),
+            read_entries(stream, read_as(file), file),
             scope,
             settings.max_url_length,
             make_steps(settings.normalise),

@@ -11,7 +11,7 @@ from scrawler.accounts.report import make_report
 from scrawler.accounts.sections import Report, Table, label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.keeping import keep_clear
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import json_line, print_pairs, print_rows, printable
 from scrawler.errors import InputError
 from scrawler.seeds.outputs import open_output
@@ -24,11 +24,11 @@ from scrawler.urls.steps import make_steps
 
 
 @click.command()
-@click.argument("seed", required=False)
+@click.argument("seed", required=False, type=FILLED)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object: sizes in bytes, times in milliseconds.")
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileName(path_type=Path, dir_okay=False),
     metavar="FILE",
     help="Write an HTML page with plots; it needs no script and nothing from elsewhere.",
 )

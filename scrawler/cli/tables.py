@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import json
 import re
 import sys
@@ -24,9 +25,17 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 def format_options(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command --json and --csv; it gets `written`: "json", "csv" or None."""
-    as_json = click.option("--json", "written", flag_value="json", default=None, help="Write JSON, a row a line.")
-    as_csv = click.option("--csv", "written", flag_value="csv", help="Write CSV with a header line.")
-    return as_json(as_csv(command))
+
+    @functools.wraps(command)
+    def chosen(*arguments: Any, as_json: bool, as_csv: bool, **values: Any) -> None:
+        if as_json and as_csv:
+            raise click.UsageError("--json and --csv are two forms: give one of them")
+        written = "json" if as_json else None
+        command(*arguments, written="csv" if as_csv else written, **values)
+
+    json_flag = click.option("--json", "as_json", is_flag=True, help="Write JSON, a row a line.")
+    csv_flag = click.option("--csv", "as_csv", is_flag=True, help="Write CSV with a header line.")
+    return json_flag(csv_flag(chosen))
 
 
 def seed_filters(command: Callable[..., None]) -> Callable[..., None]:
@@ -67,6 +76,8 @@ def json_line(value: object) -> str:
 
 def csv_cell(value: object) -> object:
     """Return what a spreadsheet may show: text from the web that it would take for a formula begins with a quote."""
+    if isinstance(value, dict | list | tuple):
+        return json_line(value)
     if not isinstance(value, str) or not value:
         return value
     plain = value if value.isprintable() else _UNSAFE.sub(_escaped, value)

@@ -7,14 +7,14 @@ import click
 from scrawler.accounts.answer import Answer
 from scrawler.accounts.why import why
 from scrawler.cli.database import crawl_database
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import json_line, printable
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 
 
 @click.command("why")
-@click.argument("url")
+@click.argument("url", type=FILLED)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @with_settings()
 def why_command(settings: Settings, url: str, as_json: bool) -> None:

@@ -55,7 +55,7 @@ def read_as(name: str) -> Format:
     """
     ending = _ending(name)
     if ending in _NO_SEED_FILES:
-        raise InputError(f"{name}: seeds are read from {_KNOWN}; with --format from a file of any name")
+        raise InputError(f"{name}: seeds are read from {_KNOWN} or, with --format, from a file of any name")
     return _FORMATS.get(ending, Format.TXT)
 
 

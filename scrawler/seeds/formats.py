@@ -28,20 +28,27 @@ class Entry(NamedTuple):
     problem: str = ""
 
 
-def read_entries(stream: io.BufferedReader, written: Format) -> Iterator[Entry]:
+def read_entries(stream: io.BufferedReader, written: Format, name: str) -> Iterator[Entry]:
     """Read the entries of a seed file; blank lines and, in txt, lines that start with "#" are none.
 
-    Raises InputError for a CSV file without a column `url`.
+    Raises InputError, which has its `name`, for a CSV file without a column `url`.
     """
-    readers = {Format.TXT: _read_txt, Format.CSV: _read_csv, Format.JSONL: _read_jsonl}
-    return readers[written](_read_lines(stream))
+    if written is Format.CSV:
+        return _read_csv(_read_lines(stream, blank=True), name)
+    lines = _read_lines(stream, blank=False)
+    return _read_txt(lines) if written is Format.TXT else _read_jsonl(lines)
 
 
-def _read_lines(stream: io.BufferedReader) -> Iterator[Entry]:
-    """Read lines as text, without their end; a line over the limit is read in pieces and dropped, with a problem."""
+def _read_lines(stream: io.BufferedReader, *, blank: bool) -> Iterator[Entry]:
+    """Read lines as text, without their end, those without text only where `blank` wants them.
+
+    A line over the limit is read in pieces and dropped, with a problem.
+    """
     number = 0
     while raw := stream.readline(LINE_LIMIT + 1):
         number += 1
+        if not blank and raw.isspace() and len(raw) <= LINE_LIMIT:
+            continue
         if len(raw) > LINE_LIMIT and not raw.endswith(b"\n"):
             yield Entry(number, raw[:100].decode("utf-8", "replace"), f"line longer than {LINE_LIMIT} bytes")
             while raw and not raw.endswith(b"\n"):
@@ -131,7 +138,7 @@ class _CsvLines:
         return [*taken[:first], *(entry._replace(problem=problem) for entry in taken[first : first + 1])]
 
 
-def _read_csv(lines: Iterator[Entry]) -> Iterator[Entry]:
+def _read_csv(lines: Iterator[Entry], name: str) -> Iterator[Entry]:
     """Read records. One that cannot be read costs its first line: a stray quote swallows no lines after it."""
     source = _CsvLines(lines)
     rows = csv.reader(source, strict=True)
@@ -152,7 +159,7 @@ def _read_csv(lines: Iterator[Entry]) -> Iterator[Entry]:
         if not any(row):
             continue
         if column is None:
-            column = _url_column(row)
+            column = _url_column(row, name)
         elif column < len(row):
             yield Entry(taken[-1].line, _cell(row, column))
         else:
@@ -163,8 +170,9 @@ def _cell(row: list[str], column: int) -> str:
     return row[column].strip() if column < len(row) else ""
 
 
-def _url_column(header: list[str]) -> int:
+def _url_column(header: list[str], file: str) -> int:
     names = [name.strip().lower() for name in header]
     if URL_COLUMN not in names:
-        raise InputError(f"no column {URL_COLUMN!r} in the first line of the CSV file, only: {', '.join(names)[:200]}")
+        hint = "; a comma separates columns" if any(mark in names[0] for mark in ";\t|") else ""
+        raise InputError(f"{file}: no column {URL_COLUMN!r} in its first line, only: {', '.join(names)[:200]}{hint}")
     return names.index(URL_COLUMN)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
 from scrawler.errors import ScrawlerError
+from scrawler.seeds.files import STANDARD
 from scrawler.seeds.formats import Entry
 
 TOLD = 20  # invalid lines that are reported one by one
@@ -38,8 +41,7 @@ def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Rep
         yield tell_first
         return
     with _mapped(file):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        out = file.open("w", encoding="utf-8", errors="backslashreplace")
+        out = _opened(file)
 
     def tell_and_write(entry: Entry) -> None:
         tell_first(entry)
@@ -50,7 +52,16 @@ def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Rep
         yield tell_and_write
     finally:
         with _mapped(file):  # what is written last reaches the disk only here
-            out.close()
+            out.flush()
+            if out is not sys.stdout:
+                out.close()
+
+
+def _opened(file: Path) -> TextIO:
+    if str(file) == STANDARD:
+        return sys.stdout
+    file.parent.mkdir(parents=True, exist_ok=True)
+    return file.open("w", encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager

@@ -155,7 +155,7 @@ class Settings(BaseSettings):
     accept: MediaTypes = Field((), description="Media types that are downloaded, decided at the headers; none: all.")
     assets: bool = Field(False, description="Fetch the images, scripts and styles of pages as well.")
     cookies: bool = Field(True, description="Keep cookies, in a jar for each party.")
-    max_url_length: int = Field(2048, ge=64, le=16_000, description="Longest URL imported or crawled, in characters.")
+    max_url_length: int = Field(2048, ge=64, le=16_000, description="Longest URL imported or crawled, in bytes.")
     max_segments: int = Field(30, ge=1, le=1000, description="Most segments in the path of a URL.")
     max_repeats: int = Field(
         3, ge=1, le=100, description="Most times in a row that a segment, or a row of segments, may stand in a path."

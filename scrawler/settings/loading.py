@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+from pydantic_settings import EnvSettingsSource
 
 from scrawler.errors import SettingsError
 from scrawler.plugins import is_part, parts_in_words
@@ -83,8 +83,10 @@ def _from_toml(config: Path | None) -> dict[str, Any]:
     path = config or Path(CONFIG_FILE)
     try:
         if config is not None and not config.is_file():
-            raise SettingsError(f"{config}: no such file (given with --config)")
-        values = TomlConfigSettingsSource(Settings, toml_file=path)()
+            what = "not a regular file" if config.exists() else "no such file"
+            raise SettingsError(f"{config}: {what} (given with --config)")
+        text = path.read_bytes() if path.is_file() else b""
+        values = tomllib.loads(text.decode("utf-8-sig"))  # some editors begin a file with a byte order mark
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"{path}: not readable as TOML: {getattr(error, 'strerror', None) or error}") from error
     for key in values:

@@ -118,6 +118,9 @@ def test_without_a_command_there_is_help(scrawler: Scrawler) -> None:
         (("import",), "scrawler import", "Missing argument 'FILE'"),
         (("seeds", "--state", "asleep"), "scrawler seeds", "Invalid value for '--state': 'asleep' is not one of "),
         (("seeds", "--db", "sqlite:///x", "promote"), "scrawler seeds", "options of `seeds promote` stand behind it"),
+        (("seeds", "--csv", "--json"), "scrawler seeds", "--json and --csv are two forms: give one of them"),
+        (("import", "x", "--rejects", ""), "scrawler import", "Invalid value for '--rejects': it is empty"),
+        (("export", ""), "scrawler export", "Invalid value for '[FILE]': it is empty"),
         (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps and --faults are two webs: give one of"),
         (("synthweb", "--port", "65536"), "scrawler synthweb", "Invalid value for '--port': 65536 is not in the "),
     ],
@@ -145,6 +148,8 @@ def test_an_unreadable_file(scrawler: Scrawler, tmp_path: Path) -> None:
 
 def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     given = "http://a.example/\n" + "x" * 10_000_000 + "\nhttp://user:pass@b.example/\n"
+    done = scrawler("import", "-", "--rejects", "-", "--db", "sqlite:///other.db", given=given)
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()] == ["2", "3"]
     done = scrawler("import", "-", "--rejects", "bad.tsv", given=given)
     assert "line 2: line longer than" in done.stderr
     assert "3 seeds read: 1 new, 0 duplicate, 2 invalid" in done.stderr

@@ -46,7 +46,7 @@ def test_flags_beat_variables_beat_the_file(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_named_file_replaces_the_one_in_the_folder() -> None:
     Path(CONFIG_FILE).write_text("threads = 2")
-    Path("other.toml").write_text('delay = "5m"\nmax_body = "1MiB"\nresolve = ["a.example=127.0.0.2"]')
+    Path("other.toml").write_text('\ufeffdelay = "5m"\nmax_body = "1MiB"\nresolve = ["a.example=127.0.0.2"]')
     settings = load_settings({}, Path("other.toml"))
     assert settings.threads == 20
     assert (settings.delay, settings.max_body, settings.resolve) == (300.0, 1 << 20, ("a.example=127.0.0.2",))
@@ -134,6 +134,7 @@ def test_unknown_keys_are_errors_with_a_hint(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert "no such file" in _error({}, Path("nowhere.toml"))
+    assert "not a regular file" in _error({}, Path("."))
     for content in (b"threads =", b"\xff\xfe"):
         Path(CONFIG_FILE).write_bytes(content)
         assert _error({}).startswith(f"{CONFIG_FILE}: not readable as TOML")

@@ -39,7 +39,7 @@ def run_import(database: Database) -> Import:
         seen: list[ImportCounts] = []
         with open_input(str(file), Path("input_urls")) as stream:
             counts = import_seeds(
-                read_entries(stream, read_as(file.name)),
+                read_entries(stream, read_as(file.name), file.name),
                 Seeds(database).add,
                 writers=2,
                 scope=Scope.HOST,

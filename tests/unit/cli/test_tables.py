@@ -26,6 +26,10 @@ def test_numbers_urls_and_plain_text_stay(value: object) -> None:
     assert csv_cell(value) == value
 
 
+def test_what_has_parts_is_json_in_a_cell() -> None:
+    assert [csv_cell(value) for value in ({"external": 3}, (), ["a"])] == ['{"external": 3}', "[]", '["a"]']
+
+
 def test_nothing_that_a_terminal_obeys_is_in_a_cell_or_in_json() -> None:
     hostile = "".join(map(chr, [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x202E, 0x2066, 0xD800])) + "ü 漢 😀"
     for written in (str(csv_cell(hostile)), json_line({"detail": hostile})):

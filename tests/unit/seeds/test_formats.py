@@ -14,7 +14,7 @@ from scrawler.seeds.formats import LINE_LIMIT, Entry, read_entries
 
 
 def entries(data: bytes, written: Format = Format.TXT) -> list[Entry]:
-    return list(read_entries(io.BufferedReader(io.BytesIO(data)), written))  # type: ignore[arg-type]
+    return list(read_entries(io.BufferedReader(io.BytesIO(data)), written, "seeds"))  # type: ignore[arg-type]
 
 
 def test_txt_skips_comments_and_blank_lines_and_counts_them() -> None:
@@ -68,8 +68,10 @@ def test_csv_finds_its_column_in_any_case_and_quoted_cells_of_many_lines() -> No
 
 
 def test_csv_without_a_url_column() -> None:
-    with pytest.raises(InputError, match=r"no column 'url'.*only: link, title"):
+    with pytest.raises(InputError, match=r"^seeds: no column 'url'.*only: link, title$"):
         entries(b"link,title\nhttp://a.example/,x\n", Format.CSV)
+    with pytest.raises(InputError, match=r"only: url;title; a comma separates columns$"):
+        entries(b"url;title\nhttp://a.example/;x\n", Format.CSV)
 
 
 def test_csv_goes_on_after_a_broken_record() -> None:
