@@ -67,13 +67,15 @@ def setting_choices(key: str) -> tuple[str, ...]:
 
 
 def setting_range(key: str) -> str:
-    """Write the bounds of a setting, "1 to 1000" or "at least 1"; empty if it has none."""
+    """Write the bounds of a setting, "1 to 1000" or "at least 1", or what its text may be; empty if it has none."""
     metadata = setting_field(key).metadata
     low = next((setting_text(key, mark.ge) for mark in metadata if isinstance(mark, Ge)), None)
     high = next((setting_text(key, mark.le) for mark in metadata if isinstance(mark, Le)), None)
     if low is not None and high is not None:
         return f"{low} to {high}"
-    return f"at least {low}" if low is not None else ""
+    if low is not None:
+        return f"at least {low}"
+    return next((mark.words for mark in metadata if isinstance(mark, Allowed)), "")
 
 
 def setting_text(key: str, value: object) -> str:
