@@ -66,6 +66,9 @@ class _ForgivingFile(io.FileIO):
 
 def _text_to(raw: io.FileIO, before: TextIO | None, errors: str) -> TextIO:
     """Return a text stream to a file that stands in for the stream `before`, or for none."""
+    if before is not None:
+        with suppress(OSError):
+            before.flush()
     return io.TextIOWrapper(
         io.BufferedWriter(raw),
         encoding="utf-8" if before is None else before.encoding,

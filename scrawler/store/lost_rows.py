@@ -20,7 +20,7 @@ from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import machine, orphan, page, robots_record, seed, site
-from scrawler.store.vain import VainRevisits
+from scrawler.store.vain import BY_PLACE, VainRevisits
 
 _PLACES = 200  # of one transaction
 _COLUMNS = (
@@ -98,7 +98,7 @@ class LostRows:
 
     def _take_lost(self, connection: Connection, warc_file: str, offsets: list[int]) -> TakenBack:
         at = page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets)
-        free, in_work = self._free(connection, _rows().where(*at))
+        free, in_work = self._free(connection, _rows().where(*at).with_hint(page, BY_PLACE, "mysql"))
         rows = self._to_take(free)
         of_robots = robots_record.c.warc_file == warc_file, robots_record.c.warc_offset.in_(offsets)
         connection.execute(delete(robots_record).where(*of_robots))  # a robots.txt is asked for again when it is needed
