@@ -2,13 +2,15 @@
 
 Expat, of the standard library, reads it; it opens no external entity. The named characters of HTML are known whatever
 the document type. What is not well-formed, declares entities or attributes of its own, nests very deeply, or is in no
-name space, is read as HTML: browsers show an error or nothing then, but the links are there.
+name space, is read as HTML: browsers show an error or nothing then, but the links are there. What was found before the
+reading as XML ended is kept.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
 
@@ -59,6 +61,7 @@ class XhtmlExtractor:
             if _Links(collector).read(text):
                 wanted = wants_words is not None and wants_words(collector.hrefs)
                 return collector.result(charset, words=words_of(_text(text).text) if wanted else None)
+            return _joined(self._other.links(body, url, content_type, wants_words), collector.result(charset), url)
         return self._other.links(body, url, content_type, wants_words)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
@@ -68,6 +71,24 @@ class XhtmlExtractor:
             if _Texts(collector).read(_prepared(body, content_type)[0]):
                 return collector.result()
         return self._other.text(body, content_type)
+
+
+def _joined(as_html: PageLinks, as_xml: PageLinks, url: str) -> PageLinks:
+    """Add what was read as XML before it broke to what HTML makes of a page: there `<title/>` hides the rest."""
+    return replace(
+        as_html,
+        base=as_xml.base if as_html.base == url else as_html.base,
+        hrefs=_with_more(as_html.hrefs, as_xml.hrefs),
+        robots=_with_more(as_html.robots, as_xml.robots),
+        canonicals=_with_more(as_html.canonicals, as_xml.canonicals),
+        unfollowed=_with_more(as_html.unfollowed, as_xml.unfollowed),
+        assets=_with_more(as_html.assets, as_xml.assets),
+    )
+
+
+def _with_more(found: list[str], others: list[str]) -> list[str]:
+    known = set(found)
+    return [*found, *(one for one in others if one not in known)]
 
 
 def _prepared(body: bytes, content_type: str) -> tuple[str, str]:

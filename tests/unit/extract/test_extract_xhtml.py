@@ -123,6 +123,14 @@ def test_what_cannot_be_read_as_xml_is_read_as_html(kind: str) -> None:
     assert found.hrefs == ["1"]
 
 
+def test_what_was_read_as_xml_before_it_broke_is_kept() -> None:
+    head = "<head><title/><base href='/b/'/><meta name='robots' content='nofollow'/></head>"
+    found = EXTRACTOR.links(f"{ROOT}{head}<a href='1'/><a href='1'/>&quux;<a href='2'/></html>".encode(), PAGE, XHTML)
+    assert (set(found.hrefs), found.robots, found.base) == ({"1"}, ["nofollow"], "http://example.org/b/")
+    found = EXTRACTOR.links(f"{ROOT}<a href='1'/><a href='2'/>&quux;<a href='3'/></html>".encode(), PAGE, XHTML)
+    assert found.hrefs == ["1", "2", "3"]
+
+
 PIECES = [
     ROOT,
     END,
