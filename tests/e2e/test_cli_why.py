@@ -71,7 +71,6 @@ def test_errors_are_one_line_and_a_code(scrawler: Scrawler, seed_file: Path) -> 
         (("why", "no url"), 2, "URL 'no url': "),
         (("why", "\x1b[31m"), 2, r"URL '\x1b[31m': control character U+001B"),
         (("report", "http://nobody.example/"), 3, "http://nobody.example/ is no seed of this crawl"),
-        (("report", ""), 3, "SEED '': the line is empty"),
         (("report", "no url"), 3, "SEED 'no url': "),
         (("report", "--html", "seeds.txt/report.html"), 1, "seeds.txt/report.html: cannot be written"),
     ):

@@ -185,9 +185,11 @@ LINES = st.one_of(AGENTS.map("".join), st.tuples(FIELDS, PATHS).map("".join), st
 def test_protego_finds_the_same_where_it_keeps_to_the_standard(lines, paths):
     """It reads the whole file here, where the program lets it match only.
 
-    "foobot/1.0" is another name to it, and a row of stars longer than one.
+    "foobot/1.0" is another name to it, and a row of stars longer than one. A Crawl-delay ends the names of a group to
+    it, where RFC 9309 (2.2.4) has it stand between them.
     """
     own = rules("\n".join(lines))
+    lines = [line for line in lines if not line.lower().startswith("crawl-delay")]
     theirs = Protego.parse("\n".join(re.sub("foobot/1.0$", "foobot", re.sub(r"\*+", "*", line)) for line in lines))
     for path in paths:
         url = f"http://h/{path}"
