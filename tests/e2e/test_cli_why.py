@@ -76,6 +76,9 @@ def test_errors_are_one_line_and_a_code(scrawler: Scrawler, seed_file: Path) -> 
     ):
         (line,) = scrawler(*arguments, code=code).stderr.splitlines()
         assert line.startswith(f"scrawler: error: {words}")
+    usage, line = scrawler("report", "", code=2).stderr.splitlines()
+    assert usage.startswith("Usage: scrawler report")
+    assert line.startswith("scrawler: error: Invalid value for '[SEED]': it is empty")
 
 
 def test_without_a_database_or_a_run_there_is_an_answer_or_an_error(scrawler: Scrawler, seed_file: Path) -> None:
