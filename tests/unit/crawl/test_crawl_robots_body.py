@@ -12,7 +12,7 @@ from scrawler.fetch.downloader import Request, Response
 from scrawler.model import Result
 
 RULES = b"User-agent: *\nDisallow: /closed"
-ZIPPED = gzip.compress(RULES)
+ZIPPED = gzip.compress(RULES, mtime=0)
 CODED = {
     "gzip": ZIPPED,
     "deflate": zlib.compress(RULES),
@@ -59,6 +59,16 @@ def test_text_in_any_code_is_seen_to_be_text(text: bytes) -> None:
         ("compress", CODED["br"]),
         ("gzip", ZIPPED[:10]),
         ("", ZIPPED[:10]),
+    ],
+    ids=[
+        "zstd as br",
+        "br as zstd",
+        "br as deflate",
+        "zstd as gzip",
+        "zlib as gzip",
+        "br as compress",
+        "head",
+        "bare head",
     ],
 )
 def test_what_cannot_be_decoded_says_nothing(label: str, body: bytes) -> None:
