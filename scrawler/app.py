@@ -43,6 +43,7 @@ from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
+from scrawler.store.starts import Starts
 from scrawler.store.suspects import Suspects
 from scrawler.threads import no_room, start
 from scrawler.units import format_seconds
@@ -74,7 +75,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
     with _opened(settings, stop, say) as database:
         crawl, _ = _open_crawl(database, settings)
-        launch = Launch(database.now(), settings.machines, machines_prefix(crawl))
+        launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
         Upkeep(settings, database, crawl).look(stop.is_set, say)
         _tell_orders(Control(database).orders(), say)
         return launch
@@ -109,7 +110,7 @@ def run_crawl(
         _have_files(settings)
         alone = launch is None
         if launch is None:
-            launch = Launch(database.now(), 1, machines_prefix(crawl))
+            launch = Launch(Starts(database).begin(1), 1, machines_prefix(crawl))
             _tell_orders(Control(database).orders(), say)
             Upkeep(settings, database, crawl).look(stop.is_set, say)
         patience = settings.database_patience

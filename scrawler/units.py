@@ -71,6 +71,11 @@ def human_bytes(size: int) -> str:
     return f"{scaled:.1f} TB"
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """Write a number of things in words: 1, "file" -> "1 file"; 2,000 -> "2,000 files"; `many` is another plural."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def _scaled(text: str, units: dict[str, float] | dict[str, int]) -> float:
     match = _QUANTITY.fullmatch(text)
     if match is None or match[2].lower() not in units:

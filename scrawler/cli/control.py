@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 import click
@@ -12,7 +12,11 @@ from scrawler.model import BEAT_EVERY
 from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
-from scrawler.units import format_seconds
+from scrawler.store.engine import Database
+from scrawler.store.machine_views import MachineView
+from scrawler.store.machines import Machines
+from scrawler.store.starts import Start, Starts
+from scrawler.units import counted, format_seconds, human_seconds
 
 SOON = f"with the next heartbeat, within {format_seconds(BEAT_EVERY / 1000)}"
 
@@ -33,13 +37,34 @@ def machine_option(command: Callable[..., None]) -> Callable[..., None]:
 @contextmanager
 def crawl_control(settings: Settings) -> Iterator[Control]:
     """Open the control of the crawl in the database of the settings."""
-    with crawl_database(settings) as database:
-        Crawls(database).open(settings.name, settings.scope)
+    with _opened(settings) as database:
         yield Control(database)
 
 
-def obeying(machines: Sequence[str], nobody: str) -> str:
-    """Say which machines obey and when, or what it means that none runs."""
-    if not machines:
-        return f"no machine runs now, {nobody}"
-    return f"{', '.join(machines)} {'obeys' if len(machines) == 1 else 'obey'} {SOON}"
+def tell_machines(settings: Settings, order: Callable[[Control], list[str]], nobody: str) -> tuple[list[str], str]:
+    """Give an order; return the machines that it concerns, and in words who obeys, or that there is none: `nobody`.
+
+    Where none runs, those that are being started obey.
+    """
+    with _opened(settings) as database:
+        start = Starts(database).newest()
+        machines = order(Control(database))
+        if machines:
+            return machines, f"{', '.join(machines)} {'obeys' if len(machines) == 1 else 'obey'} {SOON}"
+        starting = starting_text(start, Machines(database).machines())
+    return [], f"{starting}, and will obey" if starting else f"no machine runs now, {nobody}"
+
+
+def starting_text(start: Start | None, there: Collection[MachineView]) -> str:
+    """Say how many machines are being started, and for how long; empty if all are there, or nobody starts any."""
+    missing = 0 if start is None else start.missing(there)
+    if start is None or missing == 0:
+        return ""
+    return f"{counted(missing, 'machine is', 'machines are')} being started, for {human_seconds(start.age_ms / 1000)}"
+
+
+@contextmanager
+def _opened(settings: Settings) -> Iterator[Database]:
+    with crawl_database(settings) as database:
+        Crawls(database).open(settings.name, settings.scope)
+        yield database

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from scrawler.cli.control import SOON, crawl_control
+from scrawler.cli.control import SOON, crawl_control, starting_text
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows
@@ -14,6 +14,7 @@ from scrawler.model import LEASE, Command, MachineState
 from scrawler.settings import Settings
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines
+from scrawler.store.starts import Starts
 from scrawler.units import format_seconds, human_bytes
 
 _FOR_PEOPLE = ("name", "host", "pid", "state", "heartbeat", "sites", "seeds", "pages/s", "memory")
@@ -34,20 +35,23 @@ def machines(context: click.Context, settings: Settings, with_gone: bool, writte
 
     States: running; paused: starts no request, keeps its sites; stopping: finishes what is in hand; dead: its process
     is gone or it sent no heartbeat for 15 s, the others take its sites over; stopped: ended by itself (--all).
-    Pages/s are those of the last minute.
+    Pages/s are those of the last minute. Machines that are being started have no line yet: their number is told.
     """
     if not is_called_itself(context):
         return
     with crawl_database(settings) as database:
+        start = Starts(database).newest()
         there = Machines(database).machines()
     shown = [one for one in there if with_gone or _is_of_interest(one)]
     if written:
         print_rows(map(_row, shown), _ALL, written)
-    elif shown:
+        return
+    if shown:
         print_rows(map(_line, shown), _FOR_PEOPLE, None)
-    else:
-        gone = f"; {len(there)} ended, see --all" if there else ""
-        click.echo(f"no machine runs{gone}; one that is starting is listed a second or two later")
+    if starting := starting_text(start, there):
+        click.echo(starting)
+    elif not shown:
+        click.echo(f"no machine runs; {len(there):,} ended, see --all" if there else "no machine runs")
 
 
 @machines.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.control import crawl_control, machine_option, obeying
+from scrawler.cli.control import machine_option, tell_machines
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
 
@@ -18,7 +18,6 @@ def pause(settings: Settings, names: tuple[str, ...] | None) -> None:
     A paused machine starts no request and keeps its sites. A paused crawl stays paused until `scrawler resume`:
     machines that come later start paused.
     """
-    with crawl_control(settings) as control:
-        machines = control.pause(names)
+    _, said = tell_machines(settings, lambda control: control.pause(names), "the next ones start paused")
     head = "paused" if names else "the crawl is paused until `scrawler resume`"
-    click.echo(f"{head}; {obeying(machines, 'the next ones start paused')}")
+    click.echo(f"{head}; {said}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.control import crawl_control, machine_option, obeying
+from scrawler.cli.control import machine_option, tell_machines
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
 
@@ -17,7 +17,6 @@ def resume(settings: Settings, names: tuple[str, ...] | None) -> None:
 
     Without --machine this resumes the crawl and every machine that was paused.
     """
-    with crawl_control(settings) as control:
-        machines = control.resume(names)
+    _, said = tell_machines(settings, lambda control: control.resume(names), "`scrawler run` starts one")
     head = "resumed" if names else "the crawl is not paused any more"
-    click.echo(f"{head}; {obeying(machines, '`scrawler run` starts one')}")
+    click.echo(f"{head}; {said}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.control import crawl_control, machine_option, obeying
+from scrawler.cli.control import machine_option, tell_machines
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
 
@@ -17,6 +17,5 @@ def stop(settings: Settings, names: tuple[str, ...] | None) -> None:
 
     What is in hand is finished and saved; the next `scrawler run` goes on from there.
     """
-    with crawl_control(settings) as control:
-        machines = control.stop(names)
-    click.echo(f"{'stopping; ' if machines else ''}{obeying(machines, 'there is nothing to stop')}")
+    machines, said = tell_machines(settings, lambda control: control.stop(names), "there is nothing to stop")
+    click.echo(f"stopping; {said}" if machines else said)

@@ -27,6 +27,7 @@ class MachineView:
     pid: int
     state: MachineState  # as observed: dead before anybody has declared it dead
     wanted: Command  # by its own orders and those for the whole crawl
+    launched_at: Millis  # when the command that started it began
     started_at: Millis
     heartbeat_at: Millis
     heartbeat_age_ms: Millis
@@ -97,6 +98,7 @@ def machine_views(
             row.pid,
             states[row.id],
             command_of(row),
+            row.launched_at,
             row.started_at,
             row.heartbeat_at,
             max(0, row.now - row.heartbeat_at),

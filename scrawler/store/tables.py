@@ -86,6 +86,9 @@ crawl = Table(
     _number("stopped_at", "machines of commands launched before this time stop", default=0),
     _text("settings", "JSON: set while it runs; hold over files, variables and flags", null=True, kind=_LONG_TEXT),
     _number("revision", "grows with each import, promotion or change of settings: machines look again", default=0),
+    _small("starting_machines", "how many the newest command starts ...", default=0),
+    _number("starting_at", "... since then: the machine.launched_at of those that are there", default=0),
+    _word("starting_process", 255, "... and by which process, as machine.process", default=""),
     **_OPTIONS,
 )
 

@@ -18,6 +18,9 @@ CREATE TABLE crawl (
     stopped_at BIGINT NOT NULL DEFAULT 0,  -- machines of commands launched before this time stop
     settings MEDIUMTEXT,  -- JSON: set while it runs; hold over files, variables and flags
     revision BIGINT NOT NULL DEFAULT 0,  -- grows with each import, promotion or change of settings: machines look again
+    starting_machines INTEGER NOT NULL DEFAULT 0,  -- how many the newest command starts ...
+    starting_at BIGINT NOT NULL DEFAULT 0,  -- ... since then: the machine.launched_at of those that are there
+    starting_process VARCHAR(255) NOT NULL DEFAULT '',  -- ... and by which process, as machine.process
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 

@@ -18,6 +18,9 @@ CREATE TABLE crawl (
     stopped_at INTEGER DEFAULT 0 NOT NULL,  -- machines of commands launched before this time stop
     settings TEXT,  -- JSON: set while it runs; hold over files, variables and flags
     revision INTEGER DEFAULT 0 NOT NULL,  -- grows with each import, promotion or change of settings: machines look again
+    starting_machines INTEGER DEFAULT 0 NOT NULL,  -- how many the newest command starts ...
+    starting_at INTEGER DEFAULT 0 NOT NULL,  -- ... since then: the machine.launched_at of those that are there
+    starting_process TEXT DEFAULT '' NOT NULL,  -- ... and by which process, as machine.process
     PRIMARY KEY (id)
 ) STRICT;
 

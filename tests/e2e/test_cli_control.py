@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from functools import partial
@@ -11,10 +12,12 @@ from functools import partial
 import pytest
 from sqlalchemy import update
 
-from scrawler.model import LEASE, Command, MachineState
+from scrawler.model import LEASE, Command, MachineState, Scope
 from scrawler.settings import live_settings
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.starts import Starts
 from scrawler.store.tables import machine
 from tests.e2e.conftest import Rows, Scrawler
 from tests.integration.store.crawling import Worker, add
@@ -41,7 +44,7 @@ def _command(database: Database, machine_id: int) -> Command:
 
 
 def test_where_nothing_runs_each_command_says_so(ask: Scrawler, database: Database) -> None:
-    assert ask("machines").stdout == "no machine runs; one that is starting is listed a second or two later\n"
+    assert ask("machines").stdout == "no machine runs\n"
     assert ask("machines", "--json").stdout == ""
     assert "the next ones start paused" in ask("pause").stdout
     status = json.loads(ask("status", "--json").stdout)
@@ -52,6 +55,24 @@ def test_where_nothing_runs_each_command_says_so(ask: Scrawler, database: Databa
     assert "nothing is set" in ask("set").stdout
     for tell in (("pause", "--machine", "m-1"), ("machines", "drain", "m-1"), ("machines", "remove", "m-1")):
         assert ask(*tell, code=4).stderr == "scrawler: error: there is no running machine m-1; no machine runs\n"
+
+
+def test_machines_that_are_being_started_are_told_of_and_obey(ask: Scrawler, database: Database) -> None:
+    Crawls(database).open("crawl", Scope.HOST)
+    launched_at = Starts(database).begin(2)
+    being = r"2 machines are being started, for [\d.]+ s"
+    assert re.fullmatch(rf"{being}\n", ask("machines").stdout)
+    assert ask("machines", "--json").stdout == ""
+    assert re.search(rf"; {being}, and will obey\n", ask("pause").stdout)
+    assert re.search(rf"; {being}, and will obey\n", ask("resume").stdout)
+    assert re.fullmatch(rf"{being}, and will obey\n", ask("stop").stdout)
+    one = Machines(database).register("m", os.getpid(), launched_at).id
+    assert _command(database, one) is Command.STOP
+    *_, last = ask("machines").stdout.splitlines()
+    assert re.fullmatch(r"1 machine is being started, for [\d.]+ s", last)
+    Machines(database).stop(one)
+    Machines(database).stop(Machines(database).register("m", os.getpid(), launched_at).id)
+    assert ask("machines").stdout == "no machine runs; 2 ended, see --all\n"
 
 
 def test_a_crawl_and_single_machines_are_told_what_to_do(ask: Scrawler, database: Database) -> None:

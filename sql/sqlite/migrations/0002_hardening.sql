@@ -8,6 +8,11 @@ ALTER TABLE site ADD COLUMN slowest_ms INTEGER NOT NULL DEFAULT 0;  -- its slowe
 -- How often answers of a seed met a fault of the program: five of them end it.
 ALTER TABLE seed ADD COLUMN internal_errors INTEGER DEFAULT 0 NOT NULL;  -- answers that met a fault of this program
 
+-- Which machines are being started: they have no row of their own yet.
+ALTER TABLE crawl ADD COLUMN starting_machines INTEGER NOT NULL DEFAULT 0;  -- how many the newest command starts ...
+ALTER TABLE crawl ADD COLUMN starting_at INTEGER NOT NULL DEFAULT 0;  -- ... since then: the machine.launched_at of those that are there
+ALTER TABLE crawl ADD COLUMN starting_process TEXT NOT NULL DEFAULT '';  -- ... and by which process, as machine.process
+
 -- What WARC files do not hold any more, though rows of page say so.
 CREATE TABLE loss (
     warc_file TEXT NOT NULL,  -- does not hold any more what rows of page say

@@ -1,0 +1,154 @@
+"""What is told of machines while they start, with real processes that are held in the midst of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from scrawler.store.processes import identify
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Scrawler, environment
+from tests.e2e.gated import GatedSite
+from tests.plugged import install
+from tests.torture.crawl import wait_for
+
+TWO_HELD = (*CRAWL, "--machines", "2", "--url-filters", "held")
+
+# Each machine process reads one byte of a pipe when it imports the filter, which is before it has a row.
+_HELD = """
+import os
+with open({pipe!r}, "rb", buffering=0) as pipe:
+    pipe.read(1)
+
+def make(settings):
+    return lambda url, page, depth: ""
+"""
+
+
+class HeldMachines:
+    """Machine processes, each of which waits to be let go on before it takes part in the crawl."""
+
+    def __init__(self, folder: Path) -> None:
+        packages = folder / "packages"
+        packages.mkdir()
+        pipe = folder / "held.pipe"
+        os.mkfifo(pipe)
+        install(packages, "held", _HELD.format(pipe=str(pipe)), {"scrawler.url_filters:held": "make"})
+        self.path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+        self._pipe = os.open(pipe, os.O_RDWR)  # for writing alone it would wait for a reader
+
+    def let_go(self, number: int) -> None:
+        """Let so many of them go on."""
+        os.write(self._pipe, b"x" * number)
+
+    def close(self) -> None:
+        """Let all go on."""
+        os.close(self._pipe)
+
+
+@pytest.fixture
+def held(tmp_path: Path) -> Iterator[HeldMachines]:
+    held = HeldMachines(tmp_path)
+    yield held
+    held.close()
+
+
+@contextmanager
+def _running(folder: Path, *arguments: str, stderr: int = subprocess.DEVNULL, **variables: str) -> Iterator[int]:
+    """Run a command in the block; return its process id. In the end its process group is killed."""
+    with subprocess.Popen(
+        [SCRAWLER, *arguments],
+        cwd=folder,
+        env=environment(**variables),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        start_new_session=True,
+    ) as running:
+        try:
+            yield running.pid
+        finally:
+            os.killpg(running.pid, signal.SIGKILL)
+
+
+Told = Callable[[], str]
+
+
+@pytest.fixture
+def told(scrawler: Scrawler, database_url: str) -> Told:
+    """What `scrawler machines` tells now."""
+    return lambda: scrawler("machines", SCRAWLER_DB=database_url).stdout
+
+
+def _once_told(told: Told, seen: str) -> str:
+    """Ask until something is told of the machines; return all that is told then."""
+    answers = [""]
+
+    def look() -> bool:
+        answers.append(told())
+        return seen in answers[-1]
+
+    wait_for(look, TIMEOUT, f"{seen!r} is told of the machines")
+    return answers[-1]
+
+
+def test_machines_are_being_started_until_they_are_there(
+    scrawler: Scrawler, told: Told, held: HeldMachines, database_url: str, tmp_path: Path
+) -> None:
+    with GatedSite(pages=9, answered_at_once=0) as site:
+        scrawler("import", "-", given=site.seed, SCRAWLER_DB=database_url)
+        assert told() == "no machine runs\n"
+        with _running(tmp_path, *TWO_HELD, SCRAWLER_DB=database_url, PYTHONPATH=held.path):
+            assert _once_told(told, "2 machines are being started, for ").count("\n") == 1
+            held.let_go(1)
+            heading, _, starting = _once_told(told, "1 machine is being started, for ").splitlines()
+            assert heading.startswith("name ")
+            assert starting.startswith("1 machine is ")
+            held.let_go(1)
+            wait_for(lambda: "being started" not in told(), TIMEOUT, "both machines have a row")
+            assert told().count(" running ") == 2
+
+
+def test_what_a_killed_supervisor_was_starting_is_not_being_started(
+    scrawler: Scrawler, told: Told, held: HeldMachines, database_url: str, tmp_path: Path
+) -> None:
+    if not identify(os.getpid()):
+        pytest.skip("/proc is not mounted")
+    scrawler("import", "-", given="http://a.example/", SCRAWLER_DB=database_url)
+    with _running(tmp_path, *TWO_HELD, SCRAWLER_DB=database_url, PYTHONPATH=held.path) as supervisor:
+        _once_told(told, "2 machines are being started")
+        os.kill(supervisor, signal.SIGKILL)
+        wait_for(lambda: told() == "no machine runs\n", TIMEOUT, "nothing is being started any more")
+
+
+@pytest.mark.parametrize(("machines", "being"), [("1", "1 machine is"), ("2", "2 machines are")])
+def test_machines_are_being_started_as_soon_as_their_command_has_the_database(
+    machines: str, being: str, scrawler: Scrawler, told: Told, database_url: str, tmp_path: Path
+) -> None:
+    scrawler("import", "-", given="http://a.example/", SCRAWLER_DB=database_url)
+    scrawler("pause", SCRAWLER_DB=database_url)
+    with (
+        _full_pipe() as full,
+        _running(tmp_path, *CRAWL, "--machines", machines, stderr=full, SCRAWLER_DB=database_url),
+    ):
+        # It cannot go on before it has told the user of the pause, which nobody reads.
+        assert _once_told(told, "being started").startswith(f"{being} being started, for ")
+
+
+@contextmanager
+def _full_pipe() -> Iterator[int]:
+    """Give the block a pipe into which nothing more can be written."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while True:
+            os.write(writing, bytes(4096))
+    os.set_blocking(writing, True)
+    yield writing
+    os.close(reading)
+    os.close(writing)
