@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import location_of, retry_pause_ms
-from scrawler.crawl.depth import SLOW, tries
+from scrawler.crawl.depth import NORMAL, SLOW, after, tries
 from scrawler.crawl.flights import AliasFlight, PageFlight
 from scrawler.crawl.own_url import follow_own
 from scrawler.crawl.page_rows import fault_row, page_row
@@ -250,6 +250,8 @@ class AnswerHandler:
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
+            if self._rules.cookies:
+                self._pass_gate(flight, response, target)
         if entry.is_sitemap:
             list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
             return
@@ -265,6 +267,17 @@ class AnswerHandler:
             self._take(flight, analysis, 0)
         else:
             party.verdicts.update(analysis.counts)
+
+    @staticmethod
+    def _pass_gate(flight: PageFlight, response: Response, target: str) -> None:
+        """Ask once more for the URL to which a redirect leads back, if a cookie for it was set since; see `gates`."""
+        party, entry = flight.party, flight.entry
+        if party.redirected.asked_again(entry.url):
+            return
+        if tries(flight.lane.kind)[0] == 0 and flight.lane.seed_id == party.seed.id:
+            party.redirected.note(entry, response.request.cookie)
+        if (opened := party.redirected.take_opened(target, party.cookies)) is not None:
+            party.lane(after(NORMAL, retries=1)).append(*opened._replace(not_before=0))
 
     def _follow_asset(self, flight: PageFlight, location: str) -> None:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""

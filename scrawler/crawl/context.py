@@ -9,6 +9,7 @@ from collections import Counter
 from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane
+from scrawler.crawl.gates import Redirected
 from scrawler.crawl.rejections import RejectionSample
 from scrawler.crawl.seen import SeenFilter
 from scrawler.crawl.traps import PartyTraps
@@ -64,6 +65,7 @@ class SeedContext:
         self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
+        self.redirected = Redirected()
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
         self._sitemap_urls: dict[bytes, SitemapRow] = {}

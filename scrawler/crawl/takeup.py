@@ -9,7 +9,7 @@ from typing import Protocol
 
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.depth import NORMAL, Entry, Lane, decode, decode_urls
+from scrawler.crawl.depth import NORMAL, Entry, Lane, decode, decode_urls, tries
 from scrawler.crawl.own_url import follow_inside, follow_own
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
@@ -52,6 +52,9 @@ class Frontier(Protocol):
 
     def jar(self, seed_id: int) -> bytes | None:
         """The cookies of a party, if it has any."""
+
+    def redirected(self, seed_id: int) -> list[tuple[str, int, int]]:
+        """URL, depth and position of a party's newest URLs that were redirected, each asked for once; oldest first."""
 
 
 class SiteTaker:
@@ -135,7 +138,18 @@ class SiteTaker:
             self._look_for_home(party)
         if party.begun:
             self._recall_own(party)
+        if self._rules.cookies and seed.counts.redirects:
+            self._recall_redirected(party)
         return party
+
+    def _recall_redirected(self, party: SeedContext) -> None:
+        """Bring back which URLs were redirected, but not while any of them may be waiting to be asked once more.
+
+        What cookies they got is not known any more: those that there are now count as set since.
+        """
+        if not any(lane.unfinished and tries(lane.kind)[0] for lane in party.lanes):
+            for url, depth, position in self._frontier.redirected(party.seed.id):
+                party.redirected.note(Entry(url, depth, position), "")
 
     def _traps(self, seed: Seed) -> PartyTraps | None:
         if not self._rules.traps:

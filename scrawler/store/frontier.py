@@ -12,11 +12,13 @@ from sqlalchemy import func as sql
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
-from scrawler.store.rows import HOME_URL, AnySelect, sliced
+from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
+_ROWS_READ = 2_000  # of a party, the newest ones, in which URLs that were redirected are looked for
+_REDIRECTED_READ = 256
 _PATTERNS_READ = 1_000
 _LISTED_IN = (0, SITEMAP_LANE)  # lanes; in others they are listed again
 
@@ -103,6 +105,7 @@ class Frontier:
         """Return result, status, detail and flags of a URL that is the seed's own, or where its redirects led."""
         mine = page.c.url_hash == url_hash, page.c.lane_seed == seed_id, page.c.depth == 0
         query = select(page.c.result, page.c.status, page.c.detail, page.c.flags).where(*mine)
+        query = query.order_by(page.c.id.desc()).limit(1)  # behind a cookie gate it has two answers
         rows = self._database.rows(query)
         return (Result(rows[0][0]), *rows[0][1:]) if rows else None
 
@@ -120,6 +123,19 @@ class Frontier:
         """Return the cookies of a party as they were last written, None if it never had any."""
         rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
+
+    def redirected(self, seed_id: int) -> list[tuple[str, int, int]]:
+        """Return URL, depth and position of URLs that were redirected, and asked for once, among the newest rows."""
+        columns = page.c.id, page.c.url_hash, page.c.result, page.c.attempts
+        newest = select(*columns).where(page.c.seed_id == seed_id).order_by(page.c.id.desc()).limit(_ROWS_READ)
+        rows = self._database.rows(newest)
+        again = {row.url_hash for row in rows if row.attempts > 1}
+        wanted = [row.id for row in rows if row.result == Result.REDIRECT and row.url_hash not in again]
+        found: list[AnyRow] = []
+        for part in sliced(wanted[:_REDIRECTED_READ]):
+            columns_of = page.c.id, page.c.url, page.c.depth, page.c.position, page.c.flags
+            found += self._database.rows(select(*columns_of).where(page.c.id.in_(part), page.c.lane_seed == seed_id))
+        return [(row.url, listed_depth(row), row.position) for row in sorted(found, key=itemgetter(0))]
 
     def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
         rows = self._database.rows(query.limit(1))

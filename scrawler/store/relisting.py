@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import PageFlag, SeedState
+from scrawler.model import SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
 from scrawler.store.machine_views import LIVING
 from scrawler.store.processes import runs
-from scrawler.store.rows import AnyRow
+from scrawler.store.rows import AnyRow, listed_depth
 from scrawler.store.sites import lock_sites, wake_sites
 from scrawler.store.tables import chunk, lane, machine, seed, site, suspect
 
@@ -43,16 +43,11 @@ class Relisting:
         for one, rows in sorted(by_seed.items()):
             before = lanes.get(one)
             cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
-            data = self._pack([(row.url, _listed_depth(row), row.position) for row in rows])
+            data = self._pack([(row.url, listed_depth(row), row.position) for row in rows])
             chunks.append((one, self._kind, numbers.get(one, -1) + 1, length, len(rows), data))
             changed.append((one, self._kind, one, cursor, length + len(rows), ahead))
         self._lanes.run(connection, changed)
         self._chunks.run(connection, chunks)
-
-
-def _listed_depth(row: AnyRow) -> int:
-    """Return the depth with which an entry was listed: negative for assets."""
-    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
 
 
 def sites_in_work(connection: Connection, site_ids: Iterable[int]) -> set[int]:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import ColumnElement, CursorResult, Row, Select
 from sqlalchemy import func as sql
 
-from scrawler.model import EndReason, Seed, SeedCounts, SeedState
+from scrawler.model import EndReason, PageFlag, Seed, SeedCounts, SeedState
 from scrawler.store.tables import SEED_COUNTS, seed
 
 T = TypeVar("T")
@@ -80,6 +80,11 @@ def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:
     key = result.inserted_primary_key
     assert key is not None  # SQLAlchemy has it for every INSERT of one row
     return int(key[0])
+
+
+def listed_depth(row: AnyRow) -> int:
+    """Return the depth with which the entry of a page row was listed: negative for assets."""
+    return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
 
 
 def sliced(values: Iterable[T], size: int = SLICE) -> Iterator[list[T]]:

@@ -59,9 +59,9 @@ class Traces:
         self._database = database
 
     def pages(self, hashes: Collection[bytes]) -> list[PageRow]:
-        """Return the final results of the URLs."""
+        """Return the final results of the URLs, the newest first: behind a cookie gate a URL has two."""
         query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
-        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id).limit(_MOST))]
+        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id.desc()).limit(_MOST))]
 
     def relations(self, hashes: Collection[bytes]) -> list[RelationRow]:
         """Return what the pages say stands for them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,9 +11,10 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.model import EndReason, Result, Scope
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import RESOLVE, page, redirect, run_whole
-from tests.integration.crawl.rig import watch
+from tests.integration.crawl.hostile import RESOLVE, asked, page, redirect, run_whole
+from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
+from tests.limits import HANGS
 
 Serve = Callable[..., RawServer]
 
@@ -166,6 +168,97 @@ def test_a_page_that_sets_a_cookie_and_leads_to_itself_is_asked_once_more(
     seed = crawl.seed(server.url("/?x=1"))
     assert seed.end_reason is (EndReason.COMPLETED if believes else EndReason.REDIRECTED)
     assert (seed.counts.requests, seed.counts.retries, seed.counts.pages) == (2, 1, int(believes))
+
+
+def gated(believes: bool = True, each: bool = False) -> Script:
+    """A site whose pages lead to /check, and are led back from there with a cookie that opens all, or one, of them."""
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path, _, back = path_of(head).partition("?")
+            if path == "/robots.txt":
+                visit.send(MISSING)
+            elif path == "/check":
+                cookie = f"Set-Cookie: pass={back}; Path={back if each else '/'}\r\n\r\n".encode()
+                visit.send(redirect(back).replace(b"\r\n\r\n", b"\r\n" + cookie))
+            elif believes and f"pass={path if each else '/'}" in cookie_of(head):
+                visit.send(page(path, links=("/1", "/2") if path == "/" else ()))
+            else:
+                visit.send(redirect(f"/check?{path}"))
+
+    return script
+
+
+@each_downloader
+@pytest.mark.parametrize("believes", [True, False])
+def test_a_cookie_gate_over_two_urls(crawl: Crawl, serve: Serve, believes: bool, downloader: str) -> None:
+    """The URL is asked once more when the cookie is there, and only once; both of its answers have their rows."""
+    server = serve(gated(believes))
+    crawl.add([server.url()])
+    run_whole(crawl, downloader=downloader)
+    seed, pages = crawl.seed(server.url()), ("/1", "/2") if believes else ()
+    assert seed.end_reason is (EndReason.COMPLETED if believes else EndReason.REDIRECTED)
+    paths = [path_of(head) for head in server.heads]
+    assert paths[1:] == ["/", "/check?/", "/", *pages]
+    counts = seed.counts
+    assert (counts.requests, counts.retries) == (len(paths) - 1, 0)
+    assert (counts.pages, counts.redirects, counts.listed) == (3, 2, 4) if believes else (0, 3, 2)
+    assert [(row.attempts, row.result) for row in crawl.pages() if row.url == server.url()] == [
+        (1, Result.REDIRECT), (2, Result.FETCHED if believes else Result.REDIRECT)
+    ]  # fmt: skip
+
+
+def until(there: Callable[[], bool]) -> bool:
+    """Look again and again, for as long as it takes at most."""
+    deadline = time.monotonic() + HANGS
+    while not (found := there()) and time.monotonic() < deadline:
+        threading.Event().wait(0.02)
+    return found
+
+
+def test_each_page_may_have_a_gate_but_not_without_cookies(crawl: Crawl, serve: Serve) -> None:
+    server, closed = serve(gated(each=True)), serve(gated())
+    crawl.add([server.url()])
+    run_whole(crawl, per_site=2)
+    assert crawl.seed(server.url()).counts.pages == 3
+    assert {path: times for path, times in asked(server).items() if path != "/robots.txt"} == {
+        "/": 2, "/1": 2, "/2": 2, "/check?/": 1, "/check?/1": 1, "/check?/2": 1
+    }  # fmt: skip
+    crawl.add([closed.url()])
+    run_whole(crawl, cookies=False)
+    assert crawl.seed(closed.url()).end_reason is EndReason.REDIRECTED
+    assert asked(closed)["/"] == 1
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["before the gate", "before the second answer"])
+def test_a_gate_opens_also_for_whoever_comes_after_a_kill(crawl_on_both: Crawl, serve: Serve, again: bool) -> None:
+    """The machine is killed once what came before is committed, and while the next answer is on its way."""
+    crawl, asked_for, let_go = crawl_on_both, threading.Event(), threading.Event()
+    inner = gated()
+
+    class Slow(Visit):
+        """Keeps an answer back until the machine is dead."""
+
+        def request(self) -> bytes:
+            head = super().request()
+            path = path_of(head) if head else ""
+            if not let_go.is_set() and (path == "/" and "pass=" in cookie_of(head) if again else path == "/check?/"):
+                asked_for.set()
+                assert let_go.wait(HANGS)
+            return head
+
+    server = serve(lambda visit: inner(Slow(visit.sock, visit.number, visit.stopping, server.heads)))
+    crawl.add([server.url()])
+    with running(crawl, "--checkpoint-interval", "0.1") as process:
+        assert asked_for.wait(HANGS)
+        assert until(lambda: len(crawl.pages()) == 1 + again)
+        process.kill()
+        process.wait()
+    let_go.set()
+    run_whole(crawl)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.pages, seed.counts.redirects) == (EndReason.COMPLETED, 3, 2)
+    assert [path_of(head) for head in server.heads].count("/") <= 3
 
 
 def test_a_party_has_its_cookies_after_a_restart(crawl_on_both: Crawl, serve: Serve) -> None:

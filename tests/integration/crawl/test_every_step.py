@@ -193,13 +193,15 @@ def _reply(path: str, host: str, port: str, first: bool) -> bytes:
             f'<img src=/i.png><a rel=nofollow href=/z>z</a><a href="{literal}/alias">x</a>',
             "Set-Cookie: a=b; Path=/", "Set-Cookie: c=d; Max-Age=60",
             'Link: </>; rel="canonical"', "X-Robots-Tag: noarchive",
-            links=("/a", "/moved", "/flaky", "/busy", "/no", "/gone", "/big", "/d?n=1", "/d?n=2", "/doc", "http://o.example/"),
+            links=("/a", "/moved", "/gated", "/flaky", "/busy", "/no", "/gone", "/big", "/d?n=1", "/d?n=2", "/doc", "http://o.example/"),
         ),
         "/a": page(
             "<link rel=canonical href=/c><base href=/b/><meta name=robots content=nofollow>", links=("/", "b1", "b2")
         ),
         "/moved": redirect("/landed", "301 Moved"),
         "/landed": page("landed", "Refresh: 5; url=/refreshed"),
+        "/gated": redirect("/check") if first else page("gated"),
+        "/check": answer(b"", "302 Found", "Location: /gated", "Set-Cookie: pass=1; Path=/"),
         "/flaky": answer(b"", "500 Oops") if first else page("flaky"),
         "/busy": answer(b"", "429 Slow down", "Retry-After: 0") if first else page("busy"),
         "/big": page("big" + " x" * 150_000, links=("/behind",)),
