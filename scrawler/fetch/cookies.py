@@ -1,7 +1,8 @@
 """Cookies of one party (RFC 6265): what its servers set goes back to them, and to nobody else.
 
-Of its successor (draft-ietf-httpbis-rfc6265bis, 5.7) come the rules on secure cookies: without TLS none can be set, nor
-replaced, and the prefixes `__Secure-` and `__Host-` of a name hold whoever sets it to what they promise.
+Of its successor (draft-ietf-httpbis-rfc6265bis, 5.6 to 5.8) come the rules on secure cookies: without TLS none can be
+set, nor replaced, and the prefixes `__Secure-` and `__Host-` of a name hold whoever sets it to what they promise. So do
+those on cookies without a name, as browsers keep them: what is sent back is the value alone.
 
 A jar is kept with its party: cookies of the session too, for a restart, a rest or another machine is no new session to
 a site that sets its cookie on the front page, which is fetched once, and wants it on all others.
@@ -36,7 +37,8 @@ _MAX_ATTRIBUTE = 1024  # bytes; a longer one is as if it were not there
 _MAX_AGE = 400 * 86_400  # seconds
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # could end the header that is sent
 _AGE = re.compile(r"-?[0-9]+")
-_PAIR = re.compile(r"[\t -<>-~\x80-\xff]+=[\t -~\x80-\xff]*")
+_PAIR = re.compile(r"[\t -<>-~\x80-\xff]*=[\t -~\x80-\xff]*")
+_PREFIXES = ("__host-", "__secure-")  # of names, in any case
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # ASCII
 
 # The parts of a cookie-date (RFC 6265, 5.1.1), in the order in which a token is tried for them.
@@ -90,24 +92,26 @@ class CookieJar:
             if expires_at > now:
                 jar._make_room(domain, now)
                 tick = next(jar._counter)
-                cookie = _Cookie(pair, host_only, path, secure, expires_at, tick, tick)
-                jar._domains.setdefault(domain, {})[pair.partition("=")[0], path] = cookie
+                name, _, value = pair.partition("=")
+                cookie = _Cookie(_as_sent(name, value), host_only, path, secure, expires_at, tick, tick)
+                jar._domains.setdefault(domain, {})[name, path] = cookie
         return jar
 
     def dump(self) -> bytes:
         """Return the cookies for `load`: JSON of at most 64 KiB, without those that were not used for longest."""
         now, room = self._clock(), MAX_KEPT - len("[]")
         alive = [
-            (domain, cookie)
+            (domain, name, cookie)
             for domain, cookies in self._domains.items()
-            for cookie in cookies.values()
+            for (name, _), cookie in cookies.items()
             if cookie.expires_at > now
         ]
-        alive.sort(key=lambda one: (-one[1].used, one[1].created))
+        alive.sort(key=lambda one: (-one[2].used, one[2].created))
         kept = []
-        for domain, cookie in alive:
+        for domain, name, cookie in alive:
             expires_at = None if cookie.expires_at == inf else cookie.expires_at
-            text = _encode([domain, cookie.pair, cookie.host_only, cookie.path, cookie.secure, expires_at])
+            pair = cookie.pair if name else f"={cookie.pair}"
+            text = _encode([domain, pair, cookie.host_only, cookie.path, cookie.secure, expires_at])
             if len(text) < room:
                 room -= len(text) + len(",")
                 kept.append((cookie.created, text))
@@ -177,7 +181,7 @@ class CookieJar:
         if parsed.expires_at > now:
             self._make_room(domain, now)
             tick = next(self._counter)
-            pair, created = f"{parsed.name}={parsed.value}", known.created if known else tick
+            pair, created = _as_sent(parsed.name, parsed.value), known.created if known else tick
             cookies[key] = made = _Cookie(pair, host_only, path, parsed.secure, parsed.expires_at, created, tick)
             self._domains[domain] = cookies
             self.changed = self.changed or made != known
@@ -218,7 +222,7 @@ def _loaded(data: bytes) -> list[tuple[str, str, bool, str, bool, float]]:
     found = []
     try:
         for domain, pair, host_only, path, secure, expires_at in json.loads(data) if len(data) <= MAX_KEPT else ():
-            if not (_PAIR.fullmatch(pair) and len(pair) <= MAX_COOKIE + 1 and domain.strip() and path.startswith("/")):
+            if not (_PAIR.fullmatch(pair) and 1 < len(pair) <= MAX_COOKIE + 1 and domain.strip() and path.startswith("/")):
                 return []
             expires = inf if expires_at is None else float(expires_at)
             found.append((domain, pair, host_only is not False, path, secure is not False, expires))
@@ -230,12 +234,17 @@ def _loaded(data: bytes) -> list[tuple[str, str, bool, str, bool, float]]:
 def parse_set_cookie(text: str, now: float) -> SetCookie | None:
     """Read the value of a Set-Cookie header (RFC 6265, 5.2); None for what sets no cookie.
 
-    A header with control characters, or of more than 4 KiB of name and value, sets none.
+    Without a name, or without "=", it sets one that has a value alone; but none whose value would be taken for a name
+    with a prefix (rfc6265bis, 5.6 and 5.7). A header with control characters, or of more than 4 KiB of name and value, sets none.
     """
     pair, _, rest = text.partition(";")
     name, equals, value = pair.partition("=")
+    if not equals:
+        name, value = "", name
     name, value = name.strip(" \t"), value.strip(" \t")
-    if not (equals and name) or len(name) + len(value) > MAX_COOKIE or _CONTROL.search(text):
+    if not name and (not value or value.lower().startswith(_PREFIXES)):
+        return None
+    if len(name) + len(value) > MAX_COOKIE or _CONTROL.search(text):
         return None
     cookie = SetCookie(name, value)
     max_age: float | None = None
@@ -255,6 +264,10 @@ def parse_set_cookie(text: str, now: float) -> SetCookie | None:
         elif key == "secure":
             cookie = cookie._replace(secure=True)
     return cookie if max_age is None else cookie._replace(expires_at=max_age)
+
+
+def _as_sent(name: str, value: str) -> str:
+    return f"{name}={value}" if name else value
 
 
 def cookie_date(text: str) -> float | None:
@@ -281,7 +294,7 @@ def _keeps_its_promise(target: RequestTarget, parsed: SetCookie) -> bool:
     if target.scheme == "https" and parsed.secure:
         name = parsed.name.lower()
         return not name.startswith("__host-") or (parsed.path == "/" and not parsed.domain)
-    return not (parsed.secure or parsed.name.lower().startswith(("__host-", "__secure-")))
+    return not (parsed.secure or parsed.name.lower().startswith(_PREFIXES))
 
 
 def _is_address(host: str) -> bool:

@@ -46,8 +46,16 @@ def jar(url: str = HOME, *cookies: str, clock: Callable[[], float] = lambda: NOW
         ('a="q"', HOME, 'a="q"'),
         ("a=b=c", HOME, "a=b=c"),
         ("a=", HOME, "a="),
-        ("=1", HOME, ""),
-        ("a", HOME, ""),
+        # without a name (rfc6265bis, 5.6): the value alone
+        ("=1", HOME, "1"),
+        (" = 1 ; Path=/", HOME, "1"),
+        ("a", HOME, "a"),
+        ("=a=b", HOME, "a=b"),
+        ("Secure", HOME, "Secure"),
+        ("=", HOME, ""),
+        (" ; Path=/", HOME, ""),
+        ("=__Host-a=1; Path=/", HOME, ""),
+        ("__secure-a", HOME, ""),
         ("", HOME, ""),
         ("; path=/", HOME, ""),
         # host-only without Domain (5.3, 6), with it also below (5.1.3)
@@ -120,6 +128,8 @@ SAFE = HOME.replace("http:", "https:")
         ("__Host-a=1; Secure; Path=/; Domain=www.site.example", "", ""),
         ("__hOST-a=1; Secure", "", ""),
         ("__Hosta=1", "__Hosta=1", "__Hosta=1"),
+        ("=__Host-a=1; Secure; Path=/", "", ""),
+        ("__Secure-a; Secure", "", ""),
     ],
 )
 def test_what_secure_cookies_ask_for(cookie: str, over_http: str, over_tls: str) -> None:
@@ -297,7 +307,7 @@ def again(made: CookieJar, now: float = NOW) -> CookieJar:
 def test_a_jar_that_was_kept_sends_what_it_would_have_sent() -> None:
     made = jar(
         SAFE, "session=1; Path=/", 'odd="\\é\t=x"', "deep=2; Path=/docs", "all=3; Domain=site.example; Path=/",
-        "safe=4; Secure; Path=/", "brief=5; Max-Age=60; Path=/", "gone=6; Max-Age=0",
+        "safe=4; Secure; Path=/", "bare; Path=/", "==q; Path=/docs", "brief=5; Max-Age=60; Path=/", "gone=6; Max-Age=0",
     )  # fmt: skip
     later = again(made, NOW + 61)
     for scheme in ("http", "https"):
@@ -312,7 +322,7 @@ def test_a_jar_that_was_kept_sends_what_it_would_have_sent() -> None:
 
 
 def test_a_jar_knows_whether_it_changed() -> None:
-    made = jar(HOME, "nothing", "never=1; Max-Age=0")
+    made = jar(HOME, "", "never=1; Max-Age=0")
     assert not made.changed
     for cookie, changes in [
         ("a=1", True), ("a=1", False), ("a=2", True), ("a=2; Max-Age=9", True), ("a=2; Max-Age=9", False),
@@ -339,7 +349,7 @@ def test_what_is_kept_of_a_jar_is_bounded_and_the_unused_is_left_out() -> None:
 
 FINE = ["www.site.example", "a=1", True, "/", False, None]
 WRONG = [
-    (0, ""), (0, 7), (0, None), (1, "a"), (1, "=1"), (1, "a=1\r\nEvil: 1"), (1, "a=\x00"), (1, "a=\ud800"),
+    (0, ""), (0, 7), (0, None), (1, "a"), (1, "="), (1, "a=1\r\nEvil: 1"), (1, "a=\x00"), (1, "a=\ud800"),
     (1, "a=" + "x" * 5000), (1, 7), (1, []), (3, ""), (3, "relative"), (3, None), (5, "soon"), (5, []), (5, 10**400),
 ]  # fmt: skip
 DAMAGED = [
