@@ -222,7 +222,8 @@ def _loaded(data: bytes) -> list[tuple[str, str, bool, str, bool, float]]:
     found = []
     try:
         for domain, pair, host_only, path, secure, expires_at in json.loads(data) if len(data) <= MAX_KEPT else ():
-            if not (_PAIR.fullmatch(pair) and 1 < len(pair) <= MAX_COOKIE + 1 and domain.strip() and path.startswith("/")):
+            fits = _PAIR.fullmatch(pair) and len("=") < len(pair) <= MAX_COOKIE + 1
+            if not (fits and domain.strip() and path.startswith("/")):
                 return []
             expires = inf if expires_at is None else float(expires_at)
             found.append((domain, pair, host_only is not False, path, secure is not False, expires))
@@ -235,7 +236,8 @@ def parse_set_cookie(text: str, now: float) -> SetCookie | None:
     """Read the value of a Set-Cookie header (RFC 6265, 5.2); None for what sets no cookie.
 
     Without a name, or without "=", it sets one that has a value alone; but none whose value would be taken for a name
-    with a prefix (rfc6265bis, 5.6 and 5.7). A header with control characters, or of more than 4 KiB of name and value, sets none.
+    with a prefix (rfc6265bis, 5.6 and 5.7). A header with control characters, or of more than 4 KiB of name and value,
+    sets none.
     """
     pair, _, rest = text.partition(";")
     name, equals, value = pair.partition("=")
