@@ -22,7 +22,7 @@ from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
 from scrawler.crawl.indexer import Indexer
 from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.crawl.records import Records
+from scrawler.crawl.records import Mended, Records
 from scrawler.crawl.slots import Slots, reading_file
 from scrawler.crawl.watchdog import Watchdog
 from scrawler.errors import LeaseLostError, SettingsError, StoreAwayError, StoreBusyError, StoreError
@@ -76,7 +76,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     with _opened(settings, stop, say) as database:
         crawl, _ = _open_crawl(database, settings)
         launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
-        Upkeep(settings, database, crawl).look(stop.is_set, say)
+        Upkeep(settings, database, crawl, say).look(stop.is_set, say)
         _tell_orders(Control(database).orders(), say)
         return launch
 
@@ -92,7 +92,8 @@ def run_crawl(
     """Crawl with one machine until no seed is left or `stop` is set.
 
     A machine whose lease ran out, because it was frozen or cut off from the database, begins anew as another one.
-    `say` is told, in a line each, that the database is waited for, and (without `launch`) what was ordered before.
+    `say` is told, in a line each, that the database is waited for, and (without `launch`) what was ordered before,
+    and what WARC files held that nobody can account for.
     In `own_process`, which has nothing else to do, faults are told in a file of the crawl's, and a page that is read
     for longer than `page_time` ends the process, with exit code 8; the next one knows which page it was.
 
@@ -112,7 +113,7 @@ def run_crawl(
         if launch is None:
             launch = Launch(Starts(database).begin(1), 1, machines_prefix(crawl))
             _tell_orders(Control(database).orders(), say)
-            Upkeep(settings, database, crawl).look(stop.is_set, say)
+            Upkeep(settings, database, crawl, say).look(stop.is_set, say)
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[_Ended] = []
@@ -122,13 +123,13 @@ def run_crawl(
                 tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # before it is known which machines are gone: nobody else has their sites yet
-                run = _Run(settings, database, prompt, crawl, stop, launch, filters, deaths)
+                run = _Run(settings, database, prompt, crawl, stop, launch, filters, deaths, say)
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))
         summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
         if not alone:
             return summary
-        found = Upkeep(settings, database, crawl).untold(stop.is_set)
+        found = Upkeep(settings, database, crawl, say).untold(stop.is_set)
         return replace(summary, lost=found.sum, lost_records=found.files)
 
 
@@ -145,7 +146,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
     Raises StoreError, ArchiveError.
     """
     with _opened(settings, stop, say) as database:
-        lost = Upkeep(settings, database, _open_crawl(database, settings)[0]).accept(say)
+        lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept(say)
     say(f"accepted as gone: {lost.records:,} records of {lost.files:,} WARC files")
 
 
@@ -155,12 +156,14 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with _opened(settings, stop, say) as database:
-        taken = Upkeep(settings, database, _open_crawl(database, settings)[0]).list_lost_again(say)
+        taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again(say)
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
         say(f"{taken.in_work:,} more are of sites that a machine has in work")
     if taken.unreachable:
         say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
+    if taken.robots:
+        say(f"{taken.robots:,} more are of robots.txt files, which are forgotten, and asked for when they are needed")
 
 
 def retry_seeds(
@@ -264,10 +267,12 @@ class _Run:
         launch: Launch,
         filters: UrlFilters | None,
         deaths: Deaths,
+        say: Callable[[str], None],
     ) -> None:
         """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
         self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
         self._stop, self._launch, self._filters, self._deaths = stop, launch, filters, deaths
+        self._say = say
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
@@ -315,7 +320,7 @@ class _Run:
             archive.close()
         files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
-        self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        self._tell_kept(self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files()))
         self._finish_gone(self._machines, self._records)  # some may have died meanwhile
         self._deaths.look()
         names = tuple(file.name for file in files())
@@ -360,6 +365,11 @@ class _Run:
             done = records.finish_gone([prefix])
             if done.cut or done.orphans:
                 machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
+            self._tell_kept(done)
+
+    def _tell_kept(self, done: Mended) -> None:
+        for line in done.told():
+            self._say(line)
 
     def _fail(self, run_id: int, refused: int = 0) -> None:
         """Sign off after an error; if the database has one as well, it is not told: the first one is."""

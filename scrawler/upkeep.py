@@ -55,10 +55,15 @@ class Verified:
 
 
 class Upkeep:
-    """The WARC files of this host's machines, compared with the rows of the crawl."""
+    """The WARC files of this host's machines, compared with the rows of the crawl.
 
-    def __init__(self, settings: Settings, database: Database, crawl: Crawl) -> None:
-        self._settings, self._database, self._crawl = settings, database, crawl
+    Whatever is done, `say` is told in a line each what files held that nobody can account for, and where it is kept.
+    """
+
+    def __init__(
+        self, settings: Settings, database: Database, crawl: Crawl, say: Callable[[str], None] = unsaid
+    ) -> None:
+        self._settings, self._database, self._crawl, self._say = settings, database, crawl, say
         self.pages, self.losses, self.orphans = Pages(database), Losses(database), Orphans(database)
         folders = Machines(database).folders(socket.gethostname())
         self._elsewhere = Machines(database).number() - len(folders)
@@ -91,8 +96,9 @@ class Upkeep:
         """
         known = self.losses.all()
         names = {name for name, _ in self.finder.committed_files()}
-        names.update(self.orphans.files(), self.files.names())
+        names.update(self.files.names())
         paths = {name: path for name in sorted(names) if (path := self.files.path(name)) is not None}
+        paths.update((name, path) for name in self.orphans.files() if (path := self.files.path(name)) and path.exists())
         done = Verified(len(paths), self._elsewhere, sum(_size(path) for path in paths.values()))
         for name, path in paths.items():
             accepted = Accepted(known[name].records if name in known and known[name].accepted else 0)
@@ -156,7 +162,6 @@ class Upkeep:
             packed,
             lambda url: site_key(url, self._crawl.scope),
             lambda name: self._machines.get(prefix_of(name) or ""),
-            self.finder.is_there,
         )
         total = TakenBack()
         for loss in open_ones:
@@ -174,7 +179,8 @@ class Upkeep:
         return total
 
     def _mend(self, warc_file: str) -> None:
-        self._records_at(warc_file).mend_again(warc_file)
+        for line in self._records_at(warc_file).mend_again(warc_file).told():
+            self._say(line)
 
     def _records_at(self, warc_file: str) -> Records:
         path = self.files.path(warc_file) or self._settings.pages_dir / warc_file

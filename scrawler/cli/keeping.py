@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from scrawler.archive import cdxj, locks
+from scrawler.archive.repair import DAMAGED
 from scrawler.crawl import records, slots
 from scrawler.errors import SettingsError
 from scrawler.settings import CONFIG_FILE, Settings
@@ -15,6 +16,7 @@ from scrawler.store.engine import Database
 
 # Wherever they stand: the settings of this command need not name the folder in which pages were kept.
 _ARCHIVED = (records.WARC, ".warc", ".cdxj", slots.SUFFIX)
+_SET_ASIDE = records.WARC + DAMAGED  # and a number, maybe
 _BESIDE_ARCHIVED = (locks.SUFFIX, cdxj.UNFINISHED)
 
 
@@ -31,7 +33,7 @@ def _needed(database: Database, settings: Settings, file: Path) -> str:
     real = Path(os.path.realpath(file))
     name = real.name.lower()
     in_archive = real.parent == Path(os.path.realpath(settings.pages_dir))
-    if name.endswith(_ARCHIVED) or (in_archive and name.endswith(_BESIDE_ARCHIVED)):
+    if name.endswith(_ARCHIVED) or _SET_ASIDE in name or (in_archive and name.endswith(_BESIDE_ARCHIVED)):
         return "a file of an archive by its name"
     config = click.get_current_context().params.get("config") or Path(CONFIG_FILE)
     if file.exists() and config.exists() and file.samefile(config):

@@ -21,6 +21,7 @@ from scrawler.store.losses import LostSum
 from scrawler.units import human_bytes
 from scrawler.upkeep import Upkeep, Verified
 
+_NOT_OURS = "other programs wrote there: restore these files, or move them away and `run --retry lost`"
 _COLUMNS = ("file", "offset", "length", "problem", "url")
 
 
@@ -76,4 +77,4 @@ def _said(found: Verified) -> str:
 def _what_is_wrong(found: Verified, lost: LostSum) -> str:
     if found.gone:
         return f"gone from the archive: {lost_text(lost)}; {WHAT_TO_DO}"
-    return f"{found.unknown:,} places of the archive are not known to the database"
+    return f"{found.unknown:,} places of the archive are not known to the database; {_NOT_OURS}"

@@ -13,7 +13,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-from scrawler.archive.proof import WarcFile, open_warc
+from scrawler.archive.proof import open_warc
+from scrawler.crawl.holding import holds_row
 from scrawler.crawl.records import WARC, prefix_of
 from scrawler.errors import ArchiveError, UnreadableError
 from scrawler.model import UNCOUNTED, CdxRow, Loss, LossKind
@@ -214,24 +215,5 @@ class LossFinder:
             return
         with open_warc(path) as file:
             for row in self._pages.of_file(name):
-                if file is None or not _holds(file, row):
+                if file is None or not holds_row(file, row):
                     yield row
-
-    def is_there(self, place: tuple[str, int, int]) -> bool:
-        """Tell whether there is a record at a place, as it seems; what cannot be read from here is taken for whole."""
-        name, offset, length = place
-        path = self._files.path(name)
-        if path is None:
-            return True
-        try:
-            with open_warc(path) as file:
-                return file is not None and file.begins_record(offset, length)
-        except UnreadableError:
-            return True
-
-
-def _holds(file: WarcFile, row: CdxRow) -> bool:
-    if not file.begins_record(row.offset, row.length):
-        return False
-    record = file.record(row.offset, row.length)
-    return record is not None and record.says(row.url, row.digest, row.revisit)

@@ -12,7 +12,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Protocol
@@ -20,7 +20,8 @@ from typing import Protocol
 from scrawler.archive import locks
 from scrawler.archive.archive import ClosedFile
 from scrawler.archive.cdxj import UNFINISHED, write_cdxj
-from scrawler.archive.repair import cut_tail, discard, records_between
+from scrawler.archive.repair import cut_tail, discard, records_between, set_aside
+from scrawler.crawl.holding import Known, all_known, last_known, own_end
 from scrawler.errors import ArchiveError, DamagedError
 from scrawler.model import CdxRow
 
@@ -34,18 +35,24 @@ class PageRows(Protocol):
     def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """The page rows whose records are in a file, by offset."""
 
-    def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
-        """Offset and length of these records, by offset."""
+    def last(self, warc_file: str) -> CdxRow | None:
+        """The last of them, None without any."""
 
     def committed(self, warc_file: str) -> tuple[int, int]:
         """How many these are, and where the last of them ends (0 without any)."""
 
 
 class OrphanRows(Protocol):
-    """The part of the store that keeps the records that were never committed."""
+    """The part of the store that keeps the records that no row refers to."""
 
-    def replace(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
-        """Make these (offset, length) the orphans of a file; returns how many these are."""
+    def of_file(self, warc_file: str) -> Iterator[tuple[int, int]]:
+        """Their offset and length, by offset."""
+
+    def last(self, warc_file: str) -> tuple[int, int] | None:
+        """The place of the last of them, None without any."""
+
+    def add(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
+        """Make these (offset, length) orphans of a file; returns how many these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +60,8 @@ class Mended:
     """What was done to files: counts of response and revisit records, and prefixes left to the process that has them.
 
     What was cut off or became an orphan was fetched, but never committed: it is fetched again, or was by another
-    machine. `lost` counts committed records that a file no longer holds, as after a power cut.
+    machine. `lost` counts committed records that a file no longer holds, as after a power cut. `kept` are files with
+    what others held that nobody can account for: neither as records of the crawl nor as the tail of a killed machine.
     """
 
     files: int = 0
@@ -61,6 +69,7 @@ class Mended:
     orphans: int = 0
     lost: int = 0
     in_use: tuple[str, ...] = ()
+    kept: tuple[Path, ...] = ()
 
     def __add__(self, other: Mended) -> Mended:
         return Mended(
@@ -69,7 +78,13 @@ class Mended:
             self.orphans + other.orphans,
             self.lost + other.lost,
             self.in_use + other.in_use,
+            self.kept + other.kept,
         )
+
+    def told(self) -> Iterator[str]:
+        """Yield a line for each file that was kept."""
+        for path in self.kept:
+            yield f"a WARC file held what the database knows nothing of, which is kept as {path}"
 
 
 class Records:
@@ -81,8 +96,10 @@ class Records:
     def finish_gone(self, prefixes: Iterable[str]) -> Mended:
         """Finish the files of machines that are gone, which may have been killed at any point.
 
-        What lies behind the last committed record is cut off, and a file without any goes. A process that still has
-        its files, because it is only frozen or is mending them now, keeps them. Raises ArchiveError, StoreError.
+        What lies behind the last known record is cut off, and a file without any goes; where that record is not
+        there, something else than a kill has befallen the file, and what it holds instead is kept. A process that
+        still has its files, because it is only frozen or is mending them now, keeps them. Raises ArchiveError,
+        StoreError.
         """
         unfinished = self._unfinished()
         done = Mended()
@@ -122,7 +139,7 @@ class Records:
         write_cdxj(_index_of(path), self._pages.of_file(file.name))
         return True
 
-    def mend_again(self, name: str) -> None:
+    def mend_again(self, name: str) -> Mended:
         """Finish a file once more, after rows of records that it does not hold any more were taken back.
 
         Of one that is gone, the index goes as well. One that a process still has is left to it, and where damage has
@@ -130,23 +147,25 @@ class Records:
         """
         path, match = self._folder / name, _FILE.fullmatch(name)
         if match is None or not _index_of(path).exists():
-            return
+            return Mended()
         lock = locks.take_lock(self._folder, match["prefix"])
         if lock is None:
-            return
+            return Mended()
         try:
-            if not path.exists() or not self._is_mended(name):
+            done = self._mended_or_indexed(name) if path.exists() else Mended()
+            if not path.exists():
                 discard(_index_of(path))
         finally:
             lock.release()
+        return done
 
-    def _is_mended(self, name: str) -> bool:
-        """Mend a file, or at least index what is left; tell whether anything is."""
+    def _mended_or_indexed(self, name: str) -> Mended:
+        """Mend a file, or at least index what is left."""
         try:
-            self._mend(name)
+            return self._mend(name)
         except DamagedError:
             write_cdxj(_index_of(self._folder / name), self._pages.of_file(name))
-        return (self._folder / name).exists()
+            return Mended()
 
     def index_again(self, names: Iterable[str]) -> None:
         """Write the indexes of finished files anew, where committed records may have become orphans.
@@ -199,16 +218,32 @@ class Records:
 
     def _mend(self, name: str) -> Mended:
         path = self._folder / name
-        number, end = self._pages.committed(name)
-        tail = cut_tail(path, end)
-        if not tail.end:
-            self._orphans.replace(name, ())
-            return Mended(files=1, cut=tail.records, lost=number)
-        there = takewhile(lambda place: sum(place) <= tail.end, self._pages.places(name))
-        orphans = self._orphans.replace(name, records_between(path, there, tail.end))
-        rows = takewhile(lambda row: row.offset + row.length <= tail.end, self._pages.of_file(name))
+        number, _ = self._pages.committed(name)
+        end, done = self._cut(path)
+        if not end:
+            return replace(done, lost=number)
+        there = ((one.offset, one.length) for one in self._known(name) if one.end <= end)
+        orphans = self._orphans.add(name, records_between(path, there, end))
+        rows = takewhile(lambda row: row.offset + row.length <= end, self._pages.of_file(name))
         listed = write_cdxj(_index_of(path), rows)
-        return Mended(files=1, cut=tail.records, orphans=orphans, lost=number - listed)
+        return replace(done, orphans=orphans, lost=number - listed)
+
+    def _cut(self, path: Path) -> tuple[int, Mended]:
+        """Cut off what lies behind the last record of a file that is known and there; return where that ends.
+
+        What was there beyond a known record is no tail that was never committed: it is kept.
+        """
+        last = last_known(path.name, self._pages, self._orphans)
+        known_end = last.end if last else 0
+        if last is None or own_end(path, [last]):
+            tail = cut_tail(path, known_end)
+            return tail.end, Mended(files=1, cut=tail.records)
+        end = own_end(path, self._known(path.name))
+        kept = set_aside(path, end)
+        return end, Mended(files=1, kept=(kept,) if kept else ())
+
+    def _known(self, name: str) -> Iterator[Known]:
+        return all_known(self._pages.of_file(name), self._orphans.of_file(name))
 
 
 def prefix_of(warc_file: str) -> str | None:

@@ -6,13 +6,13 @@ the next place where the database knows of one.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import Record, WarcFile
+from scrawler.crawl.holding import Known, all_known
 from scrawler.model import CdxRow
 
 
@@ -67,14 +67,6 @@ class Accepted:
         return told
 
 
-class _Known(NamedTuple):
-    """What the database knows of a place: a row, or None for an orphan."""
-
-    offset: int
-    length: int
-    row: CdxRow | None
-
-
 class PageRows(Protocol):
     """The part of the store that knows which records are committed."""
 
@@ -83,7 +75,7 @@ class PageRows(Protocol):
 
 
 class OrphanRows(Protocol):
-    """The part of the store that keeps the records that were never committed."""
+    """The part of the store that keeps the records that no row refers to."""
 
     def of_file(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Their offset and length, by offset."""
@@ -103,9 +95,7 @@ class FileVerifier:
     ) -> None:
         self._name, self._file, self._read = name, file, read
         known_rows = takewhile(lambda row: row.offset < committed, pages.of_file(name))  # others come while it is read
-        rows = (_Known(row.offset, row.length, row) for row in known_rows)
-        left = (_Known(offset, length, None) for offset, length in orphans.of_file(name))
-        self._known = heapq.merge(rows, left, key=lambda known: known.offset)
+        self._known = all_known(known_rows, orphans.of_file(name))
         self._next = next(self._known, None)
         self.whole = 0  # records of answers that are as the database says
 
@@ -128,7 +118,7 @@ class FileVerifier:
         yield from self._gone_before(None)
 
     @staticmethod
-    def _begins(file: WarcFile, known: _Known) -> bool:
+    def _begins(file: WarcFile, known: Known) -> bool:
         return file.begins_record(known.offset, known.length)
 
     def _gone_before(self, offset: int | None) -> Iterator[Finding]:

@@ -14,12 +14,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select, update
 
-from scrawler.model import NO_ERROR, REFETCH_LANE, PageFlag, Result, SeedState
+from scrawler.model import NO_ERROR, REFETCH_LANE, PageFlag, Result, SeedState, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.tables import machine, orphan, page, robots_record, seed, site
+from scrawler.store.tables import machine, orphan, page, robots, robots_record, seed, site
 from scrawler.store.vain import BY_PLACE, VainRevisits
 
 _PLACES = 200  # of one transaction
@@ -38,8 +38,6 @@ _COUNT_OF = {  # of a seed, by result; all others are failures
     Result.TRAP: "trapped",
 }
 
-Place = tuple[str, int, int]
-
 
 class TakenBack(NamedTuple):
     """How many rows of lost records were taken back, and how many were not."""
@@ -48,6 +46,7 @@ class TakenBack(NamedTuple):
     in_vain: int = 0  # of revisit records among them, which are there but refer to what is gone
     in_work: int = 0  # a machine has their site in work
     unreachable: int = 0  # their seed is at another site by now
+    robots: int = 0  # answers to requests for a robots.txt, forgotten
 
     def plus(self, other: TakenBack) -> TakenBack:
         """Add up."""
@@ -58,7 +57,7 @@ class LostRows:
     """Takes rows back.
 
     `pack` makes the data of a chunk of (url, depth, position), `site_key` the key of a URL's site; `machine_of` tells
-    which machine wrote a file, and `is_there` whether there is a record at a place.
+    which machine wrote a file.
     """
 
     def __init__(
@@ -67,11 +66,10 @@ class LostRows:
         pack: Packed,
         site_key: Callable[[str], str],
         machine_of: Callable[[str], int | None],
-        is_there: Callable[[Place], bool],
     ) -> None:
         """Work on `database`."""
         self._database = database
-        self._site_key, self._machine_of, self._is_there = site_key, machine_of, is_there
+        self._site_key, self._machine_of = site_key, machine_of
         self._vain = VainRevisits(database)
         self._relisting = Relisting(database, pack, REFETCH_LANE)
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
@@ -92,18 +90,34 @@ class LostRows:
     def _take_vain(self, connection: Connection, ids: list[int]) -> TakenBack:
         rows = self._to_take(self._free(connection, _rows().where(page.c.id.in_(ids), page.c.revisit == 1))[0])
         self._take(connection, rows)
-        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows)
-        self._orphans.run(connection, [place for place in places if self._is_there(place)])
         return TakenBack(in_vain=len(rows))
 
     def _take_lost(self, connection: Connection, warc_file: str, offsets: list[int]) -> TakenBack:
         at = page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets)
         free, in_work = self._free(connection, _rows().where(*at).with_hint(page, BY_PLACE, "mysql"))
         rows = self._to_take(free)
-        of_robots = robots_record.c.warc_file == warc_file, robots_record.c.warc_offset.in_(offsets)
-        connection.execute(delete(robots_record).where(*of_robots))  # a robots.txt is asked for again when it is needed
         self._take(connection, rows)
-        return TakenBack(len(rows), in_work=in_work, unreachable=len(free) - len(rows))
+        robots_rows = self._forget_robots(connection, warc_file, offsets)
+        return TakenBack(len(rows), in_work=in_work, unreachable=len(free) - len(rows), robots=robots_rows)
+
+    def _forget_robots(self, connection: Connection, warc_file: str, offsets: list[int]) -> int:
+        """Forget answers to requests for a robots.txt, which is asked for when a site needs it; return their number.
+
+        The copies of these texts go as well: for as long as one is fresh, no other is asked for.
+        """
+        at = robots_record.c.warc_file == warc_file, robots_record.c.warc_offset.in_(offsets)
+        rows = connection.execute(select(robots_record).where(*at).order_by(robots_record.c.warc_offset)).all()
+        if not rows:
+            return 0
+        self._remember(connection, rows)
+        connection.execute(delete(robots_record).where(*at))
+        origins = sorted({url_hash(row.url.removesuffix("/robots.txt")) for row in rows})
+        connection.execute(delete(robots).where(robots.c.origin_hash.in_(origins)))
+        return len(rows)
+
+    def _remember(self, connection: Connection, rows: Iterable[AnyRow]) -> None:
+        """Make the places of rows that are taken back orphans: so a file that comes back is known for what it is."""
+        self._orphans.run(connection, sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows))
 
     @staticmethod
     def _free(connection: Connection, query: Select[*tuple[object, ...]]) -> tuple[list[AnyRow], int]:
@@ -123,6 +137,7 @@ class LostRows:
 
     def _take(self, connection: Connection, rows: Sequence[AnyRow]) -> None:
         """Delete page rows, put all that they were counted for right, and list their URLs again."""
+        self._remember(connection, rows)
         for part in sliced([row.id for row in rows]):
             connection.execute(delete(page).where(page.c.id.in_(part)))
         by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)

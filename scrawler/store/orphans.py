@@ -1,11 +1,15 @@
-"""Orphans: whole records in finished WARC files that no page row refers to, because their delta was never committed."""
+"""Orphans: records in finished WARC files that no page row refers to.
+
+Their delta was never committed, or their row was taken back: because the record was gone, which may come back with its
+file, or because its URL was to be fetched again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from sqlalchemy import delete, select
+from sqlalchemy import select
 
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
@@ -38,13 +42,17 @@ class Orphans:
         query = select(orphan.c.warc_file).distinct().order_by(orphan.c.warc_file)
         return self._database.reading(lambda connection: list(connection.scalars(query)))
 
-    def replace(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
-        """Make `places` (offset, length) the orphans of a WARC file; return how many these are.
+    def last(self, warc_file: str) -> tuple[int, int] | None:
+        """Return offset and length of the last orphan of a WARC file, None without any."""
+        query = select(orphan.c.warc_offset, orphan.c.warc_length).where(orphan.c.warc_file == warc_file)
+        rows = self._database.rows(query.order_by(orphan.c.warc_offset.desc()).limit(1))
+        return (rows[0][0], rows[0][1]) if rows else None
+
+    def add(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
+        """Make `places` (offset, length) orphans of a WARC file; return how many these are.
 
         Done in pieces: what is left half-way is made right by doing it again.
         """
-        gone = delete(orphan).where(orphan.c.warc_file == warc_file)
-        self._database.retrying(lambda connection: connection.execute(gone))
         number = 0
         for part in sliced(((warc_file, *place) for place in places), _ROWS):
             self._database.retrying(partial(self._rows.run, rows=part))

@@ -102,6 +102,19 @@ class Pages:
 
         return self._database.reading(work)
 
+    def last(self, warc_file: str) -> CdxRow | None:
+        """Return the row whose record is the last one in a WARC file, None without any."""
+
+        def work(connection: Connection) -> CdxRow | None:
+            found: list[CdxRow] = []
+            for table, columns in ((page, _CDX), (robots_record, _CDX_ROBOTS)):
+                query = select(*columns).where(table.c.warc_file == warc_file)
+                rows = connection.execute(query.order_by(table.c.warc_offset.desc()).limit(1))
+                found += map(CdxRow._make, rows)
+            return max(found, key=attrgetter("offset"), default=None)
+
+        return self._database.reading(work)
+
     def all(self) -> Iterator[PageRow]:
         """Yield all pages in the order of their commits."""
         return self._rows()

@@ -254,7 +254,7 @@ orphan = Table(
     "orphan",
     metadata,
     _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
-    _number("warc_offset", "... because the machine was gone, or its site, before the commit", key=True),
+    _number("warc_offset", "... because it was not committed in time, or its row was taken back", key=True),
     _number("warc_length"),
     **_CLUSTERED,
 )

@@ -105,7 +105,7 @@ class Supervisor:
             watcher.join()
         if self._failure is not None:
             raise MachinesFailedError(self._failure)
-        return self._tally.summary(self._settings, self._outcome(), self._restarted, self._given_up)
+        return self._tally.summary(self._settings, self._outcome(), self._restarted, self._given_up, self._say)
 
     def kill(self) -> None:
         """End all machine processes at once; may be called from a signal handler."""

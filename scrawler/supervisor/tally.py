@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from scrawler.app import faults_told, seed_counts
@@ -64,15 +64,22 @@ class Tally:
             waiting=self._newest.waiting,
         )
 
-    def summary(self, settings: Settings, outcome: str, restarts: int, given_up: Sequence[str]) -> RunSummary:
-        """Say what all of them did and committed, once they are gone."""
+    def summary(
+        self,
+        settings: Settings,
+        outcome: str,
+        restarts: int,
+        given_up: Sequence[str],
+        say: Callable[[str], None],
+    ) -> RunSummary:
+        """Say what all of them did and committed, once they are gone; `say` as that of `Upkeep`."""
         elapsed = time.monotonic() - self._started
         database = open_database(settings.db, create=False)
         try:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
             faults = faults_told(settings, crawl.name, Seeds(database))
-            lost = Upkeep(settings, database, crawl).untold(lambda: outcome == "stopped")
+            lost = Upkeep(settings, database, crawl, say).untold(lambda: outcome == "stopped")
         finally:
             database.close()
         mine = [one for one in whole.machines if one.id in self._machines]

@@ -154,7 +154,7 @@ CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
 
 CREATE TABLE orphan (
     warc_file VARCHAR(255) NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
-    warc_offset BIGINT NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_offset BIGINT NOT NULL,  -- ... because it was not committed in time, or its row was taken back
     warc_length BIGINT NOT NULL,
     PRIMARY KEY (warc_file, warc_offset)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;

@@ -155,7 +155,7 @@ CREATE INDEX page_warc_file ON page (warc_file, warc_offset);
 
 CREATE TABLE orphan (
     warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
-    warc_offset INTEGER NOT NULL,  -- ... because the machine was gone, or its site, before the commit
+    warc_offset INTEGER NOT NULL,  -- ... because it was not committed in time, or its row was taken back
     warc_length INTEGER NOT NULL,
     PRIMARY KEY (warc_file, warc_offset)
 ) WITHOUT ROWID,

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from errno import ENOSPC
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 from scrawler.archive import repair
 from scrawler.archive.locks import take_lock
 from scrawler.archive.record import RecordRef, RevisitOf
-from scrawler.archive.repair import Span, Tail, cut_tail, records_between
+from scrawler.archive.repair import Span, Tail, cut_tail, records_between, set_aside
 from scrawler.errors import ArchiveError
 
 Anything = Callable[..., Any]
@@ -80,25 +81,57 @@ def test_bytes_that_are_no_record_go(tail: bytes, three: tuple[Path, list[Record
     assert path.stat().st_size == end_of(refs[2])
 
 
-def test_a_file_shorter_than_known_is_cut_behind_its_last_whole_exchange(
-    three: tuple[Path, list[RecordRef]], warcio_check: Anything
+@pytest.mark.parametrize("of_first", [True, False])
+def test_what_is_set_aside_is_kept_byte_for_byte_each_time_under_another_name(
+    of_first: bool, three: tuple[Path, list[RecordRef]]
 ) -> None:
     path, refs = three
-    with path.open("r+b") as file:
-        file.truncate(end_of(refs[1]) - 10)
-    assert cut_tail(path, end_of(refs[2])) == Tail(end_of(refs[0]), 0, end_of(refs[1]) - 10 - end_of(refs[0]))
-    assert path.stat().st_size == end_of(refs[0])
-    warcio_check([path])
+    whole = path.read_bytes()
+    start = end_of(refs[0]) if of_first else 0
+    for name in (f"{path.name}.damaged", f"{path.name}.damaged.2", f"{path.name}.damaged.3"):
+        path.write_bytes(whole)
+        kept = set_aside(path, start)
+        assert kept == path.with_name(name)
+        assert kept.read_bytes() == whole[start:]
+        assert (path.read_bytes() if start else path.exists()) == (whole[:start] or False)
+    assert len(os.listdir(path.parent)) == 3 + of_first
 
 
-def test_good_records_behind_damage_are_never_cut(three: tuple[Path, list[RecordRef]]) -> None:
+@pytest.mark.parametrize("zeros", [0, 1, 200_000])
+def test_zeros_are_not_kept(zeros: int, three: tuple[Path, list[RecordRef]]) -> None:
+    path, _ = three
+    whole = path.read_bytes()
+    with path.open("ab") as file:
+        file.write(bytes(zeros))
+    assert set_aside(path, len(whole)) is None
+    assert path.read_bytes() == whole
+    path.write_bytes(bytes(zeros))
+    assert set_aside(path, 0) is None
+    assert os.listdir(path.parent) == []
+
+
+def test_nothing_is_cut_that_could_not_be_kept(
+    three: tuple[Path, list[RecordRef]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, refs = three
+    whole = path.read_bytes()
+
+    def full(handle: int) -> None:
+        raise OSError(ENOSPC, os.strerror(ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ArchiveError, match=r"^cannot repair .*: No space left on device$"):
+        set_aside(path, end_of(refs[0]))
+    assert path.read_bytes() == whole
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_damage_between_records_is_told(three: tuple[Path, list[RecordRef]]) -> None:
     path, refs = three
     data = bytearray(path.read_bytes())
     data[end_of(refs[0]) - 4] ^= 0xFF  # in the length that closes the member
     path.write_bytes(data)
     asked = end_of(refs[0])  # where the request of the first exchange without damage is
-    with pytest.raises(ArchiveError, match=f"damaged at byte {refs[0].offset} "):
-        cut_tail(path, end_of(refs[2]) + 1)
     with pytest.raises(ArchiveError, match=f"damaged at byte {refs[0].offset} "):
         list(records_between(path, [], end_of(refs[2])))
     assert list(records_between(path, spans(refs[:1]), end_of(refs[2]))) == spans(refs[1:])

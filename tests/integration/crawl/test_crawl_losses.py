@@ -122,6 +122,17 @@ def dependents(crawl: Crawl, gone: Iterable[PageRow]) -> list[PageRow]:
     return [row for row in left if row.revisit and (row.seed_id, row.digest) in of_seed - there]
 
 
+def set_aside(path: Path) -> list[Path]:
+    """What is kept of a file under other names."""
+    return sorted(path.parent.glob(path.name + ".damaged*"))
+
+
+def move_away(crawl: Crawl, paths: Iterable[Path]) -> None:
+    """Leave nothing in the archive that a whole crawl has not."""
+    for path in paths:
+        path.rename(crawl.folder / path.name)
+
+
 def remove(path: Path) -> None:
     path.unlink()
 
@@ -174,13 +185,88 @@ def test_what_is_gone_is_told_once_and_fetched_again(
     said: list[str] = []
     retry_lost(crawl.settings(), threading.Event(), said.append)
     number = told.records + told.revisits
-    assert said == [f"URLs to be fetched again because their records are gone: {number:,}"]
+    aside = set_aside(path)
+    lines = [f"a WARC file held what the database knows nothing of, which is kept as {one}" for one in aside]
+    assert said == [*lines, f"URLs to be fetched again because their records are gone: {number:,}"]
+    assert [one.name for one in aside] == ([path.name + ".damaged"] if half else [])
     crawl.check()
+    move_away(crawl, aside)
     run_whole(crawl, robots=False, warc_size=1 << 20)
     assert sorted(row.url for row in crawl.pages()) == urls
     assert counts(crawl) == before
     assert found_in(crawl) == links
     assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+
+
+def swap(path: Path) -> None:
+    path.write_bytes(NOISE * 40)
+
+
+def harm_a_record(path: Path) -> None:
+    """In the midst of the file, where a look finds nothing."""
+    overwrite(path, path.stat().st_size // 2, b"damage")
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("harm", [remove, cut, empty, zero, swap, harm_a_record])
+def test_a_file_that_comes_back_after_its_pages_were_fetched_again_is_known(
+    harm: Callable[[Path], None], with_index: bool, crawled: Crawl
+) -> None:
+    """It is not taken for one that a killed machine wrote and never committed, nor for anybody else's."""
+    crawl, path = crawled, files(crawled)[0]
+    index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+    whole, listed = path.read_bytes(), index.read_bytes()
+    before = counts(crawl)
+    harm(path)
+    harmed = path.read_bytes() if path.exists() else b""
+    verified(crawl)
+    retry_lost(crawl.settings(), threading.Event())
+    left = path.read_bytes() if path.exists() else b""
+    there = left + b"".join(one.read_bytes() for one in set_aside(path))
+    assert there == harmed or not harmed.strip(b"\0"), "not a byte is lost"
+    run(crawl)
+    path.write_bytes(whole)
+    index.unlink(missing_ok=True)
+    if with_index:
+        index.write_bytes(listed)
+    assert run(crawl).lost == NOTHING
+    findings, said = verified(crawl)
+    assert (findings, said.gone, said.unknown) == ([], 0, 0)
+    assert path.read_bytes() == whole
+    crawl.check()
+    assert counts(crawl) == before
+
+
+def test_robots_txt_whose_records_are_gone_is_forgotten_with_a_word_and_asked_for_again(
+    crawl_on_both: Crawl, serve: Serve
+) -> None:
+    crawl = crawl_on_both
+    pages = {"/": page("home", links=("/1",)), "/1": page("1"), "/robots.txt": page("User-agent: *\nAllow: /\n")}
+    crawl.add([serve(by_path(pages)).url()])
+    run_whole(crawl)
+    assert len(of_robots(crawl)) == 1
+    for path in files(crawl):
+        path.unlink()
+    told = run(crawl, robots=True).lost
+    assert told[1] == 3
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    assert said == [
+        "URLs to be fetched again because their records are gone: 2",
+        "1 more are of robots.txt files, which are forgotten, and asked for when they are needed",
+    ]
+    assert of_robots(crawl) == []
+    assert verified(crawl)[0] == []
+    run_whole(crawl)
+    assert len(of_robots(crawl)) == 1
+    findings, done = verified(crawl)
+    assert (findings, done.whole) == ([], 3)
+    assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+
+
+def of_robots(crawl: Crawl) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = asked(crawl, lambda database: _rows(database, "SELECT url FROM robots_record"))
+    return found
 
 
 def test_what_is_accepted_is_not_told_nor_fetched_and_what_comes_back_is_forgotten(crawled: Crawl) -> None:
@@ -430,8 +516,9 @@ def test_a_retry_cut_short_at_any_point_is_done_again(
 ) -> None:
     crawl = crawled
     before, urls = counts(crawl), sorted(row.url for row in crawl.pages())
-    cut(files(crawl)[0])
-    remove(files(crawl)[1])
+    torn, gone = files(crawl)[:2]
+    cut(torn)
+    remove(gone)
     left = [steps]
     pack = upkeep.packed
 
@@ -448,6 +535,7 @@ def test_a_retry_cut_short_at_any_point_is_done_again(
     crawl.check()
     monkeypatch.setattr(upkeep, "packed", pack)
     retry_lost(crawl.settings(), threading.Event())
+    move_away(crawl, set_aside(torn))
     run_whole(crawl, robots=False, warc_size=1 << 20)
     assert sorted(row.url for row in crawl.pages()) == urls
     assert counts(crawl) == before

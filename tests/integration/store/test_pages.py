@@ -48,16 +48,19 @@ def test_pages_of_a_file_come_by_offset_whatever_the_order_of_their_commits(data
     assert pages.committed("crawl-1.warc.gz") == (3_000, 2_999 * 500 + 400)
 
 
-def test_orphans_of_a_file_are_replaced(database: Database) -> None:
+def test_orphans_of_a_file_come_to_those_that_are_known(database: Database) -> None:
     def all_of_them() -> list[tuple[str, int, int]]:
         with database.read() as connection:
             found = connection.exec_driver_sql("SELECT * FROM orphan ORDER BY warc_file, warc_offset")
             return [tuple(row) for row in found]
 
     orphans = Orphans(database)
-    assert orphans.replace("b.warc.gz", [(7, 5)]) == 1
-    assert orphans.replace("a.warc.gz", ((n * 10, 5) for n in range(2_500))) == 2_500
-    assert orphans.replace("a.warc.gz", iter([(20, 6), (30, 5)])) == 2
-    assert all_of_them() == [("a.warc.gz", 20, 6), ("a.warc.gz", 30, 5), ("b.warc.gz", 7, 5)]
-    assert orphans.replace("a.warc.gz", ()) == 0
-    assert all_of_them() == [("b.warc.gz", 7, 5)]
+    assert orphans.last("a.warc.gz") is None
+    assert orphans.add("b.warc.gz", [(7, 5)]) == 1
+    places = [(n * 10, 5) for n in range(2_500)]
+    assert orphans.add("a.warc.gz", iter(places[:2_000])) == 2_000
+    assert orphans.add("a.warc.gz", iter(places)) == 2_500
+    assert orphans.add("a.warc.gz", ()) == 0
+    assert all_of_them() == [*(("a.warc.gz", *place) for place in places), ("b.warc.gz", 7, 5)]
+    assert list(orphans.of_file("a.warc.gz")) == places
+    assert (orphans.last("a.warc.gz"), orphans.last("b.warc.gz")) == (places[-1], (7, 5))

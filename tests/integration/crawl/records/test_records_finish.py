@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import os
+import random
 from pathlib import Path
+
+import pytest
 
 from scrawler.archive.warc import WarcWriter
 from scrawler.crawl.records import Mended
@@ -107,12 +111,49 @@ def test_what_a_power_cut_took_is_told_and_not_listed(fetching: Fetching, folder
     fetching.vanish()
     path = folder / rows[0].warc_file
     os.truncate(path, rows[5].warc_offset + 50)
+    torn = path.read_bytes()[rows[4].warc_offset + rows[4].warc_length :]
     done = records_of(fetching.database, folder).finish_gone([fetching.prefix])
-    assert done == Mended(files=1, orphans=1, lost=2)
+    kept = path.with_name(path.name + ".damaged")
+    assert done == Mended(files=1, orphans=1, lost=2, kept=(kept,))
+    assert kept.read_bytes() == torn
     assert path.stat().st_size == rows[4].warc_offset + rows[4].warc_length
     (index,) = names(folder, ".cdxj")
     assert len((folder / index).read_bytes().splitlines()) == 5
     assert orphans_of(database_url) == {waiting}
+
+
+OTHERS = {
+    "shorter text": lambda data: b"notes of somebody else",
+    "longer text": lambda data: b"notes of somebody else" * len(data),
+    "packed text": lambda data: gzip.compress(random.Random(1).randbytes(2 * len(data))),
+    "records of others": lambda data: data[: len(data) // 2] + gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n"),
+    "a shift": lambda data: b"\0" + data,
+}
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_what_stands_in_the_place_of_a_file_is_kept_under_another_name(
+    other: str, fetching: Fetching, folder: Path, database_url: str
+) -> None:
+    """Whether it is shorter or longer; the records of the crawl at its beginning stay where they are."""
+    fetching.writer = WarcWriter(folder, fetching.prefix, info={}, held_bytes=0)
+    rows = [fetching.fetch("a.org") for _ in range(8)]
+    fetching.commit("a.org")
+    fetching.vanish()
+    path = folder / rows[0].warc_file
+    there = OTHERS[other](path.read_bytes())
+    path.write_bytes(there)
+    done = records_of(fetching.database, folder).finish_gone([fetching.prefix])
+    (kept,) = done.kept
+    assert kept == path.with_name(path.name + ".damaged")
+    left = path.read_bytes() if path.exists() else b""
+    assert left + kept.read_bytes() == there
+    whole = sum(row.warc_offset + row.warc_length <= len(left) for row in rows)
+    assert (done.files, done.cut, done.orphans, done.lost) == (1, 0, 0, len(rows) - whole)
+    assert whole in ((3, 4) if other == "records of others" else (0,))
+    again = records_of(fetching.database, folder).finish_gone([fetching.prefix])
+    assert not again.kept
+    assert (path.read_bytes() if path.exists() else b"") == left
 
 
 def test_files_of_a_process_that_lives_are_left_to_it(fetching: Fetching, folder: Path, database_url: str) -> None:
