@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -13,6 +16,7 @@ from scrawler.crawl import records, slots
 from scrawler.errors import SettingsError
 from scrawler.settings import CONFIG_FILE, Settings
 from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
 
 # Wherever they stand: the settings of this command need not name the folder in which pages were kept.
 _ARCHIVED = (records.WARC, ".warc", ".cdxj", slots.SUFFIX)
@@ -31,11 +35,28 @@ def _needed(database: Database, settings: Settings, file: Path) -> str:
     if database.is_at(file):
         return "the crawl's database"
     real = Path(os.path.realpath(file))
-    name = real.name.lower()
     in_archive = real.parent == Path(os.path.realpath(settings.pages_dir))
-    if name.endswith(_ARCHIVED) or _SET_ASIDE in name or (in_archive and name.endswith(_BESIDE_ARCHIVED)):
+    if _is_archived(real.name) or (in_archive and real.name.lower().endswith(_BESIDE_ARCHIVED)):
         return "a file of an archive by its name"
+    if file.exists() and any(file.samefile(one) for one in _archive(database, settings)):
+        return "a file of the archive by another name"
     config = click.get_current_context().params.get("config") or Path(CONFIG_FILE)
     if file.exists() and config.exists() and file.samefile(config):
         return "the file of the settings"
     return ""
+
+
+def _is_archived(name: str) -> bool:
+    name = name.lower()
+    return name.endswith(_ARCHIVED) or _SET_ASIDE in name
+
+
+def _archive(database: Database, settings: Settings) -> Iterator[Path]:
+    """Yield what is in the folders in which machines of this host have kept pages."""
+    folders = {settings.pages_dir, *Machines(database).folders(socket.gethostname()).values()}
+    for folder in folders:
+        with suppress(OSError):  # it is elsewhere, or keeps us out
+            for name in os.listdir(folder):
+                path = folder / name
+                if path.exists() and (_is_archived(name) or name.lower().endswith(_BESIDE_ARCHIVED)):
+                    yield path

@@ -10,12 +10,16 @@ import struct
 import subprocess
 import sys
 import termios
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from scrawler import __version__
 from scrawler.errors import StoreError
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
 
 
@@ -192,6 +196,30 @@ def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, 
         assert said.startswith(f"{file} {words}")
     assert (tmp_path / "own.toml").read_text() == "threads = 2\n"
     assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
+
+
+def test_no_file_of_the_archive_is_written_over_by_another_name(scrawler: Scrawler, tmp_path: Path) -> None:
+    """A hard link has a path of its own; and a crawl may have kept pages in another folder than the one in use now."""
+    (tmp_path / "seeds.txt").write_text("http://a.example/\nno url\n")
+    scrawler("import", "seeds.txt")
+    with closing(open_database(f"sqlite:///{tmp_path}/scrawler.db")) as database:
+        machine = Machines(database).register("here", 1, 0).id
+        Crawls(database).begin_run(machine, {"pages_dir": str(tmp_path / "elsewhere")})
+    for number, file in enumerate(
+        ("pages/crawl-1.warc.gz", "elsewhere/crawl-1.warc.gz.damaged", "pages/crawl-1.cdxj", "elsewhere/crawl-1.lock")
+    ):
+        needed, other = tmp_path / file, f"other-{number}"
+        needed.parent.mkdir(exist_ok=True)
+        needed.write_text(file)
+        (tmp_path / other).hardlink_to(needed)
+        for command in (
+            ("import", "seeds.txt", "--rejects", other),
+            ("export", other, "--format", "txt"),
+            ("report", "--html", other),
+        ):
+            said = _said(scrawler(*command, code=2))
+            assert said.startswith(f"{other} is a file of the archive by another name")
+        assert needed.read_text() == file
 
 
 def test_an_export_of_an_unknown_kind_is_refused_before_anything_is_written(scrawler: Scrawler, tmp_path: Path) -> None:
