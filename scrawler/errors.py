@@ -5,6 +5,8 @@ An expected failure of the web (a 404, a timeout, a bad page) is a value, never 
 
 from __future__ import annotations
 
+import threading
+
 
 class ScrawlerError(Exception):
     """Root of all errors; its text is one line that says what, where and what to do."""
@@ -80,3 +82,8 @@ class EndlessPageError(ScrawlerError):
     """A page was read for longer than any may; no thread can be ended, so the process ends itself (exit code 8)."""
 
     exit_code = 8
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell whether an exception may be the user's Ctrl-C, not something that the code at work has raised."""
+    return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

@@ -4,7 +4,8 @@ Whatever reads or applies an answer is written to meet everything that a server 
 fault of this program, and the URL's result is `internal-error`. Errors of the surroundings (`ScrawlerError`: the
 archive, the database, a part of another package, a lost lease) are no faults, and end the machine; so does whatever
 the machinery raises while it is at no answer. Too little memory for an answer is a fault: what it took is free again.
-What asks the program to end (KeyboardInterrupt, SystemExit) is no Exception, and none either.
+What asks the program to end (KeyboardInterrupt, SystemExit) is a fault as well where an answer has raised it: the system
+interrupts the main thread alone, and who wants the program to end tells that by an event.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
-from scrawler.errors import ScrawlerError
+from scrawler.errors import ScrawlerError, is_interrupt
 
 MOST_FAULTS = 5  # of a seed; then it ends
 
@@ -28,16 +29,16 @@ class Fault(NamedTuple):
     trace: str
 
 
-def fault_of(error: Exception) -> Fault:
+def fault_of(error: BaseException) -> Fault:
     """Describe an exception that reading or applying an answer has raised; raises it again if it is no fault."""
-    if isinstance(error, ScrawlerError):
+    if isinstance(error, ScrawlerError) or is_interrupt(error):
         raise error
     message = ascii(" ".join(str(error).split()))[1:-1][:_MESSAGE_CHARACTERS]
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Fault(f"{said}, at {_place(error)}", "".join(traceback.format_exception(error)))
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     """Return file and line where it was raised, or where this program called what raised it."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrawler.errors import PluginError, ScrawlerError, SettingsError
+from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt
 from scrawler.places import load_place
 
 if TYPE_CHECKING:
@@ -191,7 +191,9 @@ class _Answerable:
             return call(*arguments, **named)
         except ScrawlerError:
             raise
-        except Exception as error:
+        except BaseException as error:  # whoever calls sys.exit in a part does not end the program without a word
+            if is_interrupt(error):
+                raise
             raise PluginError(f"{self._part} failed: {in_a_line(error)}") from error
 
     def __contains__(self, item: object) -> bool:

@@ -51,7 +51,7 @@ class AnswerHandler:
             try:
                 self._apply(flight, response, reading)
                 return None
-            except Exception as error:
+            except BaseException as error:
                 fault = fault_of(error)
         self.finish(flight, fault_row(flight, response, reading, fault))
         return fault
@@ -113,7 +113,7 @@ class AnswerHandler:
             try:
                 if is_same(flight, response):
                     self._list_waiting(site, waiting)
-            except Exception as error:
+            except BaseException as error:
                 fault = fault_of(error)
         if fault is not None:
             for link in waiting[:1]:

@@ -182,7 +182,7 @@ class UrlCollector(threading.Thread):
             try:
                 counts = self._visits.note(response, now)
                 as_sitemap = counts and self._lister.wants(response)
-            except Exception as error:
+            except BaseException as error:
                 response = response.met(fault_of(error))
                 as_sitemap = False
             finally:

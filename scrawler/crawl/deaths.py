@@ -3,7 +3,8 @@
 A URL is blamed at once where it is certain: it stood in the slot of the thread that met the fault, or was read for
 longer than the watchdog waits, or it was the only one that was read. Where one of several was it, and where the kernel
 has killed some process because memory was short, it is a suspect: it is asked for once more, and ended when a second
-process dies so. Whoever is killed by kill -9, by a reboot or a power cut leaves no word of a fault, and nobody is
+process dies so. A part that calls exit() or _exit() leaves no word either, but its exit code tells a supervisor that
+nobody has killed it; to those who look later, where there was none, it is like kill -9. Whoever is killed by kill -9, by a reboot or a power cut leaves no word of a fault, and nobody is
 blamed. A dead machine is looked into by whoever comes first: the next one that starts on its host, before it takes
 anything up, or one beside it that takes over sites of a dead machine. Machines on other hosts, which cannot read its
 file, may meet the page too before that; each of them does so once. A death is noted with the number of its machine,
@@ -29,7 +30,8 @@ _LONGEST = 1 << 24  # bytes of a file that are read; it may have been written by
 _FAULT = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
 _CURRENT = re.compile(r"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 _FRAME = re.compile(r'^ *File "([^"]*)", line (\d+) in (.*)$', re.MULTILINE)
-_KILLED = "killed by "  # how a supervisor tells of a signal
+KILLED = "killed by "  # how a supervisor tells of a signal ...
+EXITED = "it ended the process itself, with exit code "  # ... and of an exit in the midst of a page
 _TOO_LONG = "reading it took more CPU time than any page may"
 _MEMORY = "the system killed a process for want of memory while it was read"
 
@@ -61,7 +63,8 @@ def judge(remains: Remains) -> list[Blamed]:
         words = f"{fault[1]}{_place(remains.told[current.end() :] if current else '')}"
         return [Blamed(one, CONDEMNED, words) for one in remains.read if one.thread == ident]
     if remains.told:
-        words = remains.told.strip().partition("\n")[0] if remains.told.startswith(_KILLED) else _TOO_LONG
+        by_supervisor = remains.told.startswith((KILLED, EXITED))
+        words = remains.told.strip().partition("\n")[0] if by_supervisor else _TOO_LONG
         return [Blamed(one, CONDEMNED if len(remains.read) == 1 else SUSPECTED, words) for one in remains.read]
     return [Blamed(one, SUSPECTED, _MEMORY) for one in remains.read] if remains.out_of_memory else []
 
@@ -129,15 +132,15 @@ def _what_follows(row: SuspectRow) -> str:
 def page_at_death(folder: Path, prefix: str, machine_id: int, fault: str) -> str:
     """Return the URL that is to blame for the end of a machine, or suspected; "" without one.
 
-    To be called by whoever has waited for the end of its process. `fault` is the signal by which it met a fault: it is
-    noted for those who look later, where it could not tell itself.
+    To be called by whoever has waited for the end of its process. `fault` says how that was ended, if a page may have
+    done it (see KILLED and EXITED): it is noted for those who look later, where the process could not tell itself.
     """
     with suppress(OSError), _of_the_dead(reading_file(folder, prefix, machine_id)) as file:
         if file is None:
             return ""
         remains = remains_of(os.pread(file, _LONGEST, 0), 0)
         if fault and not remains.told:
-            remains = remains._replace(told=f"{_KILLED}{fault}\n")
+            remains = remains._replace(told=f"{fault}\n")
             os.write(file, remains.told.encode())
         blamed = judge(remains)
         return blamed[0].read.url if blamed else ""

@@ -64,6 +64,6 @@ class Landing:
         if reading.record is not None:
             try:
                 flight.site.robots_records.append(robots_record(response, reading.record))
-            except Exception as error:
+            except BaseException as error:
                 fault = fault_of(error)
         return self._origins.robots_answer(flight, response if fault is None else response.met(fault))

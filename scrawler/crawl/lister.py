@@ -102,7 +102,7 @@ class SitemapLister:
         self._slot.enter(listing.flight.site.id, listing.flight.entry.url)
         try:
             self._list_slice(listing)
-        except Exception as error:
+        except BaseException as error:
             listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # so nothing is left of it
         finally:
             self._slot.leave()

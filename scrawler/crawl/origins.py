@@ -166,7 +166,7 @@ class Origins:
                 if follow is not None:
                     flight.site.queued.append(follow)
                 return None
-            except Exception as error:
+            except BaseException as error:
                 fault = fault_of(error)
         self._unavailable(flight, fault.text, Result.ROBOTS_UNAVAILABLE)
         for party in flight.site.parties[:1]:

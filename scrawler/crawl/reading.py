@@ -51,7 +51,7 @@ class AnswerReader:
         if response.result is not Result.FETCHED and fault is None:
             try:
                 again = self._again(flight, response)
-            except Exception as error:
+            except BaseException as error:
                 fault = fault_of(error)
             else:
                 if again is not None:
@@ -64,7 +64,7 @@ class AnswerReader:
             return Reading(None, record, fault=fault)
         try:
             return self._read(flight, response, record, as_sitemap)
-        except Exception as error:
+        except BaseException as error:
             return Reading(None, record, fault=fault_of(error))
 
     def archive(self, response: Response) -> Reading:

@@ -221,7 +221,7 @@ class Visits:
             if traps is not None and traps.capping and choice.entry.depth > 0 and (trap := traps.refusal(url)):
                 return origin, (Result.TRAP, trap)
             return origin, None
-        except Exception as error:
+        except BaseException as error:
             return Origin(url, ""), self._met(url, error)
 
     def _ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float, wall: int) -> None:
@@ -230,7 +230,7 @@ class Visits:
         try:
             refusal = self._refusal(choice, origin)
             cookie = cookies.header(url) if cookies and refusal is None else ""
-        except Exception as error:
+        except BaseException as error:
             refusal = self._met(url, error)
         if refusal is None:
             self._start_page(site, choice, origin, cookie, now)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from scrawler.crawl.deaths import EXITED, KILLED
 from scrawler.crawl.progress import Progress
 from scrawler.errors import StartError
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
@@ -101,10 +102,17 @@ class MachineProcess:
 
     @property
     def fault(self) -> str:
-        """The signal by which the system ended it for a fault of its own, "" if it did not."""
+        """In words how a page may have ended it: by a signal for a fault, or by an exit that is none of the program's.
+
+        "" where it ended otherwise, as killed by somebody.
+        """
         code = self._process.returncode
-        name = _signal_name(-code) if code is not None and code < 0 else ""
-        return name if name in _FAULTS else ""
+        if code is None or self.last is not None:
+            return ""
+        if code >= 0:
+            return f"{EXITED}{code}"
+        name = _signal_name(-code)
+        return f"{KILLED}{name}" if name in _FAULTS else ""
 
     def _talk(self) -> None:
         assert self._process.stdin is not None

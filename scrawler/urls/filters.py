@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from scrawler.errors import PluginError
+from scrawler.errors import PluginError, is_interrupt
 from scrawler.plugins import in_a_line
 
 
@@ -39,7 +39,9 @@ class UrlFilters:
         for name, judge in self._filters.items():
             try:
                 reason = judge(url, page, depth)
-            except Exception as error:
+            except BaseException as error:
+                if is_interrupt(error):
+                    raise
                 raise PluginError(f"URL filter {name} failed on {url}: {in_a_line(error)}") from error
             if not isinstance(reason, str):  # as other people's code may do
                 raise PluginError(f"URL filter {name} failed on {url}: it returned {reason!r}, not a text")

@@ -28,6 +28,8 @@ class Poisoned(ScannerExtractor):
     def links(self, body, *rest):
         if b"please abort" in body:
             os.abort()
+        if b"please exit" in body:
+            os._exit(3)
         if b"please fault" in body:
             ctypes.string_at(0)
         if b"please loop" in body:
@@ -72,7 +74,7 @@ def _run(folder: Path, python_path: str, *flags: str) -> subprocess.CompletedPro
     )  # fmt: skip
 
 
-def _check(site: RawServer, poisons: list[str], folder: Path) -> None:
+def _check(site: RawServer, poisons: list[str], folder: Path, told_where: str = "in links") -> None:
     """All good pages were fetched, and each poisonous one was ended, after it had killed one process."""
     with closing(sqlite3.connect(folder / "scrawler.db")) as database:
         results = dict(database.execute("SELECT url, result FROM page"))
@@ -88,7 +90,7 @@ def _check(site: RawServer, poisons: list[str], folder: Path) -> None:
     assert not list((folder / "pages").glob("*.reading"))
     told = (folder / "output_urls" / "crawl.internal-errors.txt").read_text()
     assert all(site.url(path) in told for path in poisons)
-    assert "in links" in told
+    assert told_where in told
 
 
 @pytest.mark.parametrize("poisons", [["/abort"], ["/fault"], ["/loop"], ["/lock"]], indirect=True)
@@ -117,6 +119,22 @@ def test_machines_go_on(
     assert done.returncode == 0, done.stderr
     _check(site, poisons, tmp_path)
     assert "was killed by SIGABRT while it read http://" in done.stderr
+
+
+@pytest.mark.parametrize("poisons", [["/exit"]], indirect=True)
+def test_a_part_that_exits_is_found_out_by_the_supervisor(
+    scrawler: Scrawler, site: RawServer, poisons: list[str], python_path: str, tmp_path: Path
+) -> None:
+    """Without one nobody is left who knows that it was not kill -9: no page is blamed."""
+    scrawler("import", "-", given=site.url())
+    alone = _run(tmp_path, python_path)
+    assert (alone.returncode, alone.stderr.count("has died")) == (3, 0)
+    again = _run(tmp_path, python_path)
+    assert (again.returncode, again.stderr.count("has died")) == (3, 0)
+    done = _run(tmp_path, python_path, "--machines", "2")
+    assert done.returncode == 0, done.stderr
+    assert f"and without a report while it read {site.url('/exit')}" in done.stderr
+    _check(site, poisons, tmp_path, told_where="exit code 3")
 
 
 @pytest.mark.parametrize("poisons", [["/"]], indirect=True)

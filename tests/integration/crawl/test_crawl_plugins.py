@@ -90,7 +90,7 @@ def test_seeds_and_where_they_redirect_are_not_judged(crawl: Crawl, serve: Serve
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
 
 
-@pytest.mark.parametrize("bad", ["raises", "says-no-text"])
+@pytest.mark.parametrize("bad", ["raises", "exits", "says-no-text"])
 def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, package: ModuleType, bad: str) -> None:
     left = 150
 
@@ -101,10 +101,12 @@ def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, pa
             return ""
         if bad == "raises":
             raise ValueError("two\nlines")
+        if bad == "exits":
+            raise SystemExit("two\nlines")
         return True
 
     package.judge = judge
-    said = "ValueError: two lines" if bad == "raises" else "it returned True, not a text"
+    said = {"raises": "ValueError: two lines", "exits": "SystemExit: two lines"}.get(bad, "it returned True, not a text")
     with SynthServer(WebSpec(seed=5, sites=6, mean_pages=25, page_bytes=1000)) as server:
         crawl.add(server.web.seeds())
         with pytest.raises(PluginError, match=rf"^URL filter theirs failed on http\S+: {said}$"):
@@ -147,7 +149,7 @@ class Failing:
         return url in self.ours
 
     def {call}(self, *arguments, **named):
-        raise KeyError("no good")
+        raise {error}("no good")
 
 def make(*arguments, **named):
     return Failing(*arguments, **named)
@@ -163,17 +165,18 @@ def make(*arguments, **named):
         ("downloader", "fetch.curl", "CurlDownloader", "completed"),
     ],
 )
+@pytest.mark.parametrize("error", ["ValueError", "SystemExit", "KeyboardInterrupt"])
 def test_a_part_that_fails_later_ends_the_run_under_its_own_name(
-    crawl: Crawl, serve: Serve, tmp_path: Path, setting: str, module: str, name: str, call: str
+    crawl: Crawl, serve: Serve, tmp_path: Path, setting: str, module: str, name: str, call: str, error: str
 ) -> None:
     """Not under that of the URL: a fault of somebody else's part is none of ours."""
-    code = _FAILING.format(module=module, name=name, call=call)
+    code = _FAILING.format(module=module, name=name, call=call, error=error)
     install(tmp_path, "bad-one", code, {f"{PART_KINDS[setting].group}:bad": "make"})
     server = serve(by_path({"/": page("home")}))
     crawl.add([server.url()])
     with (
         importable(tmp_path),
-        pytest.raises(PluginError, match=rf"^{setting} bad of bad-one 1.0 \(.*\) failed: KeyError: 'no good'$"),
+        pytest.raises(PluginError, match=rf"^{setting} bad of bad-one 1.0 \(.*\) failed: {error}: no good$"),
     ):
         crawl.run(**{setting: "bad"})
     assert not crawl.pages()

@@ -57,9 +57,9 @@ def rows(crawl: Crawl, server: RawServer) -> dict[str, PageRow]:
     return {row.url.removeprefix(server.url("")): row for row in crawl.pages() if row.url.startswith(server.url())}
 
 
-@pytest.mark.parametrize("error", [Poison, MemoryError, RecursionError])
+@pytest.mark.parametrize("error", [Poison, MemoryError, RecursionError, SystemExit, KeyboardInterrupt])
 def test_a_page_that_cannot_be_read_is_a_result(
-    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     """Its record is kept, kind and place are told, the traceback is in the file that the summary names."""
     monkeypatch.setattr(PagePipeline, "links", poisoned(PagePipeline.links, error))
@@ -221,7 +221,6 @@ def test_a_header_that_says_when_to_come_back_meets_one(
         (PagePipeline, "links", PluginError),
         (PagePipeline, "links", StoreError),
         (PagePipeline, "links", ArchiveError),
-        (PagePipeline, "links", SystemExit),
         (WarcWriter, "write", Poison),
         (Parties, "choose", Poison),
         (Handover, "changes", Poison),

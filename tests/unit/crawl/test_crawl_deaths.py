@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.crawl.deaths import Deaths, judge, page_at_death
+from scrawler.crawl.deaths import EXITED, Deaths, judge, page_at_death
 from scrawler.crawl.slots import MAKING, SUFFIX, Read, Remains, Slots, reading_file, remains_of
 from scrawler.faults import Fault
 from scrawler.model import CONDEMNED, SuspectRow
@@ -48,6 +48,9 @@ class _Kept:
         (Remains((READ, BESIDE), "Thread 0x1\n", out_of_memory=False), {URL: 1, OTHER: 1}),
         (Remains((READ,), "killed by SIGSEGV\n", out_of_memory=False), {URL: CONDEMNED}),
         (Remains((READ, BESIDE), "killed by SIGSEGV\n", out_of_memory=False), {URL: 1, OTHER: 1}),
+        (Remains((READ,), f"{EXITED}3\n", out_of_memory=False), {URL: CONDEMNED}),
+        (Remains((READ, BESIDE), f"{EXITED}0\n", out_of_memory=False), {URL: 1, OTHER: 1}),
+        (Remains((), f"{EXITED}3\n", out_of_memory=False), {}),
         (Remains((READ, BESIDE), "", out_of_memory=True), {URL: 1, OTHER: 1}),
         (Remains((READ, BESIDE), "", out_of_memory=False), {}),  # kill -9
         (Remains((), FAULT.format(0xAB), out_of_memory=True), {}),
@@ -131,8 +134,8 @@ def _die(folder: Path, signal_name: str, prefix: str = PREFIX) -> None:
 
 def test_a_supervisor_tells_of_a_fault_that_could_not_tell_of_itself(tmp_path: Path) -> None:
     _die(tmp_path, "SIGSEGV")
-    assert page_at_death(tmp_path, PREFIX, 7, "SIGSEGV") == URL
-    assert page_at_death(tmp_path, PREFIX, 7, "SIGSEGV") == URL
+    assert page_at_death(tmp_path, PREFIX, 7, "killed by SIGSEGV") == URL
+    assert page_at_death(tmp_path, PREFIX, 7, "killed by SIGSEGV") == URL
     kept = _Kept()
     kept.look(tmp_path)
     assert [(row.url, row.machine_id, row.blame) for row in kept.rows] == [(URL, 7, CONDEMNED)]
@@ -159,7 +162,7 @@ def test_a_file_whose_process_lives_is_left_alone(tmp_path: Path) -> None:
     kept = _Kept()
     kept.look(tmp_path)
     assert not kept.rows
-    assert page_at_death(tmp_path, PREFIX, 7, "SIGSEGV") == "", "not even where its number is mistaken for another's"
+    assert page_at_death(tmp_path, PREFIX, 7, "killed by SIGSEGV") == "", "not even where its number is mistaken for another's"
     assert path.read_bytes() == before
     slots.close()
 
@@ -170,8 +173,8 @@ def test_files_of_other_crawls_and_machines_are_left_alone(tmp_path: Path) -> No
         _die(tmp_path, "SIGSEGV", prefix)
     names = sorted(path.name for path in tmp_path.iterdir())
     contents = [path.read_bytes() for path in sorted(tmp_path.iterdir())]
-    assert page_at_death(tmp_path, "crawl-m", 7, "SIGSEGV") == ""
-    assert page_at_death(tmp_path, "crawl-1-m", 1, "SIGSEGV") == ""
+    assert page_at_death(tmp_path, "crawl-m", 7, "killed by SIGSEGV") == ""
+    assert page_at_death(tmp_path, "crawl-1-m", 1, "killed by SIGSEGV") == ""
     kept = _Kept()
     kept.look(tmp_path)
     assert not kept.rows
