@@ -4,8 +4,8 @@ Whatever reads or applies an answer is written to meet everything that a server 
 fault of this program, and the URL's result is `internal-error`. Errors of the surroundings (`ScrawlerError`: the
 archive, the database, a part of another package, a lost lease) are no faults, and end the machine; so does whatever
 the machinery raises while it is at no answer. Too little memory for an answer is a fault: what it took is free again.
-What asks the program to end (KeyboardInterrupt, SystemExit) is a fault as well where an answer has raised it: the system
-interrupts the main thread alone, and who wants the program to end tells that by an event.
+What asks the program to end (KeyboardInterrupt, SystemExit) is a fault as well where an answer has raised it: the
+system interrupts the main thread alone, and who wants the program to end tells that by an event.
 """
 
 from __future__ import annotations

@@ -4,12 +4,12 @@ A URL is blamed at once where it is certain: it stood in the slot of the thread 
 longer than the watchdog waits, or it was the only one that was read. Where one of several was it, and where the kernel
 has killed some process because memory was short, it is a suspect: it is asked for once more, and ended when a second
 process dies so. A part that calls exit() or _exit() leaves no word either, but its exit code tells a supervisor that
-nobody has killed it; to those who look later, where there was none, it is like kill -9. Whoever is killed by kill -9, by a reboot or a power cut leaves no word of a fault, and nobody is
-blamed. A dead machine is looked into by whoever comes first: the next one that starts on its host, before it takes
-anything up, or one beside it that takes over sites of a dead machine. Machines on other hosts, which cannot read its
-file, may meet the page too before that; each of them does so once. A death is noted with the number of its machine,
-which is in the name of its file: whoever is cut short before the file is removed, or hears no answer of the database,
-may note it again.
+nobody has killed it; to those who look later, where there was none, it is like kill -9. Whoever is killed by kill -9,
+by a reboot or a power cut leaves no word of a fault, and nobody is blamed. A dead machine is looked into by whoever
+comes first: the next one that starts on its host, before it takes anything up, or one beside it that takes over sites
+of a dead machine. Machines on other hosts, which cannot read its file, may meet the page too before that; each of them
+does so once. A death is noted with the number of its machine, which is in the name of its file: whoever is cut short
+before the file is removed, or hears no answer of the database, may note it again.
 """
 
 from __future__ import annotations

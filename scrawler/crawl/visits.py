@@ -252,7 +252,7 @@ class Visits:
             return origin.robots_failure, origin.robots_detail
         return Result.ROBOTS_DENIED, robots.rule(url)
 
-    def _met(self, url: str, error: Exception) -> _Refusal:
+    def _met(self, url: str, error: BaseException) -> _Refusal:
         """Note a fault that what earlier answers said has met; returns the refusal of the URL for which it was read."""
         fault = fault_of(error)
         self._tell(url, fault)

@@ -106,7 +106,8 @@ def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, pa
         return True
 
     package.judge = judge
-    said = {"raises": "ValueError: two lines", "exits": "SystemExit: two lines"}.get(bad, "it returned True, not a text")
+    raised = {"raises": "ValueError: two lines", "exits": "SystemExit: two lines"}
+    said = raised.get(bad, "it returned True, not a text")
     with SynthServer(WebSpec(seed=5, sites=6, mean_pages=25, page_bytes=1000)) as server:
         crawl.add(server.web.seeds())
         with pytest.raises(PluginError, match=rf"^URL filter theirs failed on http\S+: {said}$"):

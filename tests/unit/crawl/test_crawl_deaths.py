@@ -162,7 +162,8 @@ def test_a_file_whose_process_lives_is_left_alone(tmp_path: Path) -> None:
     kept = _Kept()
     kept.look(tmp_path)
     assert not kept.rows
-    assert page_at_death(tmp_path, PREFIX, 7, "killed by SIGSEGV") == "", "not even where its number is mistaken for another's"
+    mistaken = page_at_death(tmp_path, PREFIX, 7, "killed by SIGSEGV")
+    assert mistaken == "", "not even where its number is mistaken for another's"
     assert path.read_bytes() == before
     slots.close()
 
