@@ -28,7 +28,7 @@ from scrawler.crawl.watchdog import Watchdog
 from scrawler.errors import LeaseLostError, SettingsError, StoreAwayError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import BEAT_EVERY, EndReason, MachineState, Millis, Orders, SeedState
+from scrawler.model import BEAT_EVERY, EndReason, LossState, MachineState, Millis, Orders, SeedState
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings, setting_text
 from scrawler.store.candidates import Candidates
@@ -46,7 +46,7 @@ from scrawler.store.slow import SlowSeeds
 from scrawler.store.starts import Starts
 from scrawler.store.suspects import Suspects
 from scrawler.threads import no_room, start
-from scrawler.units import format_seconds
+from scrawler.units import counted, format_seconds
 from scrawler.upkeep import Upkeep, machines_prefix, packed, warc_prefix
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.scope import site_key
@@ -147,7 +147,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
     """
     with _opened(settings, stop, say) as database:
         lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept(say)
-    say(f"accepted as gone: {lost.records:,} records of {lost.files:,} WARC files")
+    say(f"{LossState.ACCEPTED}: {counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}")
 
 
 def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
@@ -159,11 +159,12 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
         taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again(say)
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
-        say(f"{taken.in_work:,} more are of sites that a machine has in work")
+        say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
     if taken.unreachable:
         say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
     if taken.robots:
-        say(f"{taken.robots:,} more are of robots.txt files, which are forgotten, and asked for when they are needed")
+        more = counted(taken.robots, "more is of a robots.txt file", "more are of robots.txt files")
+        say(f"{more}, to be asked for again when it is needed")
 
 
 def retry_seeds(
@@ -181,7 +182,8 @@ def retry_seeds(
         taken = Retries(database, packed).take_up(reasons)
         orphans = Orphans(database)
         Records(settings.pages_dir, Pages(database), orphans).index_again(orphans.files())
-    left = f"; {taken.in_work:,} more are of sites that a machine has in work" if taken.in_work else ""
+    more = counted(taken.in_work, "more is", "more are")
+    left = f"; {more} of sites that a machine has in work" if taken.in_work else ""
     say(f"seeds taken up again: {taken.seeds:,}{left}")
 
 
@@ -198,10 +200,11 @@ def _have_files(settings: Settings) -> None:
     needed = _files_of(settings)
     limit = raise_file_limit(needed + _FILES_TO_SPARE)
     if limit < needed:
+        seeds = counted(settings.seeds_per_thread, "seed")
         raise SettingsError(
-            f"this process may have {limit:,} files and sockets open, and {settings.threads:,} threads of"
-            f" {settings.seeds_per_thread:,} seeds need {needed:,}: raise the limit (ulimit -n {needed}), or lower"
-            " --threads or --seeds-per-thread"
+            f"this process may have {limit:,} files and sockets open, and"
+            f" {counted(settings.threads, f'thread of {seeds} needs', f'threads of {seeds} need')} {needed:,}:"
+            f" raise the limit (ulimit -n {needed}), or lower --threads or --seeds-per-thread"
         )
 
 

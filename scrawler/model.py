@@ -260,6 +260,13 @@ class LossKind(StrEnum):
     DAMAGED = "damaged"  # what stands there is no record, or another one
 
 
+class LossState(StrEnum):
+    """What the user has said of records that are gone, as all commands tell it."""
+
+    GONE = "gone from the archive"
+    ACCEPTED = "gone and accepted"
+
+
 UNCOUNTED = -1  # revisits of a loss: they are counted later, which takes longer
 
 
@@ -271,6 +278,11 @@ class Loss(NamedTuple):
     records: int  # response and revisit records that are gone
     revisits: int  # records in other files that refer to payloads which stood in these alone
     accepted: bool = False
+
+    @property
+    def state(self) -> LossState:
+        """Whether the user wants them back."""
+        return LossState.ACCEPTED if self.accepted else LossState.GONE
 
 
 class CandidateRow(NamedTuple):

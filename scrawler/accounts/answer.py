@@ -47,8 +47,3 @@ class Answer:
 def utc(at: Millis) -> str:
     """Write a time for reading."""
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def times(number: int, noun: str) -> str:
-    """Write a number with its noun: 1 page, 2,000 pages."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

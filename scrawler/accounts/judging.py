@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.accounts.answer import REFUSED, Fact, times, utc
+from scrawler.accounts.answer import REFUSED, Fact, utc
 from scrawler.accounts.asked import Asked
 from scrawler.assembly import make_filters, product_token, url_limits
 from scrawler.crawl.answers import FILTER_VERDICT
@@ -18,6 +18,7 @@ from scrawler.model import EndReason, PatternRow, RobotsRow, Scope, SeedState
 from scrawler.settings import Settings
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
+from scrawler.units import counted
 from scrawler.urls.refusals import words_for
 from scrawler.urls.scope import origin, scope_of, site_key
 from scrawler.urls.verdict import Verdict
@@ -71,7 +72,7 @@ def _verdict_fact(case: _Case) -> Fact:
     if verdict == Verdict.FILE_TYPE and case.settings.assets:
         line += "; it would be fetched as an image, script or style of a page"
     refused = [(one.seed.url, one.seed.verdicts[verdict]) for one in case.inside if verdict in one.seed.verdicts]
-    lines = [f"seed {url} refused {times(number, 'link')} for this reason" for url, number in refused[:_SHOWN]]
+    lines = [f"seed {url} refused {counted(number, 'link')} for this reason" for url, number in refused[:_SHOWN]]
     values = {"reason": verdict, "refused": [{"seed": url, "links": number} for url, number in refused[:_SHOWN]]}
     return Fact("rules", (line, *lines), values)
 
@@ -93,10 +94,10 @@ def _filter_facts(case: _Case) -> tuple[list[Fact], str]:
 def _scope_fact(case: _Case, key: str) -> Fact:
     inside = [one.seed.url for one in case.inside]
     if inside:
-        more = f" and {times(len(inside) - _SHOWN, 'more seed')}" if len(inside) > _SHOWN else ""
+        more = f" and {counted(len(inside) - _SHOWN, 'more seed')}" if len(inside) > _SHOWN else ""
         line = f"internal to seed {', '.join(inside[:_SHOWN])}{more}"
     elif case.of_site:
-        line = f"external to all seeds: its site {key} has {times(len(case.of_site), 'seed')}, none with it in scope"
+        line = f"external to all seeds: its site {key} has {counted(len(case.of_site), 'seed')}, none with it in scope"
     else:
         line = f"external to all seeds: none is of its site {key}"
     return Fact("scope", (line,), {"site": key, "internal_to": inside[:_SHOWN], "internal": len(inside)})
@@ -129,7 +130,7 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
     deep = seed.verdicts.get(DEPTH_VERDICT, 0)
     if deep:
         depth = settings.max_depth
-        lines.append(f"left out below depth {depth} of seed {seed.url}: {times(deep, 'link')}; it may be among them")
+        lines.append(f"left out below depth {depth} of seed {seed.url}: {counted(deep, 'link')}; it may be among them")
     reason = seed.end_reason
     if reason not in (None, EndReason.COMPLETED, EndReason.MAX_DEPTH):
         lines.append(f"seed {seed.url} ended as {reason}: pages that link to it may not have been fetched")
@@ -139,7 +140,8 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
 
 def _not_seen_fact(case: _Case) -> Fact:
     unfinished = sum(one.seed.state is not SeedState.DONE for one in case.of_site)
-    so_far = f" so far; {times(unfinished, 'seed')} of its site are not done" if unfinished else ""
+    seeds = counted(unfinished, "seed of its site is", "seeds of its site are")
+    so_far = f" so far; {seeds} not done" if unfinished else ""
     then = "listed" if case.inside else "handed back as a candidate seed"
     line = f"not seen: no crawled page links to it{so_far}. A link to it would have been {then}"
     return Fact("not-seen", (line,), {"would_be": "listed" if case.inside else "candidate", "unfinished": unfinished})

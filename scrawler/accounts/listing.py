@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, times, utc
+from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.accounts.results import listed_at
 from scrawler.crawl.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
 from scrawler.model import ChunkRow, EndReason, LaneState
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
+from scrawler.units import counted
 
 _LIMITS = (EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME)
 
@@ -58,7 +59,7 @@ def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     lister, holder = views[place.lane.seed_id], views[place.lane.holder_id]
     line = listed_at(place.entry.position, lister.seed.url, place.entry.depth)
     reason = holder.seed.end_reason
-    before = times(place.before, "URL")
+    before = counted(place.before, "URL")
     if reason is None:
         turn = f"not fetched yet: {before} before it in its lane" + _tried(place)
     elif reason in _LIMITS:
@@ -76,8 +77,8 @@ def _tried(place: _Place) -> str:
     retries, pushbacks = tries(kind)
     words = ["the slow one"] if kind <= SLOW else []
     words += ["asked for again because its record in the archive was lost"] if kind >= REFETCH else []
-    words += [f"tried {times(retries, 'time')}"] if retries else []
-    words += [f"pushed back {times(pushbacks, 'time')}"] if pushbacks else []
+    words += [f"tried {counted(retries, 'time')}"] if retries else []
+    words += [f"pushed back {counted(pushbacks, 'time')}"] if pushbacks else []
     words += [f"not before {utc(place.entry.not_before)}"] if place.entry.not_before else []
     return "".join(f", {one}" for one in words)
 

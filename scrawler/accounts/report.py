@@ -71,10 +71,10 @@ class _Maker:
         }
         columns = ("started_at", "ended_at", "outcome", "pages", "bytes", "errors")
         gone = [
-            (loss.warc_file, loss.kind.value, loss.records, loss.revisits, "yes" if loss.accepted else "no")
+            (loss.warc_file, loss.kind.value, loss.records, loss.revisits, loss.state.value)
             for loss in Losses(self._database).all().values()
         ]
-        lost = ("file", "it_is", "records", "referring_records", "accepted")
+        lost = ("file", "it_is", "records", "referring_records", "state")
         tables = (
             Table("ends", "Seeds by end reason, or state", ("end", "seeds"), [*ends.items()], "seeds"),
             Table("runs", "Last runs of machines", columns, self._reports.runs()),

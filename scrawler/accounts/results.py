@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scrawler.accounts.answer import Fact, times, utc
+from scrawler.accounts.answer import Fact, utc
 from scrawler.model import PageFlag, PageRow, RelationRow, Result
-from scrawler.units import human_bytes
+from scrawler.units import counted, human_bytes
 
 _WORDS = {
     Result.FETCHED: "fetched",
@@ -52,7 +52,7 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
     if page.status:
         kind = page.content_type or "no Content-Type"
         took = f"{human_bytes(page.length)} in {page.elapsed_ms:,} ms"
-        yield f"HTTP {page.status}, {kind}, {took}, {times(page.attempts, 'attempt')}"
+        yield f"HTTP {page.status}, {kind}, {took}, {counted(page.attempts, 'attempt')}"
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
     yield listed_at(page.position, lister, page.depth)
@@ -62,7 +62,7 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
             yield words if read or flag is not PageFlag.SITEMAP else "listed as a sitemap"
     if page.warc_file:
         record = "a revisit record: its payload was archived before" if page.revisit else "its record"
-        yield f"{record} is in {page.warc_file}, {page.warc_length:,} bytes from {page.warc_offset:,} on"
+        yield f"{record} is in {page.warc_file}, {counted(page.warc_length, 'byte')} from {page.warc_offset:,} on"
 
 
 def listed_at(position: int, lister: str, depth: int) -> str:

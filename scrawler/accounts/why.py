@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, times, utc
+from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, utc
 from scrawler.accounts.asked import Asked, read_asked
 from scrawler.accounts.judging import judged
 from scrawler.accounts.listing import listed
@@ -21,6 +21,7 @@ from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
+from scrawler.units import counted
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 
@@ -125,8 +126,8 @@ class _Enquiry:
             return
         first = self._seeds.by_ids([found.first_seed_id])[found.first_seed_id].seed.url
         state = "made a seed of this crawl" if found.promoted else "not made a seed"
-        line = f"a candidate seed, {state}: found {times(found.count, 'time')}"
-        line += f" by {times(found.seeds, 'seed')}, the first {first}"
+        line = f"a candidate seed, {state}: found {counted(found.count, 'time')}"
+        line += f" by {counted(found.seeds, 'seed')}, the first {first}"
         values = {"count": found.count, "seeds": found.seeds, "first_seed": first, "promoted": found.promoted}
         self._take([Fact("candidate", (line,), values)], CANDIDATE)
 
@@ -142,11 +143,12 @@ def _seed_fact(view: SeedView) -> Fact:
     state = _STATES.get(seed.state, "")
     if seed.end_reason:
         state = f"it ended as {seed.end_reason}" + (f" ({view.end_detail})" if view.end_detail else "")
-    lines = [f"a seed, {'given by the user' if not seed.hops else f'found {seed.hops} sites away'}; {state}"]
+    whence = f"found {counted(seed.hops, 'site')} away" if seed.hops else "given by the user"
+    lines = [f"a seed, {whence}; {state}"]
     if seed.home_url != seed.url:
         lines.append(f"it redirects to {seed.home_url}, where its party starts")
     if counts.listed:
-        lines.append(f"{times(counts.listed, 'URL')} listed, {times(counts.pages, 'page')} fetched for it")
+        lines.append(f"{counted(counts.listed, 'URL')} listed, {counted(counts.pages, 'page')} fetched for it")
     values = {
         "state": seed.state.value,
         "end_reason": seed.end_reason and seed.end_reason.value,

@@ -17,6 +17,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.units import counted
 
 
 @click.command()
@@ -61,5 +62,6 @@ def write_export(
         with open_output(name) as out:
             counts = export_urls(*stores, selection or Selection(), out, kind)
     place = "standard output" if name == STANDARD else name
-    pages = f", {counts.pages:,} pages" if selection and selection.pages else ""
-    click.echo(f"exported {counts.seeds:,} seeds, {counts.candidates:,} candidate seeds{pages} to {place}", err=True)
+    pages = f", {counted(counts.pages, 'page')}" if selection and selection.pages else ""
+    written_urls = f"{counted(counts.seeds, 'seed')}, {counted(counts.candidates, 'candidate seed')}{pages}"
+    click.echo(f"exported {written_urls} to {place}", err=True)

@@ -23,8 +23,9 @@ def what_next(summary: RunSummary) -> str:
         return "warning: this crawl has no seeds yet; `scrawler import FILE` brings some"
     private = seeds.get(EndReason.PRIVATE_ADDRESS.value, 0)
     if private == number:
+        places = "a private address" if number == 1 else "private addresses"
         return (
-            f"warning: all {number:,} seeds are at private addresses, where nothing is asked unless that is allowed:"
+            f"warning: {_all(number)} at {places}, where nothing is asked unless that is allowed:"
             f" `scrawler run --allow-private --retry {EndReason.PRIVATE_ADDRESS.value}`"
         )
     undone = sum(seeds.get(state.value, 0) for state in SeedState)
@@ -33,6 +34,10 @@ def what_next(summary: RunSummary) -> str:
     again = [reason.value for reason in RETRYABLE if seeds.get(reason.value)]
     retry = f"`--retry {','.join(again)}` lets those go on that failed; " if again else ""
     return (
-        f"all {number:,} seeds are done, there was nothing left to fetch; {retry}`scrawler import FILE` brings more,"
+        f"{_all(number)} done, there was nothing left to fetch; {retry}`scrawler import FILE` brings more,"
         " `scrawler seeds promote` makes seeds of the candidates"
     )
+
+
+def _all(seeds: int) -> str:
+    return "the only seed is" if seeds == 1 else f"all {seeds:,} seeds are"

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from scrawler.store.losses import LostSum
+from scrawler.units import counted
 
 WHAT_TO_DO = "`scrawler verify` lists them, `run --retry lost` fetches them again, `run --accept-losses` lets them be"
 
 
 def lost_text(lost: LostSum) -> str:
     """Say how much is gone."""
-    text = f"{lost.records:,} records of {lost.files:,} WARC {'file' if lost.files == 1 else 'files'}"
-    return f"{text}, and payloads to which {lost.revisits:,} others refer" if lost.revisits else text
+    text = f"{counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}"
+    referring = counted(lost.revisits, "other refers", "others refer")
+    return f"{text}, and payloads to which {referring}" if lost.revisits else text

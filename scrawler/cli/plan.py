@@ -26,7 +26,7 @@ from scrawler.seeds.importer import judged_batches
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.sizes import Sizes
-from scrawler.units import human_seconds, parse_seconds
+from scrawler.units import counted, human_seconds, parse_seconds
 from scrawler.urls.steps import make_steps
 
 _SETTINGS = (
@@ -132,7 +132,7 @@ def plan(
         click.echo(json_line(made.as_json()))
     else:
         print_pairs(
-            f"{_counted(made.seeds, 'seed')} of {_counted(made.sites, 'site')}: {_with_range(made)}", dict(_lines(made))
+            f"{counted(made.seeds, 'seed')} of {counted(made.sites, 'site')}: {_with_range(made)}", dict(_lines(made))
         )
 
 
@@ -161,13 +161,9 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
                 urls.add(url_hash(one.url))
                 found[one.site_key] += len(urls) - before
     if invalid:
-        lines = "line is" if len(invalid) == 1 else "lines are"
-        click.echo(f"scrawler: warning: {file}: {len(invalid):,} {lines} invalid, and left out", err=True)
+        lines = counted(len(invalid), "line is", "lines are")
+        click.echo(f"scrawler: warning: {file}: {lines} invalid, and left out", err=True)
     return found
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}{'s' * (number != 1)}"
 
 
 def _with_range(made: Plan) -> str:
@@ -179,19 +175,19 @@ def _with_range(made: Plan) -> str:
 
 def _lines(made: Plan) -> Iterator[tuple[str, str]]:
     rate = made.pages / made.seconds if made.seconds else 0.0
-    yield "pages", f"{made.pages:,} ({rate:,.1f}/s), with {made.requests:,} requests"
+    yield "pages", f"{made.pages:,} ({rate:,.1f}/s), with {counted(made.requests, 'request')}"
     bounds = [f"{_BOUNDS[bound]} {share:.0%} of the time" for bound, share in made.bounds.items() if share >= _SAME]
     yield "bound by", "; ".join(bounds) or _BOUNDS[made.bound]
     if 0 < made.tail_at < made.seconds:
         yield (
             "the end",
-            f"from {human_seconds(made.tail_at)} on only politeness holds the last {made.tail_seeds:,} seeds",
+            f"from {human_seconds(made.tail_at)} on only politeness holds the last {counted(made.tail_seeds, 'seed')}",
         )
     first, *others = made.largest
     more = ", as the whole crawl: neither threads nor machines shorten it" if made.alone else ""
     yield (
         "longest alone",
-        f"{_alone(first)}, {first.requests:,} requests, one each {human_seconds(first.between)}{more}",
+        f"{_alone(first)}, {counted(first.requests, 'request')}, one each {human_seconds(first.between)}{more}",
     )
     if others:
         yield "then", "; ".join(map(_alone, others))

@@ -12,6 +12,7 @@ import click
 
 from scrawler.crawl.progress import Progress
 from scrawler.seeds.importer import ImportCounts
+from scrawler.units import counted
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -68,17 +69,17 @@ def _live_line() -> tqdm[NoReturn]:
 
 def crawl_text(progress: Progress, machines: int) -> str:
     """Say how a crawl goes on `machines` machines, in one line."""
-    there = f"{len(progress.machines):,} of {machines:,} machines, " if machines > 1 else ""
+    there = f"{len(progress.machines):,} of {counted(machines, 'machine')}, " if machines > 1 else ""
     paused = "; paused: `scrawler resume` lets it go on" if progress.paused else ""
     outage = "; no host answers any more: the line may be down, waiting for it" if progress.outage else ""
     return (
-        f"{there}{progress.pages:,} pages, {progress.pages_per_second:,.0f} pages/s, seeds: {progress.done:,} done "
-        f"{progress.active:,} active {progress.waiting:,} waiting, {progress.errors:,} errors{paused}{outage}"
+        f"{there}{counted(progress.pages, 'page')}, {progress.pages_per_second:,.0f} pages/s, "
+        f"seeds: {progress.done:,} done {progress.active:,} active {progress.waiting:,} waiting, "
+        f"{counted(progress.errors, 'error')}{paused}{outage}"
     )
 
 
 def import_text(counts: ImportCounts) -> str:
     """Say how an import goes, in one line."""
-    return (
-        f"{counts.entries:,} seeds read: {counts.new:,} new, {counts.duplicate:,} duplicate, {counts.invalid:,} invalid"
-    )
+    what = f"{counts.new:,} new, {counts.duplicate:,} duplicate, {counts.invalid:,} invalid"
+    return f"{counted(counts.entries, 'seed')} read: {what}"

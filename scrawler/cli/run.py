@@ -21,7 +21,7 @@ from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.crawl.progress import Progress, RunSummary
 from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError, StoreError
-from scrawler.model import EndReason
+from scrawler.model import EndReason, LossState
 from scrawler.settings import Settings
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
@@ -99,7 +99,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
     if summary.lost[0]:
         with suppress(StoreError):  # not marked, they are told once more
             mark_losses_told(settings, summary)
-        raise RecordsLostError(f"gone from the archive: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
+        raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
 
 
 def _reasons(given: Iterable[str]) -> tuple[set[EndReason], bool]:
@@ -160,7 +160,7 @@ def _faults(summary: RunSummary) -> dict[str, str]:
 
 def _lost(summary: RunSummary) -> dict[str, str]:
     lost = LostSum(*summary.lost)
-    return {"gone from the archive": lost_text(lost)} if lost.files else {}
+    return {LossState.GONE.value: lost_text(lost)} if lost.files else {}
 
 
 def _files(names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
 from scrawler.store.seeds import Seeds, SeedView
+from scrawler.units import counted
 
 _FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
 _COUNTS = tuple(SeedCounts.__dataclass_fields__)
@@ -79,4 +80,4 @@ def promote_command(settings: Settings, within: int, like: str | None, min_count
         new = promote(
             Candidates(database), Seeds(database), crawl.scope, max_hops=within, like=like, min_count=min_count
         )
-    click.echo(f"{new:,} candidate seeds are seeds now")
+    click.echo(f"{counted(new, 'candidate seed is a seed', 'candidate seeds are seeds')} now")

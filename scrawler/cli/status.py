@@ -15,6 +15,7 @@ from scrawler.cli.hints import crawl_title
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import json_line, print_pairs
+from scrawler.model import LossState
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
@@ -81,8 +82,8 @@ def _lost_values(lost: LostTotals) -> dict[str, int]:
 
 
 def _lost_text(lost: LostTotals) -> dict[str, str]:
-    lines = {"gone from the archive": f"{lost_text(lost.open)}; {WHAT_TO_DO}"} if lost.open.files else {}
-    accepted = {"gone and accepted": lost_text(lost.accepted)} if lost.accepted.files else {}
+    lines = {LossState.GONE.value: f"{lost_text(lost.open)}; {WHAT_TO_DO}"} if lost.open.files else {}
+    accepted = {LossState.ACCEPTED.value: lost_text(lost.accepted)} if lost.accepted.files else {}
     return lines | accepted
 
 

@@ -15,10 +15,11 @@ from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_rows
 from scrawler.crawl.verifying import Finding
 from scrawler.errors import RecordsLostError
+from scrawler.model import LossState
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.losses import LostSum
-from scrawler.units import human_bytes
+from scrawler.units import counted, human_bytes
 from scrawler.upkeep import Upkeep, Verified
 
 _NOT_OURS = "other programs wrote there: restore these files, or move them away and `run --retry lost`"
@@ -63,18 +64,21 @@ def _rows(findings: Iterator[Finding]) -> Iterator[dict[str, Any]]:
 
 
 def _progress(done: Verified) -> str:
-    share = f"{done.verified:,} of {done.files:,} files, {human_bytes(done.read)} of {human_bytes(done.bytes)}"
-    return f"verified {share}: {done.whole:,} records as the database says, {done.gone:,} gone"
+    share = f"{done.verified:,} of {counted(done.files, 'file')}, {human_bytes(done.read)} of {human_bytes(done.bytes)}"
+    return f"verified {share}: {counted(done.whole, 'record')} as the database says, {done.gone:,} gone"
 
 
 def _said(found: Verified) -> str:
-    text = f"{found.files:,} files of this host verified: {found.whole:,} records are as the database says"
-    text += f", {found.gone:,} are gone, {found.unknown:,} places are not known to it"
-    text += f"; {found.accepted:,} more are gone, which was accepted" if found.accepted else ""
-    return text + (f"; the files of {found.elsewhere:,} machines are on other hosts" if found.elsewhere else "")
+    text = f"{counted(found.files, 'file')} of this host verified: {counted(found.whole, 'record is', 'records are')}"
+    text += f" as the database says, {counted(found.gone, 'is', 'are')} gone"
+    text += f", {counted(found.unknown, 'place is', 'places are')} not known to it"
+    text += f"; {counted(found.accepted, 'more is', 'more are')} {LossState.ACCEPTED}" if found.accepted else ""
+    elsewhere = f"; the files of {counted(found.elsewhere, 'machine')} are on other hosts"
+    return text + elsewhere if found.elsewhere else text
 
 
 def _what_is_wrong(found: Verified, lost: LostSum) -> str:
     if found.gone:
-        return f"gone from the archive: {lost_text(lost)}; {WHAT_TO_DO}"
-    return f"{found.unknown:,} places of the archive are not known to the database; {_NOT_OURS}"
+        return f"{LossState.GONE}: {lost_text(lost)}; {WHAT_TO_DO}"
+    places = counted(found.unknown, "place of the archive is", "places of the archive are")
+    return f"{places} not known to the database; {_NOT_OURS}"

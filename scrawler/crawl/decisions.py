@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from scrawler.crawl.depth import REFETCH, SLOW, after, tries
 from scrawler.fetch.downloader import Response
 from scrawler.model import EndReason, Result, SeedCounts
+from scrawler.units import counted
 
 MAX_SEED_REDIRECTS = 5
 PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
@@ -129,5 +130,6 @@ def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_fo
 def end_detail(counts: SeedCounts, links_not_followed: int) -> str:
     """Say in words why a completed party is as small as it is, where its counts tell that."""
     if counts.pages == 1 and links_not_followed:
-        return f"{links_not_followed} links of its only page are not followed, because they or the page ask for that"
+        links = counted(links_not_followed, "link of its only page is", "links of its only page are")
+        return f"{links} not followed, because the page or its links ask for that"
     return ""

@@ -26,6 +26,7 @@ from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.model import EndReason, Result
+from scrawler.units import counted
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
@@ -172,7 +173,7 @@ class Visits:
             self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
         elif site.health.failures and site.health.is_dead(origin.host, self._rules):
             # Not its party's own, or that would have ended.
-            gone = f"{origin.host} has not answered {self._rules.max_failures} times in a row"
+            gone = f"{origin.host} has not answered {counted(self._rules.max_failures, 'time')} in a row"
             self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
         elif at := self._held(site, origin.host, origin.address, now):
             return at

@@ -11,6 +11,7 @@ from scrawler.fetch.robots_text import MAX_ROBOTS, read_robots
 from scrawler.model import SizedSite
 from scrawler.plan.rules import PlannedSite
 from scrawler.plan.sizes import AssumedSizes, drawn
+from scrawler.units import counted
 
 RESPONSE = 0.5  # seconds; assumed where no answer is known
 SIZES = AssumedSizes(40, spread=True)  # assumed where no site is known
@@ -105,7 +106,8 @@ class Gatherer:
         strangers = sum(not self._is_sized(key) for key in wanted)
         sizes = drawn(self._begun) if self._begun else self._sizes.pages(strangers)
         if strangers:
-            made.sizes = f"sizes like those of {len(self._begun):,} known sites" if self._begun else str(self._sizes)
+            known = counted(len(self._begun), "known site")
+            made.sizes = f"sizes like those of {known}" if self._begun else str(self._sizes)
         for key, seeds in wanted.items():
             if self._is_sized(key):
                 self._add(made, key, _shares(self._known[key], seeds), self._known[key].pages)

@@ -12,6 +12,7 @@ from scrawler.plan.inputs import Inputs
 from scrawler.plan.progress import Bound
 from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.simulation import Run, simulate
+from scrawler.units import counted
 
 SHARES = (0.5, 0.9, 0.97, 0.99)  # of seeds, for which it is told when they are done
 TENTHS = tuple(part / 10 for part in range(10))
@@ -79,7 +80,7 @@ class Plan:
 
 def make_plan(inputs: Inputs, rules: PlanRules, tell: Callable[[str], None] = lambda line: None) -> Plan:
     """Play a crawl through, and what would be different with other settings or sizes; `tell` hears what goes on."""
-    tell(f"playing a crawl of {len(inputs.sites):,} sites through")
+    tell(f"playing a crawl of {counted(len(inputs.sites), 'site')} through")
     run = simulate(inputs.sites, rules)
     largest = nlargest(_KEPT, range(len(inputs.sites)), key=lambda number: rules.seconds(inputs.sites[number]))
     tell("again, with other settings and sizes")
@@ -149,6 +150,6 @@ class _Variants:
 
 def _assumed(inputs: Inputs) -> Iterator[str]:
     if inputs.sizes:
-        yield f"{inputs.sizes}, for {sum(inputs.assumed):,} of {len(inputs.sites):,} sites"
+        yield f"{inputs.sizes}, for {sum(inputs.assumed):,} of {counted(len(inputs.sites), 'site')}"
     if inputs.response is not None:
         yield f"{inputs.response:.2g} s a response, where none is known"

@@ -10,6 +10,7 @@ from random import Random
 from scrawler.errors import SettingsError
 from scrawler.synthweb.site import SiteSizes
 from scrawler.synthweb.spec import WebSpec
+from scrawler.units import counted
 
 _WRITTEN = re.compile(r"(pareto:)?(\d{1,9})", re.ASCII)
 _SEED = 1  # the same sites get the same sizes each time
@@ -37,7 +38,8 @@ class AssumedSizes:
         return cls(int(match[2]), match[1] is not None)
 
     def __str__(self) -> str:
-        return f"{self.mean:,} pages a site" + (" on the average, few sites with very many" if self.spread else "")
+        spread = " on the average, few sites with very many" if self.spread else ""
+        return f"{counted(self.mean, 'page')} a site{spread}"
 
     def pages(self, sites: int) -> Iterator[int]:
         """Yield the pages of so many sites, in an order that does not depend on their size."""

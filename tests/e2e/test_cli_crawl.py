@@ -87,7 +87,7 @@ def test_candidates_become_seeds_by_hops_and_by_hand(
     scrawler("import", "-", given=seed)
     scrawler(*CRAWL)
     promoted = scrawler("seeds", "promote", "--like", f"{chosen}%")
-    assert "1 candidate seeds are seeds now" in promoted.stdout or chosen in (row["url"] for row in rows("seeds"))
+    assert "1 candidate seed is a seed now" in promoted.stdout or chosen in (row["url"] for row in rows("seeds"))
     assert {row["url"]: row["hops"] for row in rows("seeds")}[chosen] == 1
     assert "0 candidate seeds" in scrawler("seeds", "promote", "--min-count", "1000000").stdout
 

@@ -70,9 +70,10 @@ def test_what_was_moved_away_on_purpose_is_accepted(
     scrawler(*RUN)
     (tmp_path / "pages").rename(tmp_path / "elsewhere")
     said = scrawler(*RUN, "--accept-losses").stderr
-    assert "accepted as gone: " in said
+    assert "gone and accepted: " in said
     assert "gone and accepted" in scrawler("status").stdout
-    assert "more are gone, which was accepted" in scrawler("verify").stderr
+    assert "gone and accepted" in scrawler("report").stdout
+    assert "more are gone and accepted" in scrawler("verify").stderr
     scrawler(*RUN)
     (status,) = rows("status")
     assert status["lost"]["files"] == 0

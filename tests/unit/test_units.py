@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.units import format_bytes, format_seconds, human_bytes, parse_bytes, parse_seconds
+from scrawler.units import counted, format_bytes, format_seconds, human_bytes, parse_bytes, parse_seconds
 
 
 @pytest.mark.parametrize(
@@ -58,4 +58,13 @@ def test_sizes_for_reading() -> None:
         "1.0 KB",
         "1.2 MB",
         "5000.0 TB",
+    ]
+
+
+def test_a_number_agrees_with_what_it_counts() -> None:
+    assert [counted(number, "page") for number in (0, 1, 2, 2000)] == ["0 pages", "1 page", "2 pages", "2,000 pages"]
+    assert [counted(number, "place is", "places are") for number in (0, 1, 2)] == [
+        "0 places are",
+        "1 place is",
+        "2 places are",
     ]

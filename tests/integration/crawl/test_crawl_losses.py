@@ -253,7 +253,7 @@ def test_robots_txt_whose_records_are_gone_is_forgotten_with_a_word_and_asked_fo
     retry_lost(crawl.settings(), threading.Event(), said.append)
     assert said == [
         "URLs to be fetched again because their records are gone: 2",
-        "1 more are of robots.txt files, which are forgotten, and asked for when they are needed",
+        "1 more is of a robots.txt file, to be asked for again when it is needed",
     ]
     assert of_robots(crawl) == []
     assert verified(crawl)[0] == []
@@ -278,7 +278,7 @@ def test_what_is_accepted_is_not_told_nor_fetched_and_what_comes_back_is_forgott
     records = sum(len(rows_of(crawl, path)) for path in moved)
     said: list[str] = []
     accept_losses(crawl.settings(), threading.Event(), said.append)
-    assert said == [f"accepted as gone: {records} records of 2 WARC files"]
+    assert said == [f"gone and accepted: {records} records of 2 WARC files"]
     assert run(crawl).lost == NOTHING
     assert totals(crawl).open == LostSum(0, 0, 0)
     assert totals(crawl).accepted[:2] == (2, records)
