@@ -39,6 +39,9 @@ def test_seeds_in_pages_crawled_urls_out_and_in_again(
     assert {row["url"]: row["pages"] for row in rows("seeds", "--state", "done")} == {
         url: len(found) for url, found in pages.items()
     }
+    of_errors = ("http_errors", "denied", "failures")
+    assert status["errors"] == sum(row[name] for row in rows("seeds") for name in of_errors) > 0
+    assert status["bytes"] <= sum(row["bytes"] for row in rows("seeds")), "the last attempts, of all"
     fetched = [row["url"] for row in rows("pages", "--seed", seeds[0]) if row["result"] == "fetched"]
     assert sorted(fetched) == sorted(pages[seeds[0]])
 

@@ -13,7 +13,7 @@ from scrawler.accounts import answer
 from scrawler.accounts.results import flag_names
 from scrawler.crawl.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
-from scrawler.model import EndReason, PageFlag, Result
+from scrawler.model import NO_ERROR, EndReason, PageFlag, Result
 from scrawler.plugins import PART_KINDS
 from scrawler.settings import (
     Settings,
@@ -70,6 +70,10 @@ def test_the_readme_tells_what_each_reason_means(mark: str, expected: set[str]) 
 def test_the_readme_lists_the_flags_of_pages() -> None:
     everything = sum(PageFlag)
     assert re.findall(r"`(.*?)`", _between("flags")) == flag_names(everything)
+
+
+def test_the_readme_tells_which_results_are_no_errors() -> None:
+    assert re.findall(r"`(.*?)`", _between("no errors")) == [result.value for result in Result if result in NO_ERROR]
 
 
 def test_the_readme_tells_the_exit_codes() -> None:
