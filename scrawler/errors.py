@@ -40,6 +40,10 @@ class StoreError(ScrawlerError):
     exit_code = 4
 
 
+class DatabaseUrlError(StoreError):
+    """The URL of a database cannot be read, or names what no database can be at (exit code 4)."""
+
+
 class StoreBusyError(StoreError):
     """The database is locked by another program, or is away for now: worth trying again."""
 

@@ -10,12 +10,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from scrawler.errors import DatabaseUrlError
 from scrawler.settings import (
     CONFIG_FILE,
     allowed_values,
     flag_name,
     is_list,
     load_settings,
+    origin_of,
     part_kind,
     setting_choices,
     setting_field,
@@ -54,7 +56,14 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
         def loading(config: Path | None, **values: Any) -> None:
             given = {key: values.pop(key) for key in flags}
             joined = {key: _joined(value) for key, value in given.items() if value != ()}
-            command(load_settings(joined, config), **values)
+            settings = load_settings(joined, config)
+            try:
+                command(settings, **values)
+            except DatabaseUrlError as error:
+                if not db:
+                    raise
+                # The user may not know of the variable, or of the file.
+                raise DatabaseUrlError(f"{origin_of('db', joined, config)}: {error}") from error
 
         with_loaded: Command = loading
         for key in reversed(flags):

@@ -13,7 +13,7 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import json_line, print_pairs, printable
-from scrawler.errors import InputError
+from scrawler.errors import DatabaseUrlError, InputError
 from scrawler.model import Scope, SizedSite, url_hash
 from scrawler.plan.inputs import Gatherer, Limits
 from scrawler.plan.plan import Alone, Plan, make_plan
@@ -137,8 +137,11 @@ def plan(
 
 
 def _known(settings: Settings, url: str) -> tuple[Scope, list[SizedSite]]:
-    with crawl_database(settings.model_copy(update={"db": url})) as database:
-        return Crawls(database).open(settings.name, settings.scope).scope, list(Sizes(database).sites())
+    try:
+        with crawl_database(settings.model_copy(update={"db": url})) as database:
+            return Crawls(database).open(settings.name, settings.scope).scope, list(Sizes(database).sites())
+    except DatabaseUrlError as error:
+        raise DatabaseUrlError(f"--from: {error}") from error
 
 
 def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:

@@ -5,7 +5,7 @@ them, of the types in `kinds`; `loading` reads them; `words` says in words what 
 """
 
 from scrawler.settings.crawl import Settings
-from scrawler.settings.loading import CONFIG_FILE, live_settings, load_settings, parse_setting
+from scrawler.settings.loading import CONFIG_FILE, live_settings, load_settings, origin_of, parse_setting
 from scrawler.settings.words import (
     allowed_values,
     flag_name,
@@ -26,6 +26,7 @@ __all__ = [
     "is_list",
     "live_settings",
     "load_settings",
+    "origin_of",
     "parse_setting",
     "part_kind",
     "setting_choices",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -45,6 +46,25 @@ def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Se
     if lines := [line for key in origins for line in _missing_parts(key, getattr(settings, key), origins[key])]:
         raise SettingsError("; ".join(lines))
     return settings
+
+
+def origin_of(key: str, flags: Mapping[str, object], config: Path | None = None) -> str:
+    """Return where the value of a setting comes from: a flag, a variable, a file with the line, or the default."""
+    if flags.get(key) is not None:
+        return flag_name(key)
+    if key in _from_environment():
+        return f"{ENV_PREFIX}{key.upper()}"
+    path = config or Path(CONFIG_FILE)
+    if key in _from_toml(config):
+        line = _line_of(key, path.read_bytes().decode("utf-8-sig"))
+        return f"{path}:{line}" if line else str(path)
+    return "the default"
+
+
+def _line_of(key: str, text: str) -> int:
+    """Return the number of the first line of a TOML file that gives a value to a key, 0 if none seems to."""
+    gives = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*=""")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if gives.match(line)), 0)
 
 
 def _missing_parts(key: str, value: Any, origin: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from scrawler.backoff import Backoff
-from scrawler.errors import StoreBusyError, StoreError
+from scrawler.errors import DatabaseUrlError, StoreBusyError, StoreError
 from scrawler.model import LEASE, Millis
 from scrawler.store.ddl import CLOCK, DIALECTS
 from scrawler.store.faults import mapped
@@ -196,6 +196,7 @@ def open_database(
     statement waits for another program's lock.
 
     Raises:
+        DatabaseUrlError: no database can be at such a URL.
         StoreError: not reachable, not a crawl's database, or its schema is older or newer than this program.
     """
     waiting = waiting or Waiting()
@@ -230,48 +231,50 @@ def _parsed(url: str) -> URL:
     try:
         target = make_url(url)
     except (ArgumentError, ValueError) as error:
-        raise StoreError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
+        raise DatabaseUrlError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
     if target.drivername in _MYSQL_DRIVERS:
         if "@" in (target.host or ""):  # the rest of a password, which is not to be shown
-            raise StoreError(
+            raise DatabaseUrlError(
                 "the user or password in the database URL holds an @; write %40 for it"
                 " (and %3A, %2F, %3F, %23, %25 for : / ? # %)"
             )
         if not target.database:
-            raise StoreError("the database URL names no database; use mysql+pymysql://user:password@host/name")
+            raise DatabaseUrlError("the database URL names no database; use mysql+pymysql://user:password@host/name")
         # One dialect for both: what this package writes is understood by MySQL and by MariaDB.
         return target.set(drivername="mysql+pymysql")
     if target.get_backend_name() != "sqlite":
-        raise StoreError(f"no such kind of database: {target.drivername}; use sqlite:///path or mysql+pymysql://...")
+        raise DatabaseUrlError(
+            f"no such kind of database: {target.drivername}; use sqlite:///path or mysql+pymysql://..."
+        )
     if target.database in (None, "", ":memory:"):
-        raise StoreError("an SQLite database needs a file: sqlite:///path")
+        raise DatabaseUrlError("an SQLite database needs a file: sqlite:///path")
     if target.query and not str(target.database).startswith("file:"):
-        raise StoreError(f"an SQLite database takes no parameters, and here stand {', '.join(target.query)}")
+        raise DatabaseUrlError(f"an SQLite database takes no parameters, and here stand {', '.join(target.query)}")
     return target
 
 
 def _check_path(path: Path, create: bool) -> None:
-    """Raise StoreError where no database can be at `path`, or none is and none is to be made."""
+    """Raise DatabaseUrlError where no database can be at `path`, StoreError where none is and none is to be made."""
     if "\0" in str(path):
-        raise StoreError(f"no path of a database holds a NUL: {str(path)!r}")
+        raise DatabaseUrlError(f"no path of a database holds a NUL: {str(path)!r}")
     try:
+        if not path.parent.is_dir():
+            raise DatabaseUrlError(f"there is no folder {path.parent} for the database {path.name}")
         if not create and not path.exists():
             raise StoreError(f"there is no database {path}; import seeds, or make one with `scrawler db init`")
-        if not path.parent.is_dir():
-            raise StoreError(f"there is no folder {path.parent} for the database {path.name}")
     except OSError as error:  # of a name that is too long, or a folder that may not be looked into
-        raise StoreError(f"database {str(path)!r} cannot be opened: {error.strerror}") from error
+        raise DatabaseUrlError(f"database {str(path)!r} cannot be opened: {error.strerror}") from error
 
 
 def _made_engine(target: URL, **options: Any) -> Engine:
-    """Make an engine; parameters of the URL that are unknown, or not of their kind, raise StoreError, also later.
+    """Make an engine; parameters of the URL that are unknown, or not of their kind, raise DatabaseUrlError, also later.
 
     The driver is given them when it connects. Its own errors, as of a server that is away, pass through.
     """
     try:
         engine = create_engine(target, pool_size=4, max_overflow=-1, **options)
     except NoSuchModuleError as error:
-        raise StoreError(f"no such kind of database: {target.drivername}") from error
+        raise DatabaseUrlError(f"no such kind of database: {target.drivername}") from error
     except (ArgumentError, TypeError, ValueError) as error:
         raise _bad_parameters(target, error) from error
     if not target.query:
@@ -287,9 +290,9 @@ def _made_engine(target: URL, **options: Any) -> Engine:
     return engine
 
 
-def _bad_parameters(target: URL, error: Exception) -> StoreError:
+def _bad_parameters(target: URL, error: Exception) -> DatabaseUrlError:
     said = str(error).removeprefix("Connection.__init__() ")
-    return StoreError(f"the database URL has parameters ({', '.join(target.query)}) that cannot be used: {said}")
+    return DatabaseUrlError(f"the database URL has parameters ({', '.join(target.query)}) that cannot be used: {said}")
 
 
 def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:

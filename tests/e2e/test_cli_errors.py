@@ -54,6 +54,8 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("pages", "--seed", "http://a.example/"), 4, "there is no database"),
         (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
+        (("status", "--db", "nonsense"), 4, "--db: the database URL cannot be read; use sqlite:///path or mysql"),
+        (("plan", "--from", "nonsense"), 4, "--from: the database URL cannot be read; use sqlite:///path or mysql"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
         (("status", "--db", "mysql://u:p@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
@@ -382,3 +384,22 @@ def test_the_package_can_be_run(tmp_path: Path) -> None:
     done = subprocess.run([*command, "status"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == StoreError.exit_code
     assert done.stderr.startswith("scrawler: error: there is no database")
+
+
+@pytest.mark.parametrize("command", [("status",), ("run",), ("run", "--machines", "2"), ("db", "upgrade"), ("stop",)])
+def test_it_is_said_where_a_database_url_stands_that_cannot_be_read(
+    command: tuple[str, ...], scrawler: Scrawler, tmp_path: Path
+) -> None:
+    bad = "the database URL cannot be read; use sqlite:///path or mysql+pymysql://..."
+
+    def said(*arguments: str, **variables: str) -> str:
+        return _said(scrawler(*command, *arguments, code=4, **variables))
+
+    (tmp_path / "scrawler.toml").write_text("# where the crawl is\nretries = 3\ndb = 'no:secret@url'\n")
+    (tmp_path / "other.toml").write_text("\"db\" = 'no url'\n")
+    assert said() == f"scrawler.toml:3: {bad}"
+    assert said("--config", "other.toml") == f"other.toml:1: {bad}"
+    assert said(SCRAWLER_DB="nonsense") == f"SCRAWLER_DB: {bad}"
+    assert said("--db", "nonsense", SCRAWLER_DB="more nonsense") == f"--db: {bad}"
+    folder = said(SCRAWLER_DB="sqlite:///nowhere/x.db")
+    assert folder == "SCRAWLER_DB: there is no folder nowhere for the database x.db"
