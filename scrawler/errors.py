@@ -25,7 +25,7 @@ class PluginError(SettingsError):
 
 
 class StartError(ScrawlerError):
-    """A machine cannot be started: the system has no room for its threads, files or memory (exit code 1)."""
+    """The system has no room for the threads, files or memory of a machine, or of an import (exit code 1)."""
 
 
 class InputError(ScrawlerError):

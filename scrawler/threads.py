@@ -16,14 +16,27 @@ class Startable(Protocol):
         """Begin to work."""
 
 
+_FEWER = "use fewer (--threads, --dns-threads, --machines), or "
+
+
 def start(thread: Startable) -> None:
     """Start a thread. Raises StartError; who started others before closes them."""
-    try:
+    with thread_starts(_FEWER):
         thread.start()
+
+
+@contextmanager
+def thread_starts(or_else: str = "") -> Iterator[None]:
+    """Make a StartError of what is raised where a thread cannot be started; `or_else`: what its user can do beside.
+
+    In the block stands nothing but the start: others' RuntimeErrors are none of the system's.
+    """
+    try:
+        yield
     except (RuntimeError, MemoryError) as error:
         raise StartError(
-            f"the system has no room for another thread ({str(error) or 'out of memory'}); use fewer (--threads,"
-            " --dns-threads, --machines), or allow more (ulimit -u, ulimit -v)"
+            f"the system has no room for another thread ({str(error) or 'out of memory'});"
+            f" {or_else}allow more (ulimit -u, ulimit -v)"
         ) from error
 
 

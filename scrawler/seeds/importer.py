@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from scrawler.model import Scope
 from scrawler.seeds.formats import Entry
 from scrawler.store.seeds import Added, NewSeed
+from scrawler.threads import thread_starts
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
 from scrawler.urls.steps import Step
@@ -50,6 +51,7 @@ def import_seeds(
 
     Batches are committed one by one: after an error what came before stays, and importing again adds the rest.
     `add` is called in up to `writers` threads, so that the next batch is made while the database works on others.
+    Raises StartError where the system has no room for one.
     """
     counts = ImportCounts()
     adding: deque[tuple[Future[Added], int]] = deque()
@@ -64,7 +66,9 @@ def import_seeds(
         for batch, invalid in judged_batches(entries, scope, max_url_length, steps, on_invalid):
             if len(adding) == writers:
                 finish()
-            adding.append((pool.submit(add, batch), invalid))
+            with thread_starts():
+                added = pool.submit(add, batch)
+            adding.append((added, invalid))
         while adding:
             finish()
     return counts

@@ -48,7 +48,10 @@ def stop_asked(stop_with_stdin: bool) -> asyncio.Event:
         with suppress(NotImplementedError):  # on Windows an interrupt ends asyncio.run instead
             loop.add_signal_handler(number, stop.set)
     if stop_with_stdin:
-        loop.add_reader(0, _stop_at_end_of_stdin, stop)
+        try:
+            loop.add_reader(0, _stop_at_end_of_stdin, stop)
+        except PermissionError:  # no pipe and no terminal: what a file holds is there already, with its end
+            stop.set()
     return stop
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import resource
 import sqlite3
 import struct
 import subprocess
@@ -314,6 +315,27 @@ def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
     assert "may have 60 files and sockets open, and 20 threads of 10 seeds need 424: raise the limit" in _said(done)
     assert [row["state"] for row in rows("seeds")] == ["ready"]
     assert _shell(f"ulimit -n 100; {SCRAWLER} run --threads 2 --seeds-per-thread 4", tmp_path).returncode == 0
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY, reason="stacks may not be that large here"
+)
+def test_an_import_without_room_for_a_thread_is_one_line(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    scrawler("db", "init")
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    # Stacks of 4 GiB: the first thread has no room, and all else has.
+    done = _shell(f"ulimit -s 4194304; ulimit -v 2097152; {SCRAWLER} import seeds.txt", tmp_path)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "scrawler: error: the system has no room for another thread (can't start new thread); allow more"
+        " (ulimit -u, ulimit -v)\n"
+    )
+    assert rows("seeds") == []
+
+
+def test_a_synthetic_web_whose_standard_input_has_ended_stops(tmp_path: Path) -> None:
+    done = _shell(f"{SCRAWLER} synthweb --port 0 --stop-with-stdin < /dev/null", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_terminal_gets_a_live_line_and_messages_above_it(tmp_path: Path) -> None:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import os
+import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 import zstandard
 
-from scrawler.errors import InputError, ScrawlerError
+from scrawler.errors import InputError, ScrawlerError, StartError
 from scrawler.model import Scope
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import Entry, read_entries
@@ -19,7 +20,8 @@ from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
-from scrawler.store.seeds import Added, Seeds
+from scrawler.store.seeds import Added, NewSeed, Seeds
+from tests.limits import HANGS
 
 Import = Callable[[Path], tuple[ImportCounts, list[Entry]]]
 
@@ -252,3 +254,34 @@ def test_memory_is_flat() -> None:
 
     peak(10)  # what is loaded on first use does not count
     assert peak(6 * BATCH) < 1.2 * peak(3 * BATCH)
+
+
+def test_an_import_that_gets_no_second_thread_says_so_and_keeps_what_it_has_added(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = threading.Event()
+    start = threading.Thread.start
+
+    def refuse(thread: threading.Thread) -> None:
+        if thread.name == "seed-writer_1":
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    def add(batch: Sequence[NewSeed]) -> Added:
+        assert refused.wait(HANGS)  # so that the first thread is at work when a second one is wanted
+        return Seeds(database).add(batch)
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(StartError, match=r"no room for another thread \(can't start new thread\); allow more"):
+        import_seeds(
+            (Entry(number, f"http://a.example/{number}") for number in range(2 * BATCH)),
+            add,
+            writers=2,
+            scope=Scope.HOST,
+            max_url_length=2048,
+            on_invalid=pytest.fail,
+            on_batch=lambda counts: None,
+        )
+    assert len(urls(database)) % BATCH == 0
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("seed-writer")]
