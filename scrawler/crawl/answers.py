@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import location_of, retry_pause_ms
@@ -59,8 +61,8 @@ class AnswerHandler:
     def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         party = flight.party
         party.rejections.page = flight.entry.url
-        if "set-cookie" in response.headers and self._rules.cookies:
-            party.take_cookies(response.request.url, response.head)
+        if "set-cookie" in response.headers:
+            self.take_cookies(flight, response)
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
         elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
@@ -91,7 +93,7 @@ class AnswerHandler:
         elif links is not None:
             if fetched and flight.entry.depth == 0:
                 note_sample(flight.site, flight.origin, response)
-            self._take_page(flight, links, reading.flags, source)
+            self._take_page(flight, links, reading, source)
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
@@ -145,17 +147,41 @@ class AnswerHandler:
         party.counts.slowed += kind == SLOW
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), kind)
 
-    def _take_page(self, flight: PageFlight, links: PageLinks, flags: int, source: LinkClass | None) -> None:
+    def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
-        if flags and flags & PageFlag.NOFOLLOW and self._rules.obey_meta:
+        if reading.flags and self.forbids_to_follow(reading):
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links)
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
-        analysis = flight.party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
+        analysis = reading.listed or flight.party.analyzer.analyze(
+            flight.entry.url, links.hrefs, links.base, links.charset
+        )
         self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
+
+    def forbids_to_follow(self, reading: Reading) -> bool:
+        """Tell whether a page asks not to follow its links, and is obeyed."""
+        return bool(reading.flags & PageFlag.NOFOLLOW) and self._rules.obey_meta
+
+    def take_cookies(self, flight: PageFlight, response: Response) -> None:
+        """Keep the cookies that an answer sets, if any; done again, it changes nothing."""
+        if "set-cookie" in response.headers and self._rules.cookies:
+            flight.party.take_cookies(response.request.url, response.head)
+
+    def list_part(self, flight: PageFlight, urls: list[str], links: PageLinks) -> Counter[str]:
+        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them."""
+        party, entry = flight.party, flight.entry
+        party.rejections.page = entry.url
+        wanted = party.traps is not None and not entry.is_asset
+        source = party.traps.known_source(entry.url, links.hrefs) if wanted and party.traps is not None else None
+        verdicts, party.verdicts = party.verdicts, Counter()
+        try:
+            self._list(flight.site, party, urls, entry.depth + 1, source)
+        finally:
+            counted, party.verdicts = party.verdicts, verdicts
+        return counted
 
     @staticmethod
     def _leave_out(flight: PageFlight, hrefs: list[str], page: PageLinks) -> None:

@@ -34,6 +34,8 @@ _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usua
 _TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
+_GIVE_WAY = 0.001  # seconds between two slices of a long list: who takes a lock back at once has it before who waits
+
 
 class UrlCollector(threading.Thread):
     """One of the machine's crawling threads; holds up to `capacity` Seed Contexts."""
@@ -142,7 +144,7 @@ class UrlCollector(threading.Thread):
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
                     with self._turn:
-                        going = self._go_on(large, readings, self._ending)
+                        going = self._go_on(*self._lister.take_long(large, readings), self._ending)
         except BaseException as error:
             with self._turn:
                 self._ports.failed(error)
@@ -155,7 +157,7 @@ class UrlCollector(threading.Thread):
     def _patience(self) -> float:
         """Seconds until something is due."""
         if self._lister.busy and not self._blocked:
-            return 0.0
+            return _GIVE_WAY
         at = min(self._schedule.next_at, self._handover.checkpoint_at, self._grace_ends)
         return max(0.0, at - time.monotonic())
 

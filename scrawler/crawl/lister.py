@@ -1,4 +1,7 @@
-"""Works sitemaps off: they are read one at a time, outside the turn, and their URLs are listed slice by slice."""
+"""Works off what lists very much: a slice at a time, with which the turn goes round.
+
+Sitemaps are read here, one at a time, outside the turn. Pages with very many links come here when they are read.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from dataclasses import dataclass, field
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.decisions import is_cut_page
 from scrawler.crawl.flights import PageFlight
+from scrawler.crawl.long_pages import LongPage, long_page
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.sitemaps import SITEMAP_DEPTH, list_sitemaps
@@ -47,17 +51,18 @@ class Listing:
 
 
 class SitemapLister:
-    """The sitemaps of one collector's sites; used by its thread alone."""
+    """The sitemaps, and the long pages, of one collector's sites; used by its thread alone."""
 
     def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules, slot: Slot) -> None:
         self._reader, self._answers, self._rules, self._slot = reader, answers, rules, slot
         self._unread: deque[tuple[PageFlight, Response]] = deque()
-        self._current: Listing | None = None
+        self._long: deque[LongPage] = deque()
+        self._current: Listing | LongPage | None = None
 
     @property
     def busy(self) -> bool:
         """Whether there is something to read or to list."""
-        return self._current is not None or bool(self._unread)
+        return self._current is not None or bool(self._unread or self._long)
 
     def wants(self, response: Response) -> bool:
         """Tell whether an answer is to be read as a sitemap."""
@@ -75,6 +80,19 @@ class SitemapLister:
         assert isinstance(flight, PageFlight)
         self._unread.append((flight, response))
 
+    def take_long(
+        self, landed: list[Response], readings: list[Reading | None]
+    ) -> tuple[list[Response], list[Reading | None]]:
+        """Take the pages with very many links out of what was read; return the rest."""
+        rest: list[tuple[Response, Reading | None]] = []
+        for response, reading in zip(landed, readings, strict=True):
+            page = long_page(response, reading)
+            if page is None or self._answers.forbids_to_follow(page.reading):
+                rest.append((response, reading))
+            else:
+                self._long.append(page)
+        return [response for response, _ in rest], [reading for _, reading in rest]
+
     def _seed_is_sitemap(self, response: Response) -> bool:
         if self._rules.sitemaps == "off":
             return False
@@ -82,8 +100,13 @@ class SitemapLister:
         return is_sitemap(response.body, encoding, content_type)
 
     def read(self) -> None:
-        """Archive and read the next sitemap, if none is being listed; needs no turn. Raises ArchiveError."""
-        if self._current is None and self._unread:
+        """Take up what is next, if nothing is being listed; a sitemap is archived and read first.
+
+        Needs no turn. Raises ArchiveError.
+        """
+        if self._current is None and self._long:
+            self._current = self._long.popleft()
+        elif self._current is None and self._unread:
             flight, response = self._unread.popleft()
             self._slot.enter(flight.site.id, flight.entry.url)
             try:
@@ -91,7 +114,7 @@ class SitemapLister:
             finally:
                 self._slot.leave()
 
-    def work_off(self) -> Listing | None:
+    def work_off(self) -> Listing | LongPage | None:
         """List the next slice, under the turn; returns what it is of, None if there is nothing to do."""
         listing = self._current
         if listing is None:
@@ -101,7 +124,10 @@ class SitemapLister:
             return None
         self._slot.enter(listing.flight.site.id, listing.flight.entry.url)
         try:
-            self._list_slice(listing)
+            if isinstance(listing, LongPage):
+                listing.list_part(self._answers)
+            else:
+                self._list_slice(listing)
         except BaseException as error:
             listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # so nothing is left of it
         finally:

@@ -19,6 +19,7 @@ from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model import PageFlag, Result
+from scrawler.urls.analyzer import Analysis
 from scrawler.urls.normalise import normalise
 
 
@@ -32,6 +33,7 @@ class Reading(NamedTuple):
     sitemap: Sitemap | None = None
     media_type: str = ""
     fault: Fault | None = None  # met while it was read
+    listed: Analysis | None = None  # what its links came to, where they are listed already: see `long_pages`
 
 
 class AnswerReader:

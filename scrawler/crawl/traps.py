@@ -173,6 +173,11 @@ class PartyTraps:
             self._texts.popitem(last=False)
         return False
 
+    def known_source(self, url: str, hrefs: Sequence[str]) -> LinkClass | None:
+        """Return the pages that have the links of a page which is not counted yet, if there are any."""
+        links = self._of(url, hrefs).links
+        return self._classes.get(links) if links is not None else None
+
     def _class_of(self, of: _Page, hrefs: Sequence[str]) -> LinkClass | None:
         """Return the pages that have these links, if this is not the first of them."""
         assert of.links is not None

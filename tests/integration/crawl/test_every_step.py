@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import scrawler
-from scrawler.crawl import aliases
+from scrawler.crawl import aliases, long_pages
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import Lane, decode_urls
@@ -249,8 +249,9 @@ def listed(crawl: Crawl) -> dict[str, Counter[str]]:
 
 
 def test_wherever_it_raises_what_is_left_is_whole(
-    crawl: Crawl, serve: Serve, tmp_path: Path, watching: Callable[[Steps], Any]
+    crawl: Crawl, serve: Serve, tmp_path: Path, watching: Callable[[Steps], Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(long_pages, "MANY_LINKS", 0)  # so that the large page is listed part by part
     server = serve(everything())
     first = Crawl(tmp_path / "first", f"sqlite:///{tmp_path / 'first.db'}")
     steps = Steps()
@@ -258,6 +259,7 @@ def test_wherever_it_raises_what_is_left_is_whole(
         run(first, server, ["first.example"], LIMIT)
     (lines,) = steps.reached.values()
     assert len(lines) > 400, "that is not all of it"
+    assert {Path(file).name for file, _ in lines} >= {"gates.py", "lister.py", "long_pages.py"}
     assert {row.result for row in first.pages()} >= {Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR}
     assert "http://o.example/" in first.candidates()
 
