@@ -28,6 +28,8 @@ class DatabaseClock:
         """Take in what the database's clock said between `asked_at` (`time.time()`) and now."""
         now = time.time()
         precision = (now - asked_at) * 500
+        if precision < 0:
+            return  # this machine's clock was set back meanwhile
         if precision <= max(self._known_to, 100.0):  # a slow answer says little
             self._ahead = said - (asked_at + now) * 500
             self._known_to = precision

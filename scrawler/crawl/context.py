@@ -87,36 +87,38 @@ class SeedContext:
         self.lanes.insert(own, made)
         return made
 
-    def next_lane(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
+    def next_lane(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
         """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
 
         What was pushed back comes after that, and the slow lane when nothing else is left. Before all of them comes
         what is asked for again because its record was lost. Returns a time when only retries that are not due are
-        left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`).
+        left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`). A retry that would
+        wait for more than `longest` was listed by a clock which was ahead, and is due.
         """
         if self.refetches:
             if self.refetches_left:
-                return self._next_refetch(now)
+                return self._next_refetch(now, longest)
             self.refetches = False
-        found = self._next_among(now, slow=False)
-        return self._next_among(now, slow=True) if found is None and self.only_slow_left else found
+        found = self._next_among(now, longest, slow=False)
+        return self._next_among(now, longest, slow=True) if found is None and self.only_slow_left else found
 
     @property
     def refetches_left(self) -> bool:
         """Whether URLs are to be asked for, or are being asked for, because their records were lost."""
         return any(lane.refetches and lane.unfinished for lane in self.lanes)
 
-    def _next_refetch(self, now: Millis) -> tuple[Lane, Entry] | Millis | None:
+    def _next_refetch(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
         earliest: Millis | None = None
         for lane in self.lanes:
             entry = lane.peek() if lane.refetches else None
-            if entry is not None and entry.not_before <= now:
+            if entry is None:
+                continue
+            if not now < entry.not_before <= now + longest:
                 return lane, entry
-            if entry is not None:
-                earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
+            earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
         return earliest
 
-    def _next_among(self, now: Millis, slow: bool) -> tuple[Lane, Entry] | Millis | None:
+    def _next_among(self, now: Millis, longest: Millis, slow: bool) -> tuple[Lane, Entry] | Millis | None:
         first: tuple[Lane, Entry] | None = None
         pushed_back: tuple[Lane, Entry] | None = None
         earliest: Millis | None = None
@@ -129,7 +131,7 @@ class SeedContext:
             if entry is None:
                 reading = reading or (lane.kind == SITEMAP and lane.unfinished)
                 continue
-            if entry.not_before > now:
+            if now < entry.not_before <= now + longest:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
             elif NORMAL < kind < PUSHED_BACK:
                 return lane, entry

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 ROBOTS_REDIRECTS = 5  # RFC 9309, 2.3.1.2
 ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
 ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
+_ASTRAY: Millis = 60_000  # what clocks of machines may differ by
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
 _UNREADABLE = "its content encoding cannot be undone"
 _REFUSED_PORT = "a port of another service than HTTP, which is never asked"
@@ -120,7 +121,9 @@ class Origins:
     def _restore(self, site: SiteContext, origin: Origin, row: RobotsRow) -> None:
         body = zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""
         origin.robots, origin.robots_row = RobotsRules.parse(row.status, body, self._token), row
-        left = min(row.fetched_at + ROBOTS_FRESH - site.clock.now(), ROBOTS_FRESH)
+        age = site.clock.now() - row.fetched_at
+        # Of one that is from the future nobody knows the age: the clock was set back. It is asked for anew.
+        left = min(ROBOTS_FRESH - age, ROBOTS_FRESH) if age > -_ASTRAY else 0
         origin.robots_until = time.monotonic() + left / 1000
 
     def robots_request(self, site: SiteContext, origin: Origin) -> Request | None:

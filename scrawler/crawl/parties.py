@@ -62,7 +62,7 @@ class Parties:
         if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
             return inf
         while (reason := self._over(site, party, now)) is None:
-            found = party.next_lane(wall)
+            found = party.next_lane(wall, self._rules.longest_retry_ms)
             if isinstance(found, int):
                 if (lane := party.missing_lane()) is not None:  # it need not wait for retries that are not due
                     self._ask_for_chunk(site, lane)

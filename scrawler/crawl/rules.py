@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.model import Scope
+from scrawler.crawl.decisions import SeedLimits, retry_pause_ms
+from scrawler.model import Millis, Scope
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,10 +48,19 @@ class CrawlRules:
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
     most_in_flight: int = field(init=False)  # requests that a site may have, in whatever lane
+    longest_retry_ms: Millis = field(init=False)  # pause of a URL before its last retry
+    longest_rest_ms: Millis = field(init=False)  # of a site, whatever it asks for and however it fails
 
     def __post_init__(self) -> None:
-        """Compute what is asked for with each request."""
+        """Compute what is asked for with each request.
+
+        A stored time that is farther off than the longest pause of its kind was never owed: the clock was set back
+        after it was written.
+        """
         self.most_in_flight = max(self.per_site, self.slow_per_site)
+        self.longest_retry_ms = retry_pause_ms(self.retries + 1, self.retry_pause_ms)
+        pauses = self.delay, self.slow_delay, self.delay_cap, self.max_crawl_delay, self.max_retry_after
+        self.longest_rest_ms = max(int(max(pauses) * 1000), self.longest_retry_ms)
 
     def change_to(self, other: CrawlRules) -> None:
         """Take over all that another one says."""

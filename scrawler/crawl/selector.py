@@ -21,7 +21,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import ClaimedSite, Seed, SeedState
+from scrawler.model import ClaimedSite, Millis, Seed, SeedState
 
 T = TypeVar("T")
 
@@ -34,8 +34,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on
 class Claims(Protocol):
     """The part of the store that gives out sites and seeds."""
 
-    def claim(self, sites: int, seeds_per_site: int, *, machines: int) -> list[ClaimedSite]:
-        """Claim up to so many sites, no more than a fair share among so many machines."""
+    def claim(self, sites: int, seeds_per_site: int, *, machines: int, longest_rest: Millis) -> list[ClaimedSite]:
+        """Claim up to so many sites, no more than a fair share among so many machines; none that still rests."""
 
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
@@ -194,8 +194,9 @@ class UrlSelector(threading.Thread):
 
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
+        longest = self._taker.longest_rest_ms
         try:
-            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines)
+            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines, longest_rest=longest)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         if any(site.after_death for site in claimed):

@@ -17,7 +17,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, PatternRow, Result, Seed, url_hash
+from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Millis, PatternRow, Result, Seed, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings
@@ -78,6 +78,11 @@ class SiteTaker:
         self._recall_robots, self._condemned = recall_robots, condemned
         self._make_seen, self._make_analyzer = make_seen, make_analyzer
 
+    @property
+    def longest_rest_ms(self) -> Millis:
+        """How long a site can have to rest, by the settings as they are."""
+        return self._rules.longest_rest_ms
+
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
         site = SiteContext(
@@ -90,7 +95,8 @@ class SiteTaker:
         )
         site.slowest_ms = claimed.slowest_ms
         site.condemned = self._condemned(claimed)
-        rest_ms = claimed.next_due_at - self._clock.now() + self._clock.doubt
+        longest = max(self.longest_rest_ms, claimed.pause_ms)
+        rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
         if claimed.after_death:
             rest_ms = max(rest_ms, self._rest_after_death(claimed))
         site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import LEASE, ClaimedSite, Seed, SeedState, WorkLeft
+from scrawler.model import LEASE, ClaimedSite, Millis, Seed, SeedState, WorkLeft
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
 from scrawler.store.shares import FairShare
@@ -33,6 +33,7 @@ _SPREAD = 4  # candidates looked at first for each site wanted, where other mach
 _FARTHEST = 1_024  # where others have locked those, the next so many, up to this: more than machines can have locked
 _SUBSELECTS = 200  # of one query; SQLite allows 500
 _WAKE_EVERY = 2.0  # seconds
+_DAY: Millis = 24 * 3600 * 1000  # which no setting exceeds
 _OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
 _CLAIMED = (
     *(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at),
@@ -58,7 +59,9 @@ class Claims:
         self._unsure: list[ClaimedSite] = []
         self._unsure_seeds: dict[tuple[int, int], tuple[Seed, ...]] = {}  # (site id, token) -> seeds
 
-    def claim(self, sites: int, seeds_per_site: int, *, machines: int = 1) -> list[ClaimedSite]:
+    def claim(
+        self, sites: int, seeds_per_site: int, *, machines: int = 1, longest_rest: Millis = _DAY
+    ) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
         Sites and parties that were begun come before new ones. While sites are few, they are shared out among
@@ -66,11 +69,12 @@ class Claims:
         not free; if that comes to nothing, the next look finds it. Fewer than wanted come only if all that was open
         at that moment is locked or somebody else's share. A machine that was declared dead gets none: its heartbeat
         tells it. So an empty list does not mean that the crawl has ended: see `states_left`.
+        No site can have to rest longer than `longest_rest`, by what settings say.
         """
 
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # else: an earlier try did commit
-                self._wake_rested(connection)
+                self._wake_rested(connection, longest_rest)
                 self._unsure = self._claim(connection, sites, seeds_per_site, machines)
             return self._unsure
 
@@ -116,10 +120,10 @@ class Claims:
         counts = self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
         return WorkLeft(**{state.value: counts.get(state.value, 0) for state in SeedState})
 
-    def _wake_rested(self, connection: Connection) -> None:
+    def _wake_rested(self, connection: Connection, longest_rest: Millis) -> None:
         if time.monotonic() >= self._wake_at:
             self._wake_at = time.monotonic() + _WAKE_EVERY
-            wake_rested(connection, database_time(connection, self._database.clock))
+            wake_rested(connection, database_time(connection, self._database.clock), longest_rest)
 
     def _own(self, connection: Connection, claimed: Iterable[ClaimedSite]) -> bool:
         held = {one.id: one.token for one in claimed}

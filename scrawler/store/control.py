@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
+from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
 from scrawler.model import LEASE, Command, MachineState, Millis
 from scrawler.store.crawls import bump_revision
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
@@ -79,12 +80,23 @@ class Control:
     def stop(self, names: Collection[str] | None = None) -> list[str]:
         """Let these machines end cleanly; without names all, and those that their commands would start anew.
 
+        The order is later than all launches, though the clock was set back since these.
+
         Raises:
             StoreError: no living machine has one of the names.
         """
         if names is not None:
             return self._order(Command.STOP, names)
-        return self._for_all({"stopped_at": self._clock})
+
+        def work(connection: Connection) -> list[str]:
+            now = database_time(connection, self._database.clock)
+            started = connection.scalar(select(crawl.c.starting_at)) or 0
+            launched = select(sql.max(machine.c.launched_at)).where(machine.c.state.in_(LIVING))
+            newest = max(started, connection.scalar(launched) or 0)
+            connection.execute(update(crawl).values(stopped_at=max(now, newest + 1)))
+            return [row.name for row in self._living(connection, None)]
+
+        return self._database.retrying(work)
 
     def drain(self, name: str) -> None:
         """Let a machine give its sites back and end.

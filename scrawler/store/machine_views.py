@@ -117,9 +117,17 @@ def machine_views(
     )
 
 
+def is_over(heartbeat_at: Millis, now: Millis, lease: Millis) -> bool:
+    """Tell whether the lease is over that began with a heartbeat.
+
+    One that is farther ahead than a lease is from before the clock was set back, and none came after it.
+    """
+    return not now - lease < heartbeat_at <= now + lease
+
+
 def is_silent(row: AnyRow, lease: Millis) -> bool:
     """Tell whether a machine that says it lives does not: its lease is over, or its process gone from this host."""
-    return row.heartbeat_at <= row.now - lease or runs(row.process) is False
+    return is_over(row.heartbeat_at, row.now, lease) or runs(row.process) is False
 
 
 def _observed(row: AnyRow, lease: Millis) -> MachineState:

@@ -31,7 +31,7 @@ from sqlalchemy import func as sql
 
 from scrawler.model import LEASE, Command, MachineState, Millis, Orders
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, machine_views, summary_of
+from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
@@ -131,7 +131,7 @@ class Machines:
             now, others = mine.now, [row for row in rows if row.id != machine_id]
             good_since = self._good_since if 0 <= now - self._last_beat <= self._lease // 2 else now
             gone = [row for row in others if runs(row.process) is False]
-            over = [row for row in others if row not in gone and row.heartbeat_at <= now - self._lease]
+            over = [row for row in others if row not in gone and is_over(row.heartbeat_at, now, self._lease)]
             self._declare(connection, gone + over if now - good_since >= self._lease else gone)
             due = self._sample_due(now, mine.started_at, state, len(held_by_thread))
             if sample is not None and due:
@@ -228,7 +228,7 @@ class Machines:
         _mark_dead(connection, silent)
 
     def _sample_due(self, now: Millis, started_at: Millis, state: MachineState, threads: int) -> bool:
-        if self._sampled is None or now - started_at < SAMPLE_EVERY or state is MachineState.STOPPING:
+        if self._sampled is None or 0 <= now - started_at < SAMPLE_EVERY or state is MachineState.STOPPING:
             return True
         at, last_state, last_threads = self._sampled
         return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY

@@ -24,6 +24,7 @@ _ANYWHERE = ""  # in place of an address: this machine lives alone
 _NOBODY = 0  # machine id of the row that is locked first: one at a time
 _TURN_MS: Millis = 30_000  # after which others get what cannot be divided
 _LONGEST_LEAD: Millis = 2_000
+_ASTRAY: Millis = 60_000  # more than a time can be off for other reasons
 
 
 class Servers:
@@ -89,7 +90,7 @@ class Servers:
             asked = monotonic()
             now = database_time(connection, self._database.clock)
             heard = monotonic()
-            due = self._due(connection, wishes, now)
+            due = self._due(connection, wishes, now, pause + width)
             at = {one: max(due.get(one, 0), now + max(wishes[one], self._lead)) for one in wishes}
             rows = ((one, self._machine_id, at[one] + width + pause) for one in wishes)
             self._servers.run(connection, sorted(rows))
@@ -126,13 +127,20 @@ class Servers:
                     held[address][number] = places
         return held
 
-    def _due(self, connection: Connection, addresses: Collection[str], now: Millis) -> dict[str, Millis]:
-        """Return when addresses are due that others have asked last; times that are over are forgotten."""
+    def _due(self, connection: Connection, addresses: Collection[str], now: Millis, turn: Millis) -> dict[str, Millis]:
+        """Return when addresses are due that others have asked last; times that are over are forgotten.
+
+        Each machine that lives can have a turn before. What is farther off than these, and a while, is from before the
+        clock was set back, and due after as many turns.
+        """
         connection.execute(delete(server).where(server.c.next_due_at <= now))
         due: dict[str, Millis] = {}
         for part in sliced(addresses):
             theirs = server.c.address.in_(part), server.c.machine_id != self._machine_id
             due.update((row.address, row.next_due_at) for row in connection.execute(select(server).where(*theirs)))
+        if max(due.values(), default=now) > now + turn + _ASTRAY:
+            turns = turn * (1 + len(self._living(connection)[1]))
+            return {one: at if at <= now + turns + _ASTRAY else now + turns for one, at in due.items()}
         return due
 
 

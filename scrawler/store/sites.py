@@ -21,6 +21,7 @@ from scrawler.store.tables import machine, seed, site
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 _WOKEN = 500  # of one claim
+_ASTRAY: Millis = 60_000  # what clocks of machines may differ by
 FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
 
 
@@ -126,9 +127,14 @@ def lay_to_rest(connection: Connection, ids: Iterable[int]) -> None:
         connection.execute(update(site).where(site.c.id.in_(part), site.c.state == "ready").values(state="resting"))
 
 
-def wake_rested(connection: Connection, now: Millis) -> None:
-    """Make sites ready whose rest is over; passes by those that another machine has locked to do the same."""
-    over = select(site.c.id).where(site.c.state == "resting", site.c.next_due_at <= now).limit(_WOKEN)
+def wake_rested(connection: Connection, now: Millis, longest: Millis) -> None:
+    """Make sites ready whose rest is over; passes by those that another machine has locked to do the same.
+
+    Where more than the longest rest is left, with the site's own pause, the clock was set back since: whoever takes the
+    site up lets it rest for as long as can be.
+    """
+    never = site.c.next_due_at > now + longest + site.c.pause_ms + _ASTRAY
+    over = select(site.c.id).where(site.c.state == "resting", or_(site.c.next_due_at <= now, never)).limit(_WOKEN)
     ids = list(connection.scalars(over.with_hint(site, "FORCE INDEX (site_state)", "mysql")))
     if ids:
         free = select(site.c.id).where(site.c.id.in_(ids), site.c.state == "resting").order_by(site.c.id)

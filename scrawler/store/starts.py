@@ -44,11 +44,16 @@ class Starts:
         self._clock: ColumnElement[Millis] = literal_column(database.clock)
 
     def begin(self, machines: int) -> Millis:
-        """Note that this process starts so many machines; return since when, to register them as launched then."""
+        """Note that this process starts so many machines; return since when, to register them as launched then.
+
+        That is never before the last order to stop, which is for machines that were launched before it: the clock may
+        have been set back since.
+        """
         process = identify(os.getpid())
 
         def work(connection: Connection) -> Millis:
-            now = database_time(connection, self._database.clock)
+            stopped_at = connection.scalar(select(crawl.c.stopped_at)) or 0
+            now = max(database_time(connection, self._database.clock), stopped_at)
             note = {"starting_machines": machines, "starting_at": now, "starting_process": process}
             connection.execute(update(crawl).values(note))
             return now

@@ -164,6 +164,25 @@ def test_a_claim_whose_acknowledgement_was_lost_is_not_made_twice(
     assert Claims(database, worker.id).work_left().active == 2
 
 
+def test_a_site_that_rests_longer_than_can_be_asked_for_is_claimed(database: Database) -> None:
+    """The clock was set back after it was laid to rest; one that rests as long as can be goes on to rest."""
+    add(database, *(f"http://{letter}.org/" for letter in "abcd"))
+    one, longest = Worker.of(database, "one"), 3_600_000
+    sites, now = {site.key: site for site in one.claim(10)}, database.now()
+    due = {
+        "a.org": now + longest,
+        "b.org": now + 30 * longest,
+        "c.org": now + 30 * longest,
+        "d.org": now + longest // 2,
+    }
+    for key, at in due.items():
+        pause_ms = 40 * longest if key == "c.org" else 0
+        one.commit(site_delta(sites[key], next_due_at=at, pause_ms=pause_ms, released=True, resting=True))
+    two = Worker.of(database, "two")
+    (claimed,) = two.claims.claim(10, 10, longest_rest=longest)
+    assert (claimed.key, claimed.next_due_at) == ("b.org", due["b.org"])
+
+
 def test_a_site_that_rests_is_claimed_when_its_rest_is_over(database: Database) -> None:
     add(database, "http://a.org/", "http://b.org/")
     a, b = Worker.of(database, "one").claim(10)

@@ -14,7 +14,8 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
-from scrawler.store.tables import machine
+from scrawler.store.starts import Starts
+from scrawler.store.tables import crawl, machine
 from tests.dead import declare_dead
 from tests.integration.store.crawling import Worker, add
 
@@ -179,3 +180,22 @@ def test_a_machine_that_was_declared_dead_is_still_told_what_it_was_told(databas
     orders = Machines(database).beat(one)
     assert (orders.alive, orders.command) == (False, Command.STOP)
     assert [view.state for view in Machines(database).machines()] == [MachineState.DEAD]
+
+
+def test_orders_to_stop_and_launches_keep_their_order_though_the_clock_is_set_back(
+    database: Database, control: Control
+) -> None:
+    """Times of before are in the future then."""
+    later = database.now() + 10 * 24 * 3_600_000
+    with database.begin() as connection:
+        connection.execute(update(crawl).values(stopped_at=later))
+    launched_at = Starts(database).begin(1)
+    new = _register(database, launched_at)
+    assert _commands(database, new) == [Command.RUN], "that order was for others"
+    assert control.stop() == ["m-1"]
+    assert _commands(database, new) == [Command.STOP]
+    assert _commands(database, _register(database, launched_at)) == [Command.STOP], "of the same command"
+    again = _register(database, Starts(database).begin(1))
+    assert _commands(database, again) == [Command.RUN]
+    control.stop()
+    assert _commands(database, again) == [Command.STOP]

@@ -305,3 +305,20 @@ def test_a_last_commit_still_on_its_way_is_waited_for(mariadb_url: str) -> None:
         assert machines.gone() == []
     assert machines.gone() == [worker.id]
     database.close()
+
+
+def test_a_machine_that_is_gone_since_before_the_clock_was_set_back_is_declared_dead(database: Database) -> None:
+    """Its heartbeat is in the future. One that lives has written another one by the time that anybody is distrusted."""
+    lease = 200
+    machines, observer = Machines(database, lease), Machines(database, lease)
+    _, lives = (machines.register("here", os.getpid(), 0).id for _ in range(2))
+    with database.begin() as connection:
+        connection.execute(update(machine).values(heartbeat_at=machine.c.heartbeat_at + 24 * 3_600_000))
+    mine = observer.register("here", os.getpid(), 0).id
+    assert [view.state for view in machines.machines()] == [DEAD, DEAD, RUNNING], "as far as can be seen"
+    for _ in range(10_000):
+        assert machines.beat(lives).alive
+        assert observer.beat(mine).alive
+        if _declared(database)[0] == DEAD.value:
+            break
+    assert _declared(database) == [DEAD.value, RUNNING.value, RUNNING.value]

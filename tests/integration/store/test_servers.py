@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
 from math import inf
+from time import monotonic
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from scrawler.crawl.budget import AddressBudget
 from scrawler.crawl.seen import ExactSeen, MemoryBudget
@@ -22,7 +23,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.servers import Servers, places_of
-from scrawler.store.tables import server_place
+from scrawler.store.tables import server, server_place
 from tests.crawl_rules import crawl_rules
 
 PER_IP = 5
@@ -239,6 +240,21 @@ def test_times_are_reserved_apart_from_each_other(database: Database) -> None:
     mine = [second.reserve({ADDRESSES[0]: wait}, 500, 100)[ADDRESSES[0]] for wait in (0, 5000)]
     assert mine[0].begin < slots[-1][ADDRESSES[0]].begin, "what it has asked last it knows itself"
     assert mine[1].begin >= mine[0].begin + 4.9
+
+
+def test_a_time_that_was_reserved_before_the_clock_was_set_back_is_near(database: Database) -> None:
+    """Whoever has asked last: as many turns before as there can be are waited for, and not a day."""
+    numbers = [Machines(database).register(name, os.getpid(), 0).id for name in "ab"]
+    first, second = (Servers(database, number) for number in numbers)
+    first.reserve(dict.fromkeys(ADDRESSES, 0), 500, 100)
+    with database.begin() as connection:
+        mine = update(server).where(server.c.address == ADDRESSES[0])
+        connection.execute(mine.values(next_due_at=server.c.next_due_at + 24 * 3_600_000))
+    now = monotonic()
+    slots = second.reserve(dict.fromkeys(ADDRESSES, 0), 500, 100)
+    assert now + 3 * 0.6 - 0.01 <= slots[ADDRESSES[0]].begin < now + 60
+    assert slots[ADDRESSES[1]].begin < now + 60
+    assert first.reserve({ADDRESSES[0]: 0}, 500, 100)[ADDRESSES[0]].begin >= slots[ADDRESSES[0]].end + 0.498
 
 
 def test_what_cannot_be_divided_goes_round() -> None:

@@ -9,6 +9,13 @@ from scrawler.crawl.seen import ExactSeen, MemoryBudget
 from scrawler.crawl.site import SiteContext
 
 
+def test_an_answer_during_which_this_machines_clock_was_set_back_says_nothing() -> None:
+    clock = DatabaseClock()
+    clock.compare(time.time() + 3600, int(time.time() * 1000) + 5_000_000)
+    assert abs(clock.now() - time.time() * 1000) < 1_000_000
+    assert clock.doubt == 0
+
+
 def test_a_site_is_not_asked_earlier_for_a_clock_that_is_not_well_known() -> None:
     """A heartbeat that took 200 ms leaves the machine's idea of the clock up to 100 ms off, here behind."""
     clock = DatabaseClock()

@@ -18,16 +18,17 @@ from scrawler.urls.analyzer import UrlAnalyzer
 HOUR = 3_600_000
 
 
-def rest(settings: Settings, *, silent_for: int = 0, **known: int | bool) -> tuple[float, float]:
+def rest(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **known: int | bool) -> tuple[float, float]:
     """Return the seconds for which a site rests, at least and at most.
 
-    Its last owner asked nothing in the last `silent_for` milliseconds.
+    Its last owner asked nothing in the last `silent_for` milliseconds, and left it alone for the next `due_in`.
     """
     clock = DatabaseClock()
     make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
     taker = SiteTaker(None, crawl_rules(settings), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
     before, now = time.monotonic(), clock.now()
-    claimed = ClaimedSite(1, "a.org", 1, 0, (), True, silent_since=now - silent_for, **known)  # type: ignore[arg-type]
+    times = {"next_due_at": now + due_in, "silent_since": now - silent_for}
+    claimed = ClaimedSite(1, "a.org", 1, seeds=(), fresh=True, **times, **known)  # type: ignore[arg-type]
     until = taker.take_up(claimed, 1).rest_until
     return until - time.monotonic(), until - before
 
@@ -49,6 +50,25 @@ def test_a_site_of_a_dead_machine_rests_as_long_as_its_slowest_answer_and_its_pa
     settings = Settings(delay=0.5, timeout=30)
     least, most = rest(settings, after_death=True, **known)
     assert least <= seconds <= most + 0.01  # of which times are rounded to milliseconds
+
+
+@pytest.mark.parametrize(
+    ("due_in", "known", "settings", "seconds"),
+    [
+        (HOUR // 2, {}, {}, 1800),  # max_retry_after is an hour
+        (24 * HOUR, {}, {}, 3600),  # it was written before the clock was set back
+        (24 * HOUR, {}, {"max_retry_after": 7200}, 7200),
+        (24 * HOUR, {}, {"max_retry_after": 0, "max_crawl_delay": 100}, 100),
+        (24 * HOUR, {}, {"max_retry_after": 0, "max_crawl_delay": 0, "retries": 3, "retry_pause": 50}, 400),
+        (24 * HOUR, {"pause_ms": 2 * HOUR}, {}, 7200),  # its last owner had other settings
+        (24 * HOUR, {"after_death": True, "slowest_ms": 700}, {}, 3600),
+    ],
+)
+def test_no_site_rests_longer_than_anything_can_ask_for(
+    due_in: int, known: dict[str, int], settings: dict[str, float], seconds: float
+) -> None:
+    least, most = rest(Settings(**settings), due_in=due_in, **known)  # type: ignore[arg-type]
+    assert least <= seconds <= most + 0.01
 
 
 def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
