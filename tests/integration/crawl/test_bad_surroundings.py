@@ -9,20 +9,22 @@ import sqlite3
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
 import pymysql
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Connection, make_url
 
 from scrawler import app
 from scrawler.app import retry_lost
 from scrawler.crawl.progress import Progress
 from scrawler.errors import ArchiveError, StoreBusyError
-from scrawler.model import EndReason, SeedState
-from scrawler.store.engine import open_database
+from scrawler.model import EndReason, SeedState, SiteDelta
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.engine import Database, open_database
 from tests.consistency import check_records
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
@@ -262,30 +264,64 @@ def _wait_until(servers: list[RawServer], requests: int) -> None:
     pytest.fail("the crawler asks for nothing")
 
 
+class Refused:
+    """How often the database refused a checkpoint because others had locked it: each of its tries counts."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.times = 0
+        self._committing = threading.local()
+        begin, commit = Database.begin, Checkpoints.commit
+
+        @contextmanager
+        def counted(database: Database) -> Iterator[Connection]:
+            try:
+                with begin(database) as connection:
+                    yield connection
+            except StoreBusyError:
+                self.times += getattr(self._committing, "now", False)
+                raise
+
+        def marked(checkpoints: Checkpoints, deltas: Sequence[SiteDelta]) -> frozenset[int]:
+            self._committing.now = True
+            try:
+                return commit(checkpoints, deltas)
+            finally:
+                self._committing.now = False
+
+        monkeypatch.setattr(Database, "begin", counted)
+        monkeypatch.setattr(Checkpoints, "commit", marked)
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> Refused:
+    return Refused(monkeypatch)
+
+
 def test_a_locked_sqlite_file_is_waited_for(
-    crawl: Crawl, sites: list[RawServer], sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+    crawl: Crawl, sites: list[RawServer], sqlite_url: str, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Locked for many times the patience of a single statement, while pages come in."""
+    """Locked until a checkpoint was refused many times, while pages come in."""
     monkeypatch.setattr(app, "open_database", partial(open_database, patience=0.02))
     other = sqlite3.connect(make_url(sqlite_url).database or "", isolation_level=None, check_same_thread=False)
-    locked_at: list[float] = []
+    locked = False
 
     def lock(progress: Progress) -> None:
-        if progress.pages and not locked_at:
+        nonlocal locked
+        if progress.pages and not locked:
             other.execute("BEGIN IMMEDIATE")
-            locked_at.append(progress.elapsed_s)
-        elif locked_at and other.in_transaction and progress.elapsed_s > locked_at[0] + 5:
+            locked = True
+        elif other.in_transaction and (refused.times >= 5 or progress.elapsed_s > LONGEST_RUN):
             other.execute("COMMIT")
 
     assert crawl.run(lock, delay=0.05, checkpoint_interval=0.1).outcome == "ended"
-    assert locked_at
+    assert refused.times >= 5
     other.close()
     check_whole(crawl)
     check_finished(crawl, sites, crawl.folder / "pages")
 
 
 def test_locked_rows_of_mariadb_are_waited_for(
-    tmp_path: Path, mariadb_url: str, serve: Serve, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, mariadb_url: str, serve: Serve, refused: Refused, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(app, "open_database", partial(open_database, patience=1))
     crawl = Crawl(tmp_path, mariadb_url)
@@ -295,16 +331,17 @@ def test_locked_rows_of_mariadb_are_waited_for(
     other = pymysql.connect(
         host=url.host, port=url.port or 0, user=url.username, password=url.password or "", database=url.database
     )
-    locked_at: list[float] = []
+    locked = False
 
     def lock(progress: Progress) -> None:
-        if progress.pages and not locked_at:
+        nonlocal locked
+        if progress.pages and not locked:
             other.cursor().execute("SELECT * FROM site JOIN seed ON seed.site_id = site.id FOR UPDATE")
-            locked_at.append(progress.elapsed_s)
-        elif locked_at and other.open and progress.elapsed_s > locked_at[0] + 3:
+            locked = True
+        elif other.open and (refused.times >= 2 or progress.elapsed_s > LONGEST_RUN):
             other.close()
 
     assert crawl.run(lock, delay=0.02, checkpoint_interval=0.1).outcome == "ended"
-    assert locked_at
+    assert refused.times >= 2
     check_whole(crawl)
     check_finished(crawl, servers, crawl.folder / "pages")
