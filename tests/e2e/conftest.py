@@ -2,17 +2,22 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.limits import HANGS
+
+if TYPE_CHECKING:
+    from tests.e2e.gated import GatedSite
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 CRAWL = ("run", "--allow-private", "--delay", "0", "--user-agent", "SCrawler-test (+mailto:test@localhost)")
@@ -25,6 +30,37 @@ Rows = Callable[..., list[dict[str, Any]]]
 def environment(**variables: str) -> Mapping[str, str]:
     """The environment of this process, less settings of the crawler."""
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")} | variables
+
+
+def started(
+    folder: Path, *arguments: str, ignoring: signal.Signals | None = None, **variables: str
+) -> subprocess.Popen[str]:
+    """Start a command in a process group of its own, as a shell does; as under `nohup`, it may ignore a signal."""
+    return subprocess.Popen(
+        [SCRAWLER, *arguments],
+        cwd=folder,
+        env=environment(**variables),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, ignoring, signal.SIG_IGN) if ignoring else None,
+    )
+
+
+def stop_cleanly(running: subprocess.Popen[str], site: GatedSite, number: signal.Signals) -> None:
+    """Send a signal to a run, as a terminal does: to each process of the group; check that it ends as it should.
+
+    What is in flight is answered once it is known that the run stops.
+    """
+    assert running.stderr is not None
+    assert site.held.wait(TIMEOUT)
+    os.killpg(running.pid, number)
+    assert "stopping" in running.stderr.readline()
+    site.opened.set()
+    out, said = running.communicate(timeout=TIMEOUT)
+    assert (running.returncode, said) == (0, "")
+    assert "the crawl stopped after" in out
 
 
 @pytest.fixture

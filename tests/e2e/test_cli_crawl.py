@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import signal
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -13,7 +12,7 @@ import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, TIMEOUT, Rows, Scrawler, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 
 
@@ -103,16 +102,8 @@ def test_candidates_become_seeds_by_hops_and_by_hand(
 def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=50, answered_at_once=20) as site:
         scrawler("import", "-", given=site.seed)
-        with _started(tmp_path) as running:
-            assert running.stderr is not None
-            assert site.held.wait(TIMEOUT)
-            running.send_signal(signal.SIGINT)
-            assert "stopping" in running.stderr.readline()
-            site.opened.set()
-            out, said = running.communicate(timeout=TIMEOUT)
-        assert running.returncode == 0, said
-        assert "stopped after" in out
-        assert "exported" not in said
+        with started(tmp_path, *CRAWL) as running:
+            stop_cleanly(running, site, signal.SIGINT)
         (status,) = rows("status")
         assert 20 <= status["pages"] < 50
         assert "done" not in status["seeds"]
@@ -127,7 +118,7 @@ def test_ctrl_c_stops_cleanly_and_the_next_run_goes_on(scrawler: Scrawler, rows:
 def test_a_second_signal_ends_at_once(number: signal.Signals, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=5, answered_at_once=0) as site:
         scrawler("import", "-", given=site.seed)
-        with _started(tmp_path) as running:
+        with started(tmp_path, *CRAWL) as running:
             assert running.stderr is not None
             assert site.held.wait(TIMEOUT)
             running.send_signal(number)
@@ -136,17 +127,6 @@ def test_a_second_signal_ends_at_once(number: signal.Signals, scrawler: Scrawler
             assert running.wait(timeout=3) == 130
         (status,) = rows("status")
         assert sum(status["seeds"].values()) == 1
-
-
-def _started(folder: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [SCRAWLER, *CRAWL],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
 
 
 def test_a_crawl_keeps_its_scope_and_a_run_counts_as_the_status_does(

@@ -7,12 +7,11 @@ import pty
 import signal
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 from tests.torture.crawl import wait_for
 
@@ -25,19 +24,8 @@ MACHINES = pytest.mark.parametrize("machines", ["1", "2"])
 def test_a_hangup_stops_cleanly(machines: str, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=40, answered_at_once=10) as site:
         scrawler("import", "-", given=site.seed)
-        command = [SCRAWLER, *CRAWL, "--machines", machines]
-        with subprocess.Popen(
-            command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,
-        ) as running:  # fmt: skip
-            assert running.stderr is not None
-            assert site.held.wait(TIMEOUT)
-            os.killpg(running.pid, signal.SIGHUP)  # as a terminal does: to each process of the group
-            assert "stopping" in running.stderr.readline()
-            site.opened.set()
-            out, said = running.communicate(timeout=TIMEOUT)
-        assert (running.returncode, said) == (0, "")
-        assert "the crawl stopped after" in out
+        with started(tmp_path, *CRAWL, "--machines", machines) as running:
+            stop_cleanly(running, site, signal.SIGHUP)
         (status,) = rows("status")
         assert 10 <= status["pages"] < 40
         assert {machine["state"] for machine in status["machines"]} == {"stopped"}
@@ -71,11 +59,7 @@ def test_a_terminal_that_is_closed_loses_nothing(machines: str, scrawler: Scrawl
 def test_with_nohup_a_hangup_stops_nothing(machines: str, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=20, answered_at_once=5) as site:
         scrawler("import", "-", given=site.seed)
-        command = [SCRAWLER, *CRAWL, "--machines", machines]
-        with subprocess.Popen(
-            command, cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True, preexec_fn=partial(signal.signal, signal.SIGHUP, signal.SIG_IGN),
-        ) as running:  # fmt: skip
+        with started(tmp_path, *CRAWL, "--machines", machines, ignoring=signal.SIGHUP) as running:
             assert site.held.wait(TIMEOUT)
             os.killpg(running.pid, signal.SIGHUP)
             site.opened.set()

@@ -25,7 +25,7 @@ from scrawler.store.pages import Pages
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 from tests.torture.crawl import wait_for
 
@@ -70,19 +70,6 @@ def _told(out: str) -> dict[str, str]:
     return dict(re.split(r" {2,}", line.strip(), maxsplit=1) for line in out.splitlines() if line.startswith("  "))
 
 
-def _started(folder: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    """Start a command in a process group of its own, as a shell does."""
-    return subprocess.Popen(
-        [SCRAWLER, *arguments],
-        cwd=folder,
-        env=environment(**variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
 def test_the_users_own_line(database_url: str, truth: set[str], tmp_path: Path) -> None:
     done = subprocess.run(
         "scrawler import seeds.txt && scrawler run --machines 5 --threads 20",
@@ -117,7 +104,7 @@ def test_a_killed_machine_is_started_again_and_nothing_is_lost(
     before = len(wide_web.log())
     scrawler("import", "seeds.txt", SCRAWLER_DB=database_url)
     slowly = ("--delay", "0.05", "--timeout", "5")
-    with _started(tmp_path, *TWO, *slowly, SCRAWLER_DB=database_url) as running:
+    with started(tmp_path, *TWO, *slowly, SCRAWLER_DB=database_url) as running:
         wait_for(lambda: len(wide_web.log()) > before + 100, TIMEOUT, "requests")
         os.kill(_running(database_url)[0].pid, signal.SIGKILL)
         out, said = running.communicate(timeout=TIMEOUT)
@@ -139,7 +126,7 @@ def test_a_machine_that_was_told_to_end_is_not_started_again(
     url = f"sqlite:///{tmp_path / 'scrawler.db'}"
     before = len(wide_web.log())
     scrawler("import", "seeds.txt")
-    with _started(tmp_path, *TWO, "--delay", "0.05") as running:
+    with started(tmp_path, *TWO, "--delay", "0.05") as running:
         wait_for(lambda: len(wide_web.log()) > before + 50, TIMEOUT, "requests")
         os.kill(_running(url)[0].pid, signal.SIGTERM)
         out, said = running.communicate(timeout=TIMEOUT)
@@ -171,7 +158,7 @@ def test_a_run_says_what_was_ordered_before(machines: str, scrawler: Scrawler, t
     scrawler("import", "seeds.txt")
     scrawler("pause")
     scrawler("set", "max_pages=1", "threads=3")
-    with _started(tmp_path, *CRAWL, "--machines", machines) as running:
+    with started(tmp_path, *CRAWL, "--machines", machines) as running:
         assert running.stderr is not None
         assert running.stderr.readline() == "the crawl is paused; `scrawler resume` lets it go on\n"
         assert running.stderr.readline() == (
@@ -206,15 +193,8 @@ def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler, truth: s
 def test_ctrl_c_stops_all_machines_cleanly(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=50, answered_at_once=20) as site:
         scrawler("import", "-", given=site.seed)
-        with _started(tmp_path, *TWO) as running:
-            assert running.stderr is not None
-            assert site.held.wait(TIMEOUT)
-            os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to each process of the group
-            assert "stopping" in running.stderr.readline()
-            site.opened.set()
-            out, said = running.communicate(timeout=TIMEOUT)
-        assert (running.returncode, said) == (0, "")
-        assert "the crawl stopped after" in out
+        with started(tmp_path, *TWO) as running:
+            stop_cleanly(running, site, signal.SIGINT)
         (status,) = rows("status")
         assert 20 <= status["pages"] < 50
         scrawler(*TWO)
@@ -224,7 +204,7 @@ def test_ctrl_c_stops_all_machines_cleanly(scrawler: Scrawler, rows: Rows, tmp_p
 def test_a_second_signal_ends_all_machines_at_once(scrawler: Scrawler, tmp_path: Path) -> None:
     with GatedSite(pages=5, answered_at_once=0) as site:
         scrawler("import", "-", given=site.seed)
-        with _started(tmp_path, *TWO) as running:
+        with started(tmp_path, *TWO) as running:
             assert running.stderr is not None
             assert site.held.wait(TIMEOUT)
             running.send_signal(signal.SIGTERM)
@@ -239,7 +219,7 @@ def test_machines_end_by_themselves_when_their_supervisor_is_killed(
 ) -> None:
     before = len(wide_web.log())
     scrawler("import", "seeds.txt")
-    with _started(tmp_path, *TWO, "--delay", "0.05") as running:
+    with started(tmp_path, *TWO, "--delay", "0.05") as running:
         wait_for(lambda: len(wide_web.log()) > before + 50, TIMEOUT, "requests")
         running.kill()
         _, said = running.communicate(timeout=TIMEOUT)  # returns once the machines are gone as well
