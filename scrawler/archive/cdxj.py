@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import json
 import os
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
+from json.encoder import encode_basestring_ascii as _quoted  # to encode the line as an object would double its cost
 from os import urandom
 from pathlib import Path
 from typing import IO
@@ -25,7 +25,6 @@ from scrawler.model import CdxRow
 
 UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
 _ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and merged
-_quoted = json.JSONEncoder().encode  # of a text; to encode the whole line as an object would double its cost
 
 
 def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_IN_MEMORY) -> int:

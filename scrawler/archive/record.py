@@ -59,7 +59,7 @@ class Exchange:
     payload_digest: bytes
     truncated: Truncation = ""
     revisit_of: RevisitOf | None = None
-    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"
+    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; one that is empty is not known
     cipher_suite: str = ""  # by its name at the IANA; empty: not known, or none
 
 
@@ -132,9 +132,7 @@ def request_and_response(exchange: Exchange) -> tuple[bytes, bytes]:
     digests = base32(b"".join((digest(asked), exchange.payload_digest, block.digest(), _NO_DIGEST)))
     request_id, response_id = _record_ids()
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
-    spoken = "".join([f"WARC-Protocol: {protocol}\r\n" for protocol in exchange.protocols])
-    if exchange.cipher_suite:
-        spoken += f"WARC-Cipher-Suite: {exchange.cipher_suite}\r\n"
+    spoken = _spoken(exchange.protocols, exchange.cipher_suite)
     common = f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n{address}{spoken}"
     request = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{common}"
@@ -148,6 +146,14 @@ def request_and_response(exchange: Exchange) -> tuple[bytes, bytes]:
     )
     end = b"\r\n\r\n"
     return b"".join((request.encode(), asked, end)), b"".join((response.encode(), head, body, end))
+
+
+@lru_cache(maxsize=64)
+def _spoken(protocols: tuple[str, ...], cipher_suite: str) -> str:
+    fields = [f"WARC-Protocol: {protocol}\r\n" for protocol in protocols if protocol]
+    if cipher_suite:
+        fields.append(f"WARC-Cipher-Suite: {cipher_suite}\r\n")
+    return "".join(fields)
 
 
 def archived_head(head: bytes) -> bytes:

@@ -11,7 +11,7 @@ import time
 from math import inf
 
 from scrawler.crawl.context import SeedContext
-from scrawler.crawl.flights import PageFlight, flight_of, read_url
+from scrawler.crawl.flights import Flight, PageFlight, flight_of, read_url
 from scrawler.crawl.handover import Handover
 from scrawler.crawl.landing import Landing
 from scrawler.crawl.lister import SitemapLister
@@ -144,7 +144,9 @@ class UrlCollector(threading.Thread):
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
                     with self._turn:
-                        going = self._go_on(*self._lister.take_long(large, readings), self._ending)
+                        for response, reading in self._lister.take_long(large, readings):
+                            self._apply(response, reading)
+                        going = self._go_on(self._ending)
         except BaseException as error:
             with self._turn:
                 self._ports.failed(error)
@@ -170,7 +172,9 @@ class UrlCollector(threading.Thread):
             for response in landed:
                 if len(response.body) > _LARGE_BODY:
                     return True, landed
-            going = self._go_on(landed, list(map(self._read, landed)), ending)
+            for response in landed:
+                self._read_and_apply(response)
+            going = self._go_on(ending)
             if not going or time.monotonic() >= ends_at or not self._downloader.ready():
                 return going, []
 
@@ -178,11 +182,12 @@ class UrlCollector(threading.Thread):
         """Take what has completed; where there is no delay, the next request starts before the page is read."""
         landed = []
         for response in self._downloader.completed():
-            site, due = self._visits.landed(response, now)
+            flight = flight_of(response.request)
+            site, due = flight.site, self._visits.landed(flight, response, now)
             counts = True
-            self._slot.enter(site.id, read_url(response.request))
+            self._slot.enter(site.id, read_url(flight, response.request))
             try:
-                counts = self._visits.note(response, now)
+                counts = self._visits.note(flight, response, now)
                 as_sitemap = counts and self._lister.wants(response)
             except BaseException as error:
                 response = response.met(fault_of(error))
@@ -201,17 +206,46 @@ class UrlCollector(threading.Thread):
         return landed
 
     def _read(self, response: Response) -> Reading | None:
-        request = response.request
-        self._slot.enter(flight_of(request).site.id, read_url(request))
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
         try:
-            return self._landing.read(response)
+            return self._landing.read(flight, response)
         finally:
             self._slot.leave()
 
-    def _go_on(self, landed: list[Response], readings: list[Reading | None], ending: bool) -> bool:
-        """Apply what has landed, start what is due, checkpoint if it is time; returns whether to go on."""
-        for response, reading in zip(landed, readings, strict=True):
-            self._apply(response, reading)
+    def _apply(self, response: Response, reading: Reading | None) -> None:
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
+        try:
+            self._apply_to_site(flight, response, reading)
+        finally:
+            self._slot.leave()
+
+    def _read_and_apply(self, response: Response) -> None:
+        """Do both for one that is in the slot all the time."""
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
+        try:
+            self._apply_to_site(flight, response, self._landing.read(flight, response))
+        finally:
+            self._slot.leave()
+
+    def _apply_to_site(self, flight: Flight, response: Response, reading: Reading | None) -> None:
+        site = flight.site
+        try:
+            fault = self._landing.apply(flight, response, reading)
+        except BaseException:
+            site.lost = True  # applied in part: what was checkpointed is whole, this is not
+            raise
+        if isinstance(flight, PageFlight):
+            self.totals.count(response, fault is None)
+            self._handover.changes_if_many(site, flight.party)
+        holder = site.collector
+        if holder is not None and site.in_flight < self._rules.most_in_flight:
+            holder.look_again(site)  # another collector by now, if the site moved when its request was over
+
+    def _go_on(self, ending: bool) -> bool:
+        """Start what is due, list on, checkpoint if it is time; returns whether to go on."""
         if self._lister.busy:
             self._list_on()
         now = time.monotonic()
@@ -230,24 +264,6 @@ class UrlCollector(threading.Thread):
             self._may_begin = may_start or self._standstill.resting  # then only probes were started
             self._blocked = self._blocked or not may_start
         return True
-
-    def _apply(self, response: Response, reading: Reading | None) -> None:
-        request = response.request
-        self._slot.enter(flight_of(request).site.id, read_url(request))
-        try:
-            flight, fault = self._landing.apply(response, reading)
-        except BaseException:
-            flight_of(request).site.lost = True  # applied in part: what was checkpointed is whole, this is not
-            raise
-        finally:
-            self._slot.leave()
-        site = flight.site
-        if isinstance(flight, PageFlight):
-            self.totals.count(response, fault is None)
-            self._handover.changes_if_many(site, flight.party)
-        holder = site.collector
-        if holder is not None and site.in_flight < self._rules.most_in_flight:
-            holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
     def _list_on(self) -> None:
         """List some more of the sitemap in work."""

@@ -210,10 +210,11 @@ class SeedContext:
         """
         lane = self.lane(NORMAL)
         new = seen.add_new(urls)
-        lane.extend(new, depth)
-        self.counts.listed += len(new)
-        if depth < 0:
-            self.counts.assets += len(new)
+        if new:
+            lane.extend(new, depth)
+            self.counts.listed += len(new)
+            if depth < 0:
+                self.counts.assets += len(new)
         return new
 
     def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:

@@ -87,7 +87,6 @@ def flight_of(request: Request) -> Flight:
     return flight
 
 
-def read_url(request: Request) -> str:
+def read_url(flight: Flight, request: Request) -> str:
     """Return the URL that is to blame if its answer is not read to an end: of a robots.txt, that of its origin."""
-    flight = request.tag
     return robots_url(flight.origin.origin + "/") if isinstance(flight, RobotsFlight) else request.url

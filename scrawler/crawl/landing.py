@@ -6,22 +6,14 @@ A fault of this program that it meets on the way ends its URL, and with too many
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from scrawler.crawl.answers import AnswerHandler
-from scrawler.crawl.flights import AliasFlight, Flight, PageFlight, RobotsFlight, flight_of
+from scrawler.crawl.flights import AliasFlight, Flight, PageFlight, RobotsFlight
 from scrawler.crawl.origins import Origins
 from scrawler.crawl.page_rows import robots_record
 from scrawler.crawl.reading import AnswerReader, Reading
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
-
-
-class Landed(NamedTuple):
-    """A flight that is over, and the fault that its answer met, if any."""
-
-    flight: Flight
-    fault: Fault | None
 
 
 class Landing:
@@ -35,29 +27,30 @@ class Landing:
     ) -> None:
         self._reader, self._answers, self._origins, self._tell = reader, answers, origins, tell
 
-    def read(self, response: Response) -> Reading | None:
+    def read(self, flight: Flight, response: Response) -> Reading | None:
         """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""
-        flight = response.request.tag
         if isinstance(flight, PageFlight):
             return self._reader.read(flight, response)
         return self._reader.archive(response) if isinstance(flight, RobotsFlight) else None
 
-    def apply(self, response: Response, reading: Reading | None) -> Landed:
-        """Apply a response to its site. Raises PluginError, and what the machinery raises."""
-        flight = flight_of(response.request)
-        if isinstance(flight, RobotsFlight):
-            assert reading is not None
-            fault = self._apply_robots(flight, response, reading)
-        elif isinstance(flight, AliasFlight):
-            fault = self._answers.handle_alias(flight, response)
-        else:
+    def apply(self, flight: Flight, response: Response, reading: Reading | None) -> Fault | None:
+        """Apply a response to its site; return the fault that it met, if any.
+
+        Raises PluginError, and what the machinery raises.
+        """
+        if isinstance(flight, PageFlight):
             assert reading is not None
             fault = self._answers.handle(flight, response, reading)
             flight.party.in_flight -= 1
             flight.site.fetching.discard(flight.entry.url)
+        elif isinstance(flight, AliasFlight):
+            fault = self._answers.handle_alias(flight, response)
+        else:
+            assert reading is not None
+            fault = self._apply_robots(flight, response, reading)
         if fault is not None:
             self._tell(response.request.url, fault)
-        return Landed(flight, fault)
+        return fault
 
     def _apply_robots(self, flight: RobotsFlight, response: Response, reading: Reading) -> Fault | None:
         fault = reading.fault

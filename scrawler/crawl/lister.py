@@ -82,7 +82,7 @@ class SitemapLister:
 
     def take_long(
         self, landed: list[Response], readings: list[Reading | None]
-    ) -> tuple[list[Response], list[Reading | None]]:
+    ) -> list[tuple[Response, Reading | None]]:
         """Take the pages with very many links out of what was read; return the rest."""
         rest: list[tuple[Response, Reading | None]] = []
         for response, reading in zip(landed, readings, strict=True):
@@ -91,7 +91,7 @@ class SitemapLister:
                 rest.append((response, reading))
             else:
                 self._long.append(page)
-        return [response for response, _ in rest], [reading for _, reading in rest]
+        return rest
 
     def _seed_is_sitemap(self, response: Response) -> bool:
         if self._rules.sitemaps == "off":

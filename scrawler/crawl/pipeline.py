@@ -47,9 +47,10 @@ class PagePipeline:
         """
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
-        exchange = _exchange(response, site)
+        is_whole = response.body != b"" and response.result.answered
+        exchange = _exchange(response, site if is_whole else None)
         record = self._archive.write(exchange)
-        if exchange.revisit_of is None and _is_whole(response):
+        if is_whole and exchange.revisit_of is None:
             site.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
@@ -116,18 +117,14 @@ class PagePipeline:
         return directives(said, headers, self._product_token, response.started_at)
 
 
-def _is_whole(response: Response) -> bool:
-    return bool(response.body) and response.result.answered
-
-
 def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
-    """Return what is archived of an answer: a revisit of the record in which the site's payload stands already, if any.
+    """Return what is archived of an answer: a revisit of the record in which `site` has its payload already, if any.
 
     Raises UnrecordableError.
     """
     try:
         payload_digest = digest(response.body)
-        known = site.archived.get(payload_digest) if site is not None and _is_whole(response) else None
+        known = site.archived.get(payload_digest) if site is not None else None
         http, tls, cipher = response.protocols or ("", "", "")
         return Exchange(
             url=response.request.url,
@@ -139,7 +136,7 @@ def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
             payload_digest=payload_digest,
             truncated=_TRUNCATED.get(response.result, ""),
             revisit_of=known,
-            protocols=tuple(filter(None, (http, tls))),
+            protocols=(http, tls),
             cipher_suite=cipher,
         )
     except Exception as error:

@@ -85,7 +85,7 @@ class AnswerReader:
             return Reading(None, record, None, flags, sitemap, media_type)
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
             return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
-        cut = is_cut_page(response)
+        cut = response.result is not Result.FETCHED and is_cut_page(response)
         wants_text = None if cut else self._wants_text(flight)  # half a text is like no other
         links = None if flight.entry.is_asset else self._pipeline.links(response, media_type, wants_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))

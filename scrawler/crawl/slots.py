@@ -28,9 +28,9 @@ _TRIES = 10
 _MAGIC = b"SCrawler reads 1"
 _HEADER = struct.Struct("<16sIIq")  # magic, slots, bytes of each, how many processes the kernel had killed for memory
 _SLOT = struct.Struct("<IIqQ")  # length of the URL (0: nothing is read), 1 if it was read for too long, site, thread
+_READ = struct.Struct("<IIq")  # the same without the thread
+_write_read = _READ.pack_into
 _LENGTH = struct.Struct("<I")
-_SITE = struct.Struct("<q")
-_SITE_AT = 8  # in a slot
 _NOTHING = _LENGTH.pack(0)
 _OOM = "oom_kill "  # a line of /proc/vmstat
 
@@ -55,10 +55,11 @@ class Remains(NamedTuple):
 class Slot:
     """Where one thread says what it reads; `count` is odd meanwhile, and another one for each reading."""
 
-    __slots__ = ("_at", "_clock", "_free", "_map", "_room", "count")
+    __slots__ = ("_at", "_clock", "_free", "_map", "_room", "_text_at", "count")
 
     def __init__(self, mapped: mmap.mmap | bytearray, at: int, size: int, free: Callable[[Slot], None]) -> None:
         self._map, self._at, self._room = mapped, at, size - _SLOT.size
+        self._text_at = at + _SLOT.size
         self._free = free
         self._clock: int | None = None
         self.count = 0
@@ -77,15 +78,13 @@ class Slot:
 
     def enter(self, site_id: int, url: str) -> None:
         """Say that a URL is read; nothing is kept of one that is longer than all that are crawled."""
-        mapped, at = self._map, self._at
+        mapped, start = self._map, self._text_at
         data = url.encode("utf-8", "surrogatepass")
         size = len(data)
         self.count += 1
         if size <= self._room:
-            start = at + _SLOT.size
             mapped[start : start + size] = data
-            _SITE.pack_into(mapped, at + _SITE_AT, site_id)
-            _LENGTH.pack_into(mapped, at, size)  # last of all: from here on it counts
+            _write_read(mapped, self._at, size, 0, site_id)  # last of all: from here on it counts
 
     def leave(self) -> None:
         """Say that nothing is read any more."""

@@ -70,16 +70,15 @@ class Visits:
         """Note that a site is visited no more here: it would keep others at its address waiting."""
         self._budget.leave(site)
 
-    def landed(self, response: Response, now: float) -> tuple[SiteContext, float]:
-        """Note that an answer is there; return its site, and when that may be asked again."""
-        return self._over(flight_of(response.request), response.request, now, response.elapsed_ms / 1000)
+    def landed(self, flight: Flight, response: Response, now: float) -> float:
+        """Note that an answer is there; return when its site may be asked again."""
+        return self._over(flight, response.request, now, response.elapsed_ms / 1000)
 
-    def note(self, response: Response, now: float) -> bool:
+    def note(self, flight: Flight, response: Response, now: float) -> bool:
         """Note how the site of an answer bears up.
 
         Return whether the answer is to be applied: not while it may be that this machine's line is down.
         """
-        flight = flight_of(response.request)
         site = flight.site
         if response.status:
             self._standstill.witnesses.answered(response.request.address, site)
@@ -109,14 +108,14 @@ class Visits:
         """Note that a request was given up."""
         self._over(flight_of(request), request, now, 0.0)
 
-    def _over(self, flight: Flight, request: Request, now: float, elapsed: float) -> tuple[SiteContext, float]:
+    def _over(self, flight: Flight, request: Request, now: float, elapsed: float) -> float:
         rules, site = self._rules, flight.site
         site.in_flight -= 1
         self._budget.over(request.address, now)
         delay = self._delay(flight)
         if delay > 0:
             delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return site, self._pause(site, flight.asked, delay, now)
+        return self._pause(site, flight.asked, delay, now)
 
     def _delay(self, flight: Flight) -> float:
         delay = self._rules.delay

@@ -83,7 +83,7 @@ class _HeadFile:
 
     def readline(self, limit: int = -1) -> bytes:
         line = self._next(limit)
-        while not self.lines and wire.is_interim(line):
+        while not self.lines and wire.status_line(line).is_interim:
             while self._next(limit) not in (*wire.BLANK, b""):
                 pass
             line = self._next(limit)

@@ -118,7 +118,8 @@ class RequestsDownloader:
             if len(body) <= limit:
                 result, detail = _failure(error, exchange, target.scheme)
             whole = False
-        head = wire.as_http1(exchange.lines, status)
+        first = wire.status_line(exchange.lines[0]) if exchange.lines else wire.NO_STATUS
+        head = wire.as_http1(exchange.lines, first)
         headers = wire.parse_headers(head)
         if unwanted:
             result, detail = Result.UNWANTED_TYPE, f"{unwanted} is not accepted"
@@ -135,7 +136,7 @@ class RequestsDownloader:
             started_at,
             int((monotonic() - began) * 1000),
             detail,
-            wire.protocols_of(exchange.lines, exchange.tls),
+            wire.protocols_of(first.http, exchange.tls) if head else None,
         )
 
     def _send(self, request: Request, target: wire.RequestTarget) -> requests.Response:

@@ -79,6 +79,7 @@ class Transfer:
         "cookie",
         "fault",
         "final",
+        "first",
         "handle",
         "headers",
         "limit",
@@ -88,12 +89,12 @@ class Transfer:
         "overflow",
         "refusal",
         "request",
+        "secured",
         "sent",
         "server",
         "sessions",
         "size",
         "started_at",
-        "status",
         "timeout",
         "verbose",
     )
@@ -111,6 +112,7 @@ class Transfer:
         self.origin = ""
         self.cookie = ""
         self.server = "", ""
+        self.secured = False
         self.sessions = sessions
         self.verbose = False  # libcurl tells what it does, to learn how the connection is secured
         self.headers = headers
@@ -124,7 +126,7 @@ class Transfer:
         self.refusal: tuple[Result, str] | None = None
         self.fault: Fault | None = None  # met while the body came
         self.final: Sequence[bytes] = ()  # lines of the head that counts
-        self.status = 0  # 0 also where that head is not whole
+        self.first = wire.NO_STATUS  # its first line, once that head is whole
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
@@ -153,7 +155,8 @@ class Transfer:
             host = f"[{request.address}]" if ":" in request.address else request.address
             handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
         self.server = origin, request.address
-        asks = target.scheme == "https" and not self.sessions.knows(self.server)
+        self.secured = target.scheme == "https"
+        asks = self.secured and not self.sessions.knows(self.server)
         if asks is not self.verbose:
             self.verbose = asks
             handle.setopt(pycurl.VERBOSE, int(asks))
@@ -209,10 +212,10 @@ class Transfer:
         assert self.request is not None
         lines = self.final = wire.final_head(self.lines[:])  # behind these, trailers may come
         whole = bool(lines) and lines[-1] in wire.BLANK
-        self.status = wire.status_of(lines[0]) if whole else 0
+        self.first = wire.status_line(lines[0]) if whole else wire.NO_STATUS
         if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
             self.refusal = Result.BAD_ANSWER, problem
-        elif whole and not self.status:  # as a stray line end behind the body of the answer before
+        elif whole and not self.first.status:  # as a stray line end behind the body of the answer before
             self.refusal = Result.BAD_ANSWER, "no status where the head should begin"
         elif self.request.accept and (media_type := wire.unwanted_type(lines, self.request.accept)):
             self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
@@ -231,11 +234,13 @@ class Transfer:
         if not self.size:
             self._judge_head()
         readable = self.refusal is None or self.refusal[0] is Result.UNWANTED_TYPE
-        status, head, headers = 0, b"", {}
-        if readable and self.status:
-            status = self.status
-            head = wire.as_http1(self.final, status)
+        status, head, headers, protocols = 0, b"", {}, None
+        if readable and self.first.status:
+            status = self.first.status
+            head = wire.as_http1(self.final, self.first)
             headers = wire.parse_headers(head)
+            tls = self.sessions.of(self.server) if self.secured else wire.NO_TLS
+            protocols = wire.protocols_of(self.first.http, tls)
         result, detail = self._result(code, message, status, headers)
         sent = self.sent
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
@@ -251,7 +256,7 @@ class Transfer:
             self.started_at,
             int(self.handle.getinfo(pycurl.TOTAL_TIME) * 1000),
             detail,
-            wire.protocols_of(self.final, self.sessions.of(self.server)) if head else None,
+            protocols,
         )
         return response if self.fault is None else response.met(self.fault)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -21,12 +22,26 @@ SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than p
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
-_STATUS_LINE = re.compile(rb"HTTP/1\.\d \d{3}[ \r\n]")
+_HTTP1 = re.compile(rb"HTTP/1\.\d \d{3}[ \r\n]")
+_STATUS_LINE = 64  # bytes of a status line that are looked at: what comes behind them is the reason phrase
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose values make no list (RFC 9110, 5.2 and 5.3)
 _LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+
+
+class StatusLine(NamedTuple):
+    """What the first line of a head says."""
+
+    status: int  # of three digits; 0: there is none, or one that there cannot be
+    is_interim: bool  # of a 1xx head, after which another one comes (RFC 9110, 15.2)
+    is_http1: bool  # as every reader of HTTP/1.1 knows it
+    http: str  # "http/1.1", "h2"
+
+
+NO_STATUS = StatusLine(0, False, True, "")
+NO_TLS = "", ""
 
 
 class RequestTarget(NamedTuple):
@@ -58,7 +73,9 @@ def split_url(url: str) -> RequestTarget | None:
         authority, path = rest, "/"
     else:
         authority, path = rest[:slash], rest[slash:]
-    if not authority or "@" in authority or "?" in authority or not url.isascii() or is_refused_port(authority):
+    if not authority or "@" in authority or "?" in authority or not url.isascii():
+        return None
+    if ":" in authority and is_refused_port(authority):
         return None
     return RequestTarget(scheme, authority, path)
 
@@ -82,55 +99,50 @@ def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
     `lines` are as they came, each with its line end.
     """
     if lines and lines[-1] == BLANK[0] and lines.index(BLANK[0]) == len(lines) - 1 and BLANK[1] not in lines:
-        return [] if is_interim(lines[0]) else lines  # one head and nothing behind it: so are nearly all
+        return [] if status_line(lines[0]).is_interim else lines  # one head, nothing behind it: so are nearly all
     start = 0
     for index, line in enumerate(lines):
         if line in BLANK:
-            if not is_interim(lines[start]):
+            if not status_line(lines[start]).is_interim:
                 return lines[start : index + 1]
             start = index + 1
     return lines[start:]
 
 
-def status_of(status_line: bytes) -> int:
-    """Return the status, of three digits, as libcurl reads "200OK"; 0 for none, or for one that there cannot be."""
-    word = _status_word(status_line)
-    status = word[:3]
-    if len(status) < 3 or not status.isdigit() or word[3:4].isdigit():
-        return 0
-    return int(status) if status >= b"100" else 0
+def status_line(line: bytes) -> StatusLine:
+    """Read the first line of a head, as libcurl does: "200OK" is 200."""
+    return _read_status_line(line[:_STATUS_LINE])
 
 
-def _status_word(status_line: bytes) -> bytes:
-    words = status_line.split(None, 2)
-    return words[1] if len(words) > 1 else b""
-
-
-def protocols_of(head: Sequence[bytes], tls: tuple[str, str] = ("", "")) -> Protocols | None:
-    """Return by which protocols a head came; `tls` is the version and the cipher suite, as OpenSSL calls them."""
-    if not head:
-        return None
-    http = head[0].split(None, 1)[0].decode("latin-1")
-    version, cipher = tls
-    return Protocols(
+@lru_cache(maxsize=256)  # nearly all answers begin with the same few
+def _read_status_line(line: bytes) -> StatusLine:
+    words = line.split(None, 2)
+    http = words[0].decode("latin-1") if words else ""
+    word = words[1] if len(words) > 1 else b""
+    digits = word[:3]
+    valid = len(digits) == len(b"200") and digits.isdigit() and digits >= b"100" and not word[3:4].isdigit()
+    return StatusLine(
+        int(digits) if valid else 0,
+        word[:1] == b"1" and digits != b"101",
+        _HTTP1.match(line) is not None,
         _HTTP_NAMES.get(http, http.lower()),
-        version.replace("TLSv", "tls/") if version != "TLSv1" else "tls/1.0",
-        iana_name(cipher),
     )
 
 
-def is_interim(status_line: bytes) -> bool:
-    """Tell whether this status line begins a 1xx head, after which another one comes (RFC 9110, 15.2)."""
-    word = _status_word(status_line)
-    return word[:1] == b"1" and word[:3] != b"101"
+@lru_cache(maxsize=256)
+def protocols_of(http: str, tls: tuple[str, str] = NO_TLS) -> Protocols:
+    """Return by which protocols a head came; `tls` is the version and the cipher suite, as OpenSSL calls them."""
+    version, cipher = tls
+    tls_version = version.replace("TLSv", "tls/") if version != "TLSv1" else "tls/1.0"
+    return Protocols(http, tls_version, iana_name(cipher))
 
 
-def as_http1(head: Sequence[bytes], status: int) -> bytes:
+def as_http1(head: Sequence[bytes], first: StatusLine) -> bytes:
     """Join the lines of a head; a status line that no reader of HTTP/1.1 knows, as that of HTTP/2, becomes one."""
-    if head and not _STATUS_LINE.match(head[0]):
-        first = f"HTTP/1.1 {status} {_PHRASES.get(status, '')}\r\n".encode()
-        return b"".join((first, *head[1:]))
-    return b"".join(head)
+    if first.is_http1:
+        return b"".join(head)
+    status = f"HTTP/1.1 {first.status} {_PHRASES.get(first.status, '')}\r\n".encode()
+    return b"".join((status, *head[1:]))
 
 
 def parse_headers(head: bytes) -> dict[str, str]:
@@ -181,7 +193,7 @@ def unwanted_type(head: Sequence[bytes], accept: Collection[str]) -> str:
 
     An answer that names no media type, or none that is valid, may be of any.
     """
-    if not (accept and head) or _status_word(head[0])[:1] != b"2":
+    if not (accept and head) or status_line(head[0]).status // 100 != 2:
         return ""
     named = media_type(", ".join(header_values(b"".join(head), "content-type"))).essence
     main, slash, _ = named.partition("/")

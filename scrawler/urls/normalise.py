@@ -25,15 +25,15 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 # A scheme and the slashes after it; the lookahead leaves out host:8080/path.
 _SCHEME_PART = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?!\d+(?:[/?#\\]|$))[/\\]*")
 _AUTHORITY_END = re.compile(r"[/?#\\]")
-# Segments that nothing is done to: none begins with a dot. What begins plainly always matches, and it is then asked
-# whether all of it did: so no text makes the pattern try a second way. Paths with more segments are not called plain.
+# Segments that nothing is done to: none begins with a dot. Each character fits one place of the pattern alone: a text
+# that does not match in the end is gone through twice, not more often. Paths of more segments are not called plain.
 _PLAIN_SEGMENTS = r"(?:[\w~-][\w.~-]*/){0,100}(?:[\w~-][\w.~-]*)?"
-_plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).match
+_plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).fullmatch
 is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # such a segment, or none
 # A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
 _plain_url = re.compile(
     rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!-]*)?", re.ASCII
-).match
+).fullmatch
 _SHOWN = 40  # characters of a bad part that a message quotes
 
 
@@ -67,7 +67,7 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         if len(head) > max_length:
             return _judge_long(head[:max_length], base)
         text = head + sharp  # the "#" stays: without it a space before it would be trimmed, not encoded
-    elif (plain := _plain_url(text)) is not None and plain.end() == len(text):
+    elif _plain_url(text):
         return Normalised(text)
     try:
         url = normalize_url(text) if base is None else join_url(base, text)
@@ -90,12 +90,12 @@ def resolve_plain(path: str, folder: str, root: str) -> str:
     `folder` is the page's normalised URL up to its last slash, `root` that of its origin (`http://example.org/`).
     """
     match = _plain_path(path)
-    if match is None or match.end() < len(path):
+    if match is None:
         if not path.startswith(("/", root)):
             return ""
         path, folder = path[1 if path[0] == "/" else len(root) :], root
         match = _plain_path(path)
-        if match is None or match.end() < len(path):
+        if match is None:
             return ""
     up, end = match.span(1)
     while up < end:

@@ -2,10 +2,12 @@
 
 static uint32_t wanted_attributes(const Scan *s)
 {
-    uint32_t assets = s->flags & WITH_ASSETS, rel = s->flags & WITH_REL ? BIT(REL) : 0;
+    uint32_t assets = s->flags & WITH_ASSETS;
     switch (s->tag) {
-    case T_A: return BIT(HREF) | rel | (is_foreign(s) ? BIT(XLINK_HREF) : 0);
-    case T_AREA: return BIT(HREF) | rel;
+    case T_A:
+        if (is_foreign(s))
+            return BIT(HREF) | BIT(XLINK_HREF) | (s->flags & WITH_REL ? BIT(REL) : 0); /* fall through */
+    case T_AREA: return BIT(HREF) | (s->flags & WITH_REL ? BIT(REL) : 0);
     case T_LINK: return BIT(HREF) | BIT(REL) | BIT(TYPE) | BIT(AS);
     case T_META: return BIT(HTTP_EQUIV) | BIT(CONTENT) | BIT(NAME);
     case T_BASE: return BIT(HREF);

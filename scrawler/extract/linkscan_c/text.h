@@ -92,13 +92,9 @@ static size_t space_reference(const uint8_t *at, const uint8_t *end)
     return (size_t)(p - at) + (p < end && *p == ';');
 }
 
-/* A run of text; `decode`: it may hold character references. */
-static void text(Scan *s, const uint8_t *at, const uint8_t *end, int decode)
+/* A run of text that may do something. */
+static void telling_text(Scan *s, const uint8_t *at, const uint8_t *end, int decode)
 {
-    if (!s->frameset_ok && !s->reopen
-        && (s->mode == IN_BODY || s->mode == IN_CELL || s->mode == IN_TABLE || s->mode == IN_ROW
-            || s->mode == IN_TABLE_BODY || s->mode == IN_CAPTION))
-        return;
     while (at < end) {
         size_t length;
         if (CLASS[*at] & C_SPACE) {
@@ -121,4 +117,13 @@ static void text(Scan *s, const uint8_t *at, const uint8_t *end, int decode)
             at++; /* each is dropped by itself */
         }
     }
+}
+
+/* A run of text; `decode`: it may hold character references. Most runs are let pass where they are met. */
+static inline void text(Scan *s, const uint8_t *at, const uint8_t *end, int decode)
+{
+    if (s->frameset_ok || s->reopen
+        || !(s->mode == IN_BODY || s->mode == IN_CELL || s->mode == IN_TABLE || s->mode == IN_ROW
+             || s->mode == IN_TABLE_BODY || s->mode == IN_CAPTION))
+        telling_text(s, at, end, decode);
 }

@@ -134,8 +134,8 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
 
     @contextmanager
     def watch(steps: Steps) -> Iterator[dict[str, set[str]]]:
-        def of_response(_self: Any, response: Any, *_: Any) -> Any:
-            return response.request.tag.site
+        def of_flight(_self: Any, flight: Any, *_: Any) -> Any:
+            return flight.site
 
         added: defaultdict[str, set[str]] = defaultdict(set)
         add_new = LayeredSeen.add_new
@@ -149,10 +149,10 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
         noted.__code__ = noted.__code__.replace(co_name="noted")
         with monkeypatch.context() as patched:
             for owner, name, site_of in (
-                (Landing, "read", of_response),
-                (Landing, "apply", of_response),
-                (Visits, "note", of_response),
-                (SitemapLister, "wants", of_response),
+                (Landing, "read", of_flight),
+                (Landing, "apply", of_flight),
+                (Visits, "note", of_flight),
+                (SitemapLister, "wants", lambda _self, response: response.request.tag.site),
                 (SitemapLister, "read", lambda lister: lister._unread[0][0].site if lister._unread else None),
                 (SitemapLister, "work_off", lambda lister: lister._current and lister._current.flight.site),
                 (Visits, "_looked_up", lambda _self, site, *_: site),

@@ -67,8 +67,10 @@ def test_final_head_of_interim_and_trailers():
 
 
 def test_http2_becomes_http1_text():
-    assert wire.as_http1([b"HTTP/2 404 \r\n", b"a: b\r\n", b"\r\n"], 404) == b"HTTP/1.1 404 Not Found\r\na: b\r\n\r\n"
-    assert wire.as_http1([b"HTTP/1.0 200 Yes\r\n", b"\r\n"], 200) == b"HTTP/1.0 200 Yes\r\n\r\n"
+    second = [b"HTTP/2 404 \r\n", b"a: b\r\n", b"\r\n"]
+    assert wire.as_http1(second, wire.status_line(second[0])) == b"HTTP/1.1 404 Not Found\r\na: b\r\n\r\n"
+    first = [b"HTTP/1.0 200 Yes\r\n", b"\r\n"]
+    assert wire.as_http1(first, wire.status_line(first[0])) == b"HTTP/1.0 200 Yes\r\n\r\n"
 
 
 @pytest.mark.parametrize(
@@ -88,16 +90,17 @@ def test_http2_becomes_http1_text():
     ],
 )
 def test_a_status_has_three_digits(line, status):
-    assert wire.status_of(f"{line}\r\n".encode()) == status
+    assert wire.status_line(f"{line}\r\n".encode()).status == status
 
 
 @pytest.mark.parametrize("line", ["HTTP/1.1\t200\tOK", "HTTP/1.1 \t200 OK", "HTTP/1.1 200OK", "HTTP/1.1 200\tOK"])
 def test_an_odd_status_line_is_archived_as_one_that_readers_know(line):
     head = [f"{line}\r\n".encode(), b"a: b\r\n", b"\r\n"]
-    assert wire.as_http1(head, 200) == b"HTTP/1.1 200 OK\r\na: b\r\n\r\n"
-    assert wire.protocols_of(head) == Protocols("http/1.1")
-    assert not wire.is_interim(head[0])
-    assert wire.is_interim(head[0].replace(b"200", b"103"))
+    first = wire.status_line(head[0])
+    assert wire.as_http1(head, first) == b"HTTP/1.1 200 OK\r\na: b\r\n\r\n"
+    assert wire.protocols_of(first.http) == Protocols("http/1.1")
+    assert not first.is_interim
+    assert wire.status_line(head[0].replace(b"200", b"103")).is_interim
 
 
 @pytest.mark.parametrize(
