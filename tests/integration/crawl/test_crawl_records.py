@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler import app
+from scrawler.app import run_crawl
 from scrawler.crawl.progress import Progress
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
@@ -19,6 +20,7 @@ from scrawler.synthweb.truth import party
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.hostile import LONGEST_RUN
 from tests.integration.crawl.rig import running, watch
+from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
     from scrawler.crawl.machine import Machine
@@ -69,6 +71,26 @@ def test_a_torn_file_of_a_killed_machine_is_mended_by_the_next(crawl: Crawl, tor
         crawl.run()
     assert file.read_bytes() == whole
     check_records(crawl.url, crawl.folder / "pages")
+    crawl.check()
+
+
+def test_what_stands_in_the_place_of_a_killed_machines_file_is_kept_and_told(crawl: Crawl) -> None:
+    """It is nothing that the machine had not committed, and the loss is told as any other."""
+    with SynthServer(LONG) as server:
+        crawl.add(server.web.seeds())
+        with running(crawl, "--checkpoint-interval", "0.1", "--delay", "0.02", "--timeout", "1") as process:
+            wait_for(lambda: bool(crawl.pages()), LONGEST_RUN, "pages that are committed")
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        (file,) = (crawl.folder / "pages").glob("*.warc.gz")
+        file.write_text("notes of somebody else")
+        said: list[str] = []
+        summary = run_crawl(crawl.settings(), lambda progress: None, threading.Event(), say=said.append)
+    kept = file.with_name(file.name + ".damaged")
+    assert said == [f"a WARC file held what the database knows nothing of, which is kept as {kept}"]
+    assert kept.read_text() == "notes of somebody else"
+    assert not file.exists()
+    assert summary.lost[0] == 1
     crawl.check()
 
 
