@@ -6,7 +6,7 @@ from collections import Counter
 
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
-from scrawler.crawl.decisions import location_of, retry_pause_ms
+from scrawler.crawl.decisions import has_invalid_length, location_of, retry_pause_ms
 from scrawler.crawl.depth import NORMAL, SLOW, after, tries
 from scrawler.crawl.flights import AliasFlight, PageFlight
 from scrawler.crawl.own_url import follow_own
@@ -30,6 +30,7 @@ SEEN_VERDICT = "seen"
 EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
 FILTER_VERDICT = "url-filter"  # a filter of the user's refuses it
 _MAX_ASSET_REDIRECTS = 5
+_MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
 
 
 class AnswerHandler:
@@ -144,6 +145,8 @@ class AnswerHandler:
             pause = retry_pause_ms(again, self._rules.retry_pause_ms)
             not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
+        if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
+            party.lengthless.add(entry.url)
         party.counts.slowed += kind == SLOW
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), kind)
 

@@ -66,6 +66,7 @@ class SeedContext:
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
+        self.lengthless: set[str] = set()  # URLs whose Content-Length was invalid, until they are asked for once more
         self.pages: list[PageRow] = []
         self._candidates: dict[str, tuple[int, int]] = {}
         self._sitemap_urls: dict[bytes, SitemapRow] = {}

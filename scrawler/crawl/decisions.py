@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrawler.crawl.depth import REFETCH, SLOW, after, tries
-from scrawler.fetch.downloader import Response
+from scrawler.fetch.downloader import INVALID_LENGTH, Response
 from scrawler.model import EndReason, Result, SeedCounts
 from scrawler.units import counted
 
@@ -61,6 +61,11 @@ def shows_page(response: Response) -> bool:
 def is_cut_page(response: Response) -> bool:
     """Tell whether an answer is a page of which only the beginning came."""
     return response.result in _CUT_RESULTS and 200 <= response.status < 300 and response.body != b""
+
+
+def has_invalid_length(response: Response) -> bool:
+    """Tell whether an answer was not taken for its Content-Length, so that the next request is to ignore that."""
+    return response.result is Result.BAD_ANSWER and response.detail == INVALID_LENGTH
 
 
 def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool:

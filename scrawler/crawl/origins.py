@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.decisions import PUSH_BACK, location_of, retry_pause_ms, wants_retry
+from scrawler.crawl.decisions import PUSH_BACK, has_invalid_length, location_of, retry_pause_ms, wants_retry
 from scrawler.crawl.flights import RobotsFlight
 from scrawler.crawl.robots_body import ROBOTS_BYTES, robots_body
 from scrawler.crawl.rules import CrawlRules
@@ -177,8 +177,10 @@ class Origins:
         return fault
 
     def _robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
-        """Take the answer; returns the next request of a redirect inside the host, else None."""
+        """Take the answer; returns the next request, of a redirect inside the host or without regard to its length."""
         origin = flight.origin
+        if has_invalid_length(response):
+            return response.request._replace(ignore_length=True)
         if response.result is Result.REDIRECT and flight.hop < ROBOTS_REDIRECTS:
             target = normalise(location_of(response), flight.url).url
             if target and host_port(target)[0] == origin.host:

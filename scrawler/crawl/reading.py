@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
-from scrawler.crawl.decisions import PUSH_BACK, is_cut_page, listed_again, location_of, shows_page
+from scrawler.crawl.decisions import PUSH_BACK, has_invalid_length, is_cut_page, listed_again, location_of, shows_page
 from scrawler.crawl.depth import after, tries
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.pipeline import PagePipeline
@@ -122,6 +122,9 @@ class AnswerReader:
         if not flight.party.counts.pages and response.status in PUSH_BACK:
             return after(flight.lane.kind, pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
+            return after(flight.lane.kind, retries=1)
+        first = tries(flight.lane.kind)[0] == 0  # once more at least, however seldom failures are asked for again
+        if first and has_invalid_length(response):
             return after(flight.lane.kind, retries=1)
         return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
 

@@ -277,7 +277,11 @@ class Visits:
             accept += _SITEMAP_TYPES  # a seed may be one as well
         patient = choice.lane.slow or choice.lane.refetches  # it may have come in the slow lane
         timeout = self._rules.slow_timeout if patient else self._patience.timeout()
-        return Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
+        request = Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
+        if choice.party.lengthless and url in choice.party.lengthless:
+            choice.party.lengthless.remove(url)
+            return request._replace(ignore_length=True)
+        return request
 
     def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:
         """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""

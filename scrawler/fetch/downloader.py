@@ -16,6 +16,11 @@ from scrawler.faults import Fault
 from scrawler.mime import media_type
 from scrawler.model import Millis, Result
 
+# The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
+# browsers (Fetch standard, "extract a length"): the body ends with the connection then. RFC 9112 (6.3) has the answer
+# discarded. The URL is asked once more with `ignore_length`; several different ones are an error by both, and stay so.
+INVALID_LENGTH = "Invalid Content-Length: value"  # as libcurl calls it
+
 
 class Request(NamedTuple):
     """One HTTP GET of one hop; redirects are never followed by a downloader."""
@@ -27,6 +32,7 @@ class Request(NamedTuple):
     timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
     cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
+    ignore_length: bool = False  # the body ends with the connection, whatever Content-Length says: see `INVALID_LENGTH`
 
 
 class Protocols(NamedTuple):

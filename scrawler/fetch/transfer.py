@@ -82,6 +82,7 @@ class Transfer:
         "first",
         "handle",
         "headers",
+        "ignores_length",
         "limit",
         "lines",
         "max_head",
@@ -111,6 +112,7 @@ class Transfer:
         self.address = ""
         self.origin = ""
         self.cookie = ""
+        self.ignores_length = False
         self.server = "", ""
         self.secured = False
         self.sessions = sessions
@@ -164,11 +166,20 @@ class Transfer:
         if timeout != self.timeout:
             self.timeout = timeout
             handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
-        if request.cookie != self.cookie:
-            self.cookie = request.cookie
-            cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
-            handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies])
+        if request.cookie != self.cookie or request.ignore_length or self.ignores_length:
+            self._set_headers(request)
         self.started_at = int(time() * 1000)
+
+    def _set_headers(self, request: Request) -> None:
+        """Set what is sent besides the headers of all requests; libcurl sends Connection behind the others."""
+        self.cookie = request.cookie
+        self.ignores_length = request.ignore_length
+        closing = [wire.CLOSE] if request.ignore_length else []
+        if closing:
+            self.sent = self.sent.removesuffix(b"\r\n") + f"{wire.CLOSE}\r\n\r\n".encode()
+        cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
+        self.handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies, *closing])
+        self.handle.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.ignore_length))
 
     def _note_tls(self, kind: int, text: bytes) -> None:
         """Find in what libcurl tells of a new connection how it is secured: it says so nowhere else."""
@@ -266,6 +277,8 @@ class Transfer:
         if self.overflow:
             return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
         if code == 0 and status:
+            if self.ignores_length and wire.lengths_differ(headers):
+                return Result.BAD_ANSWER, "different values of Content-Length"
             return wire.result_of(status, headers), ""
         if code == 0:
             return Result.CUT, "connection ended within the head"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
@@ -18,6 +18,7 @@ ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
 ACCEPT_REST = "*/*;q=0.1"  # so that a server has a robots.txt, or an error page, for somebody who wants PDF files
 MAX_LINES = 1000  # of all heads of one answer, interim ones included; the most that pages are seen to send is about 100
+CLOSE = "Connection: close"  # a header line
 SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than paid for with a new connection
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
@@ -224,6 +225,11 @@ def announced_length(lines: Iterable[bytes]) -> int | None:
             text = line[15:].strip()
             return int(text) if text.isdigit() and len(text) <= _LENGTH_DIGITS else None
     return None
+
+
+def lengths_differ(headers: Mapping[str, str]) -> bool:
+    """Tell whether Content-Length has several values that are not the same."""
+    return len({value.strip() for value in headers.get("content-length", "").split(",")}) > 1
 
 
 def refused(request: Request) -> Response:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import pytest
 
 from scrawler.model import EndReason, PageRow, Result, Seed
 from tests.integration.crawl.conftest import Crawl
-from tests.integration.crawl.hostile import GOOD_PAGES, Reply, by_path, end_details, good, page, run_whole
+from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, end_details, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, answer
 
 MAX_BODY = 1 << 20
@@ -88,8 +89,18 @@ CASES = {
     "reset-in-body": Case(resets_in_body, DEAD, Result.CUT, 2),
     "length-too-short": Case(says(TOO_SHORT), COMPLETED, Result.FETCHED, 1, next_page=True),
     "length-negative": Case(
-        says(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"), DEAD, Result.BAD_ANSWER, 2,
+        says(b"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\nhello"), COMPLETED, Result.FETCHED, 2,
         classic=(COMPLETED, Result.FETCHED, 1),
+    ),
+    "length-in-letters": Case(
+        says(page(links=NEXT).replace(b"Content-Length: ", b"Content-Length: abc")), COMPLETED, Result.FETCHED, 2,
+        next_page=True, classic=(COMPLETED, Result.FETCHED, 1),
+    ),
+    "lengths-differ": Case(
+        says(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nhello"), DEAD, Result.BAD_ANSWER, 2,
+    ),
+    "lengths-the-same": Case(
+        says(b"HTTP/1.1 200 OK\r\nContent-Length: 5, 5\r\nContent-Length: 5\r\n\r\nhello"), COMPLETED, Result.FETCHED,
     ),
     "length-beyond-numbers": Case(announces_far_too_much, DEAD, Result.TOO_LARGE),
     "endless-body": Case(endless_body, EndReason.COMPLETED, Result.TOO_LARGE),
@@ -249,3 +260,20 @@ def test_an_ipv6_literal_is_a_site_like_others(crawl: Crawl, serve) -> None:
     run_whole(crawl)
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
     assert crawl.seed(server.url()).counts.pages == GOOD_PAGES
+
+
+def test_a_site_that_never_knows_its_lengths_is_fetched_whole(crawl: Crawl, serve: Callable[..., RawServer]) -> None:
+    """Each URL is asked for once more, its robots.txt too, also where nothing else is; the archive has what came."""
+    pages = {"/": page("home", links=("/next", "/no")), "/next": page("next")}
+    pages |= {"/robots.txt": answer(b"User-agent: *\nDisallow: /no\n", "200 OK", "Content-Type: text/plain")}
+    pages = {path: reply.replace(b"Content-Length: ", b"Content-Length: about ") for path, reply in pages.items()}
+    server = serve(by_path({path: says(reply) for path, reply in pages.items()}))
+    crawl.add([server.url()])
+    run_whole(crawl, retries=0)
+    assert asked(server) == {"/robots.txt": 2, "/": 2, "/next": 2}
+    results = {row.url.removeprefix(server.url("")): (row.result, row.attempts) for row in crawl.pages()}
+    assert results == {
+        "/": (Result.FETCHED, 2), "/next": (Result.FETCHED, 2), "/no": (Result.ROBOTS_DENIED, 0)
+    }  # fmt: skip
+    recorded = b"".join(gzip.decompress(path.read_bytes()) for path in (crawl.folder / "pages").glob("*.warc.gz"))
+    assert all(reply in recorded for reply in pages.values())

@@ -8,7 +8,7 @@ import zlib
 
 import pytest
 
-from scrawler.fetch.downloader import Request
+from scrawler.fetch.downloader import INVALID_LENGTH, Request
 from scrawler.model import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
@@ -231,3 +231,39 @@ def test_a_strange_status_line_is_understood_or_a_bad_answer(serve, fetch, line,
     assert response.status == status
     assert response.head[:17] == (b"HTTP/1.1 200 OK\r\n" if status else b"")
     assert (response.protocols.http if response.protocols else "") == protocol
+
+
+def kept_alive(head):
+    """Answer each request on a connection with a head and five bytes, and close it for who asks for that."""
+
+    def script(visit):
+        while asked := visit.request():
+            visit.send(b"HTTP/1.1 200 OK\r\n" + head + b"\r\n\r\nhello")
+            if b"\r\nConnection: close\r\n" in asked:
+                return
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("head", "result"),
+    [
+        (b"Content-Length: abc", Result.FETCHED),
+        (b"Content-Length: -5", Result.FETCHED),
+        (b"Content-Length:", Result.FETCHED),
+        (b"Content-Length: 5 bytes\r\nContent-Length: 5 bytes", Result.FETCHED),
+        (b"Content-Length: 5, 3", Result.BAD_ANSWER),
+        (b"Content-Length: 5\r\nContent-Length: abc", Result.BAD_ANSWER),
+    ],
+)
+def test_a_length_that_is_none_is_ignored_when_that_is_asked_for(serve, make_curl, head, result):
+    """Only with libcurl: the package requests does not look at what is no number at all."""
+    server = serve(kept_alive(head))
+    downloader = make_curl()
+    for cookie, ignore in (("a=b", False), ("a=b", True), ("a=b", True), ("", False)):  # the same handle each time
+        (response,) = drive(downloader, Request(server.url(), "127.0.0.1", cookie=cookie, ignore_length=ignore))
+        wanted = result if ignore else Result.BAD_ANSWER
+        assert (response.result, response.body) == (wanted, b"hello" if ignore else b"")
+        assert ignore or response.detail == INVALID_LENGTH
+        assert response.request_head == server.heads[-1]
+        assert (head in response.head) is ignore
