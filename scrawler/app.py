@@ -433,7 +433,7 @@ def faults_told(settings: Settings, crawl: str, seeds: Seeds) -> tuple[int, str]
     That count, unlike those of machines, outlives a kill, and begins anew for seeds that are taken up again.
     """
     number, file = seeds.internal_errors(), fault_file(settings.output_dir, crawl)
-    return number, str(file) if number and file.exists() else ""
+    return number, str(file) if number and os.path.exists(file) else ""
 
 
 def _summary(crawl: str, ended: Sequence[_Ended], elapsed: float, seeds: Seeds, settings: Settings) -> RunSummary:

@@ -153,4 +153,4 @@ def _told(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror}") from error
+        raise InputError(f"{error.filename or name}: cannot be read: {error.strerror}") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from scrawler.errors import InputError
+from scrawler.errors import ScrawlerError
 from scrawler.synthweb.faults.server import FaultWeb, serve_faults
 from scrawler.synthweb.server import serve
 from scrawler.synthweb.spec import Hosts, WebSpec
@@ -127,4 +127,4 @@ def _write_seeds(seeds: Iterable[str], file: Path) -> None:
         with file.open("w", encoding="ascii") as out:
             out.writelines(f"{url}\n" for url in seeds)
     except OSError as error:
-        raise InputError(f"synthetic web: cannot write the seeds file {file}: {error.strerror}") from error
+        raise ScrawlerError(f"synthetic web: cannot write the seeds file {file}: {error.strerror}") from error

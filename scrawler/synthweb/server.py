@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 
-from scrawler.errors import SettingsError
+from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.synthweb.http import HttpRequest
 from scrawler.synthweb.pages import Answer, PageWriter
 from scrawler.synthweb.process import ServerProcess
@@ -43,7 +43,8 @@ def serve(
     so that a server does not outlive the program that started it.
 
     Raises:
-        SettingsError: the port cannot be used, or the log not written; several workers cannot share a bandwidth.
+        SettingsError: the port cannot be used; several workers cannot share a bandwidth.
+        ScrawlerError: the log cannot be written.
     """
     if spec.bandwidth and workers > 1:
         raise SettingsError("synthetic web: a bandwidth holds for one process: use 1 worker")
@@ -114,7 +115,7 @@ def _open_log(log: Path | None, stack: ExitStack) -> int | None:
     try:
         descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
-        raise SettingsError(f"synthetic web: cannot write the log {log}: {error.strerror}") from error
+        raise ScrawlerError(f"synthetic web: cannot write the log {log}: {error.strerror}") from error
     stack.callback(os.close, descriptor)
     return descriptor
 

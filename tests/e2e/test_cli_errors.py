@@ -333,6 +333,39 @@ def test_an_import_without_room_for_a_thread_is_one_line(scrawler: Scrawler, row
     assert rows("seeds") == []
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("verify --pages-dir NAME", 5, "cannot read NAME: "),
+        ("export NAME.txt", 1, "NAME.txt: "),
+        ("export NAME/a.txt", 1, "NAME/a.txt: "),
+        ("export --output-dir NAME", 1, "NAME/crawl.txt: "),
+        ("import seeds.txt --rejects NAME", 1, "NAME: "),
+        ("import seeds.txt --rejects NAME/a", 1, "NAME/a: "),
+        ("import NAME", 3, "NAME: cannot be read: "),
+        ("import nowhere.txt --input-dir NAME", 3, "NAME/nowhere.txt: cannot be read: "),
+        ("plan NAME", 3, "NAME: cannot be read: "),
+        ("report --html NAME", 1, "NAME: "),
+        ("status --config NAME", 2, "NAME: not readable as TOML: "),
+        ("status --db sqlite:///NAME", 4, "--db: database 'NAME' cannot be opened: "),
+        (
+            "synthweb --port 0 --stop-with-stdin --seeds-file NAME",
+            1,
+            "synthetic web: cannot write the seeds file NAME: ",
+        ),
+        ("synthweb --port 0 --stop-with-stdin --log NAME", 1, "synthetic web: cannot write the log NAME: "),
+    ],
+)
+def test_a_name_that_is_too_long_is_one_line_wherever_it_stands(
+    command: str, code: int, said: str, scrawler: Scrawler, tmp_path: Path
+) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    scrawler("import", "seeds.txt")
+    name = "x" * 300
+    done = scrawler(*command.replace("NAME", name).split(), code=code, given="")
+    assert done.stderr == f"scrawler: error: {said.replace('NAME', name)}File name too long\n"
+
+
 def test_a_synthetic_web_whose_standard_input_has_ended_stops(tmp_path: Path) -> None:
     done = _shell(f"{SCRAWLER} synthweb --port 0 --stop-with-stdin < /dev/null", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

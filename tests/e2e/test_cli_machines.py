@@ -175,13 +175,22 @@ def test_a_crawl_without_seeds_says_how_to_get_some(scrawler: Scrawler) -> None:
     assert "has no seeds yet; `scrawler import FILE` brings some" in scrawler(*CRAWL).stderr
 
 
-def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler, truth: set[str], tmp_path: Path) -> None:
-    (tmp_path / "pages").write_text("not a folder")
-    scrawler("import", "seeds.txt")
-    done = scrawler(*TWO, code=5)
-    (line,) = done.stderr.splitlines()
-    assert line.startswith("scrawler: error: ")
-    assert "pages" in line
+@pytest.mark.parametrize("machines", ["1", "2"])
+@pytest.mark.parametrize("name", ["file", "loop", "x" * 300], ids=["file", "loop", "too-long"])
+def test_a_folder_in_which_no_pages_can_be_is_told_once(
+    name: str, machines: str, scrawler: Scrawler, seed_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    (tmp_path / "loop").symlink_to("loop")
+    scrawler("import", seed_file.name)
+    for _ in range(2):  # the database knows the folder from the first one
+        done = scrawler(*CRAWL, "--machines", machines, "--pages-dir", name, code=5)
+        (line,) = done.stderr.splitlines()
+        assert re.match(rf"scrawler: error: cannot (?:read|write) {name}", line)
+    scrawler("export", "-")
+
+
+def test_what_every_machine_would_meet_is_told_once(scrawler: Scrawler) -> None:
     away = scrawler(*TWO, "--db", "mysql://u:secret@127.0.0.1:1/x", "--database-patience", "3", code=6)
     *before, line = away.stderr.splitlines()
     assert line.startswith("scrawler: error: ")
