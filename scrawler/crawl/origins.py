@@ -67,6 +67,8 @@ class Origins:
         name = origin_of(url)
         known = site.origins.get(name)
         if known is None:
+            if len(site.origins) >= site.most_origins:
+                site.forget_origins(time.monotonic())
             known = site.origins[name] = Origin(name, host_port(url)[0])
             if (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)

@@ -26,6 +26,7 @@ from scrawler.model import EndReason, Result, RobotsRecord, RobotsRow, SiteDelta
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000
+_MOST_ORIGINS = 2_000  # that a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
 
 @dataclass(slots=True)
@@ -104,6 +105,7 @@ class SiteContext:
     slowest_ms: int = 0  # its slowest answer so far, under whatever owner
     collector: Holder | None = None
     origins: dict[str, Origin] = field(default_factory=dict)
+    most_origins: int = _MOST_ORIGINS  # at which the oldest are forgotten
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
@@ -180,6 +182,22 @@ class SiteContext:
         """Return the machine time before which a host is not asked."""
         due, rests = self.due.get(host, self.rest_until), self.health.rests
         return max(due, rests.get(host, due)) if rests else due
+
+    def forget_origins(self, now: float) -> None:
+        """Forget the older half of the origins, and how their hosts are; they are looked up anew if there is need.
+
+        Those for which something is on its way stay, and those whose hosts are to be left alone, or are a party's home.
+        """
+        homes = {party.home_host for party in chain(self.parties, self.set_aside)}
+        for name, origin in list(self.origins.items())[: len(self.origins) // 2]:
+            host = origin.host
+            if origin.pending or host in homes or self.due_at(host) > now:
+                continue
+            del self.origins[name]
+            self.due.pop(host, None)
+            self.health.rests.pop(host, None)
+            self.health.failures.pop(host, None)
+        self.most_origins = max(_MOST_ORIGINS, 2 * len(self.origins))  # not again for each one, where many have to stay
 
     def address(self) -> str:
         """Return the address of the site's first host, if it is known."""

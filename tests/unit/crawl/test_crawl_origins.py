@@ -14,6 +14,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import Result
 from tests.crawl_rules import crawl_rules
+from tests.limits import FAR
 
 TTL = 0.3  # seconds
 _WAIT = 5.0
@@ -96,3 +97,38 @@ def test_a_name_without_an_address_is_known_as_such(bench: Bench) -> None:
     assert bench.addressed(one, "http://nowhere.example/")
     assert bench.origins.of(one, "http://nowhere.example/").failure is Result.NO_ADDRESS
     assert bench.asked == ["nowhere.example"]
+
+
+def test_of_very_many_hosts_the_older_ones_are_forgotten_but_not_those_that_rest(bench: Bench) -> None:
+    """A name server may know as many names as it likes; who asked for a rest keeps it."""
+    one, now = site(), time.monotonic()
+    for number in range(20_000):
+        origin = bench.origins.of(one, f"http://h{number}.a.example/")
+        origin.pending = number == 3
+        one.due[origin.host] = now + (FAR if number == 5 else -1.0)
+        one.health.failures[origin.host] = 1
+        one.health.rests[origin.host] = now + (FAR if number == 7 else -1.0)
+    for remembered in (one.origins, one.due, one.health.failures, one.health.rests):
+        assert len(remembered) <= 2_000
+    kept = {f"http://h{number}.a.example:80" for number in (3, 5, 7, 19_999)}
+    assert kept <= set(one.origins) | {name + ":80" for name in one.origins}
+    assert one.due_at("h5.a.example") == one.due_at("h7.a.example") == now + FAR
+
+
+def test_where_all_have_to_stay_they_are_not_looked_through_for_each_one(bench: Bench) -> None:
+    one, looks = site(), 0
+
+    def due_at(host: str) -> float:
+        nonlocal looks
+        looks += 1
+        return float("inf")
+
+    class Resting(SiteContext):
+        def due_at(self, host: str) -> float:
+            return due_at(host)
+
+    one = Resting(1, "a.example", 1, ExactSeen(MemoryBudget(1000)), more_seeds=False)
+    for number in range(20_000):
+        bench.origins.of(one, f"http://h{number}.a.example/")
+    assert len(one.origins) == 20_000
+    assert looks < 20_000
