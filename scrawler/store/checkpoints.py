@@ -111,6 +111,8 @@ class Checkpoints:
         number = self._committed
 
         def work(connection: Connection) -> None:
+            if self._tried:  # before rows are refused because they are there
+                self._look_back(connection, number)
             targets = self._targets(connection, deltas)
             rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
@@ -123,6 +125,12 @@ class Checkpoints:
             self._database.retrying(work)
         self._committed, self._tried = number + 1, False
         return self._stale
+
+    def _look_back(self, connection: Connection, number: int) -> None:
+        """Raise _CommittedAlready if the try before did commit, once it is known whether it did."""
+        mine = select(machine.c.checkpoints).where(machine.c.id == self._machine_id).with_for_update()
+        if connection.scalar(mine) not in (number, None):
+            raise _CommittedAlready
 
     def _checkpoints_so_far(self, connection: Connection) -> int:
         found = connection.scalar(select(machine.c.checkpoints).where(machine.c.id == self._machine_id))
@@ -196,9 +204,7 @@ class Checkpoints:
             ).one()
             if row.state == MachineState.DEAD:
                 raise LeaseLostError("other machines took this one for dead", was_to_end=Command(row.wanted) in ENDING)
-            if not self._tried:
-                raise StoreError(f"another program commits for machine {self._machine_id}")
-            raise _CommittedAlready
+            raise StoreError(f"another program commits for machine {self._machine_id}")
 
 
 def _lane_row(state: LaneState) -> tuple[Any, ...]:

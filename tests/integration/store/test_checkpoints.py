@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Connection, select
 
 from scrawler.errors import StoreError
-from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, SeedCounts, SeedState
+from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, RobotsRecord, SeedCounts, SeedState
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints
@@ -148,10 +148,11 @@ def test_a_commit_whose_acknowledgement_was_lost_is_not_written_twice(
     checkpoints = Checkpoints(database, worker.id)
     with acknowledgement_lost(database, monkeypatch):
         delta = seed_delta(site.seeds[0].id, pages=(page(site.seeds[0].id, "http://a.org/"),))
-        assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
-    assert _count(database, "page") == 1
+        record = RobotsRecord("crawl-1.warc.gz", 900, 100, "http://a.org/robots.txt", 1, 200, "text/plain", b"x" * 20)
+        assert checkpoints.commit([site_delta(site, delta, robots_records=(record,))]) == frozenset()
+    assert (_count(database, "page"), _count(database, "robots_record")) == (1, 1)
     assert checkpoints.commit([site_delta(site, delta)]) == frozenset()
-    assert _count(database, "page") == 2
+    assert (_count(database, "page"), _count(database, "robots_record")) == (2, 1)
 
 
 def test_a_machine_that_is_not_there_is_told(database: Database) -> None:
