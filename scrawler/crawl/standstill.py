@@ -21,7 +21,7 @@ from scrawler.crawl.site import Origin, SiteContext
 from scrawler.crawl.witnesses import Witnesses
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import Result
+from scrawler.model import Millis, Result
 
 if TYPE_CHECKING:
     from threading import RLock
@@ -61,6 +61,7 @@ class Standstill:
         self._held: list[Response] = []
         self._held_names: list[tuple[SiteContext, Origin]] = []
         self._held_since = self._names_since = inf
+        self._silent_since: Millis = 0  # when the first of what was held back had failed
         self._began = self._probe_at = self._pause = 0.0
         self._patient = True  # until `outage_patience` is over; then until somebody answers it is not suspected again
         self._possible, self._counted_at = False, -inf
@@ -74,7 +75,8 @@ class Standstill:
         To be called where there was no answer and, while an outage is `suspected`, always.
         """
         if response.result not in _BROKEN:
-            if response.status:
+            # What was asked for before somebody failed may have come before that, and have waited to be handled.
+            if response.status and (self.resting or response.started_at > self._silent_since):
                 self._answered()
             return False
         if not self._may_be_outage(now):
@@ -183,6 +185,8 @@ class Standstill:
         site.waiting += 1  # so that it stays where it is
         self._held.append(response)
         self._held_since = min(self._held_since, now)
+        failed_at = response.started_at + response.elapsed_ms
+        self._silent_since = min(self._silent_since or failed_at, failed_at)
         self.suspected = True
 
     def _release(self) -> None:
@@ -190,6 +194,7 @@ class Standstill:
         if self._held:
             self.released += self._held
             self._held, self._held_since = [], inf
+            self._silent_since = 0
             self._ports.go_on()
 
     def _release_names(self) -> None:
@@ -246,6 +251,7 @@ class Standstill:
         """Go on: the line is there again, or nobody waits for it any more."""
         self.resting = False
         self.suspected = not self._patient  # then an answer is to be told
+        self._silent_since = 0
         self.probes = set()
         self._held_names, self._names_since = [], inf
         self._lines.answered()

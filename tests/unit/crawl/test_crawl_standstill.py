@@ -51,11 +51,19 @@ class Line:
             self.standstill.witnesses.answered(site.address(), site)
         return site
 
-    def fails(self, site: SiteContext, now: float) -> bool:
+    def fails(self, site: SiteContext, now: float, started_at: int = 0) -> bool:
         """Let a request fail; return whether that is held back."""
+        return self._ends(site, now, Result.CONNECT_FAILED, 0, started_at)
+
+    def answers(self, site: SiteContext, now: float, started_at: int) -> None:
+        """Let a request that began at a time in milliseconds be answered."""
+        assert not self._ends(site, now, Result.FETCHED, 200, started_at)
+
+    def _ends(self, site: SiteContext, now: float, result: Result, status: int, started_at: int) -> bool:
         (origin,) = site.origins.values()
         flight = RobotsFlight(site, origin, f"{origin.origin}/robots.txt")
-        response = Response(Request(flight.url, origin.address, flight), Result.CONNECT_FAILED)
+        request = Request(flight.url, origin.address, flight)
+        response = Response(request, result, status, started_at=started_at, elapsed_ms=10)
         return self.standstill.holds(response, site, origin, now)
 
 
@@ -128,6 +136,19 @@ def test_only_the_newest_witnesses_are_remembered(line: Line) -> None:
     new = [line.site(number) for number in range(200, 200 + HOSTS)]
     assert line.fails(new[0], 10.0)
     assert len(line.standstill.witnesses._sites) <= 100
+
+
+def test_an_answer_that_was_asked_for_before_somebody_failed_says_nothing(line: Line) -> None:
+    """It may have come before the line went down, and have waited until it was read."""
+    sites = [line.site(number) for number in range(2 * HOSTS)]
+    assert line.fails(sites[0], 0.0, started_at=1_000)
+    line.answers(sites[1], 0.0, started_at=1_005)
+    assert (line.standstill.suspected, line.standstill.released) == (True, [])
+    line.answers(sites[1], 0.0, started_at=1_011)
+    assert (line.standstill.suspected, len(line.standstill.take_released())) == (False, 1)
+    assert line.fails(sites[2], 0.0, started_at=2_000)
+    line.answers(sites[1], 0.0, started_at=1_500)
+    assert line.standstill.suspected
 
 
 def test_what_is_held_back_is_bounded(line: Line) -> None:
