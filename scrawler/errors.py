@@ -88,6 +88,16 @@ class EndlessPageError(ScrawlerError):
     exit_code = 8
 
 
+def message_of(error: BaseException) -> str:
+    """Return what an exception says of itself in one line: nothing, where it cannot say that."""
+    try:
+        return " ".join(str(error).split())
+    except BaseException as worse:  # what other people's code raises may do anything here
+        if is_interrupt(worse):
+            raise
+        return ""
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Tell whether an exception may be the user's Ctrl-C, not something that the code at work has raised."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

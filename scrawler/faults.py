@@ -14,7 +14,7 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
-from scrawler.errors import ScrawlerError, is_interrupt
+from scrawler.errors import ScrawlerError, is_interrupt, message_of
 
 MOST_FAULTS = 5  # of a seed; then it ends
 
@@ -33,7 +33,7 @@ def fault_of(error: BaseException) -> Fault:
     """Describe an exception that reading or applying an answer has raised; raises it again if it is no fault."""
     if isinstance(error, ScrawlerError) or is_interrupt(error):
         raise error
-    message = ascii(" ".join(str(error).split()))[1:-1][:_MESSAGE_CHARACTERS]
+    message = ascii(message_of(error))[1:-1][:_MESSAGE_CHARACTERS]
     said = f"{type(error).__name__}: {message}" if message else type(error).__name__
     return Fault(f"{said}, at {_place(error)}", "".join(traceback.format_exception(error)))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt
+from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
 from scrawler.places import load_place
 
 if TYPE_CHECKING:
@@ -24,13 +24,15 @@ _SPECIAL_METHODS = ("__call__", "__contains__")  # that an interface may ask for
 class PartKind(NamedTuple):
     """What a setting chooses: the entry point group, the protocol that parts follow, and our own parts by name.
 
-    Places are written as `package.module:attribute`; what stands there makes the part.
+    Places are written as `package.module:attribute`; what stands there makes the part. `answers` are the places of the
+    types that methods return of which something is read: of another package's parts that is checked.
     """
 
     setting: str
     group: str
     interface: str
     own: Mapping[str, str]
+    answers: Mapping[str, str] = {}
 
 
 PART_KINDS = {
@@ -44,6 +46,7 @@ PART_KINDS = {
                 "curl": "scrawler.fetch.curl:CurlDownloader",
                 "requests": "scrawler.fetch.requests:RequestsDownloader",
             },
+            {"completed": "builtins:list", "cancel": "builtins:list"},
         ),
         PartKind(
             "extractor",
@@ -54,6 +57,7 @@ PART_KINDS = {
                 "lexbor": "scrawler.extract.lexbor:LexborExtractor",
                 "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
             },
+            {"links": "scrawler.extract.links:PageLinks", "text": "scrawler.extract.links:PageText"},
         ),
         PartKind(
             "seen",
@@ -64,6 +68,7 @@ PART_KINDS = {
                 "pybloom": "scrawler.crawl.seen:pybloom_seen",
                 "exact": "scrawler.crawl.seen:ExactSeen",
             },
+            {"add_new": "builtins:list"},
         ),
         PartKind("url_filters", "scrawler.url_filters", "scrawler.urls.filters:UrlFilter", {}),
         PartKind(
@@ -71,6 +76,7 @@ PART_KINDS = {
             "scrawler.archives",
             "scrawler.archive.archive:Archive",
             {"warc": "scrawler.archive.warc:WarcWriter"},
+            {"write": "scrawler.archive.record:RecordRef"},
         ),
         PartKind(
             "distribution",
@@ -142,7 +148,8 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
 
 def in_a_line(error: BaseException) -> str:
     """Write an exception of somebody else's code in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    message = message_of(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
@@ -183,6 +190,8 @@ class _Answerable:
         if not callable(found):
             return found
         call = partial(self._answered, found)
+        if (place := self._part.kind.answers.get(name)) is not None:
+            call = partial(self._checked, name, load_place(place), call)
         self.__dict__[name] = call  # found there from now on
         return call
 
@@ -195,6 +204,13 @@ class _Answerable:
             if is_interrupt(error):
                 raise
             raise PluginError(f"{self._part} failed: {in_a_line(error)}") from error
+
+    def _checked(self, name: str, wanted: type, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        found = call(*arguments, **named)
+        if not isinstance(found, wanted):
+            what = f"{type(found).__name__}, not a {wanted.__name__}"
+            raise PluginError(f"{self._part} failed: {name} returned a {what}")
+        return found
 
     def __contains__(self, item: object) -> bool:
         return bool(self.__getattr__("__contains__")(item))

@@ -44,7 +44,9 @@ class UrlFilters:
                     raise
                 raise PluginError(f"URL filter {name} failed on {url}: {in_a_line(error)}") from error
             if not isinstance(reason, str):  # as other people's code may do
-                raise PluginError(f"URL filter {name} failed on {url}: it returned {reason!r}, not a text")
+                raise PluginError(
+                    f"URL filter {name} failed on {url}: it returned a {type(reason).__name__}, not a text"
+                )
             if reason:
                 return f"{name}: {reason}"
         return ""

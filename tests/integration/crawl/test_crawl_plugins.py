@@ -90,7 +90,16 @@ def test_seeds_and_where_they_redirect_are_not_judged(crawl: Crawl, serve: Serve
     assert crawl.seed(server.url()).end_reason is EndReason.COMPLETED
 
 
-@pytest.mark.parametrize("bad", ["raises", "exits", "says-no-text"])
+class Unspeakable(Exception):
+    """What cannot be printed."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("bad", ["raises", "exits", "cannot-be-told", "says-no-text"])
 def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, package: ModuleType, bad: str) -> None:
     left = 150
 
@@ -103,11 +112,13 @@ def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, pa
             raise ValueError("two\nlines")
         if bad == "exits":
             raise SystemExit("two\nlines")
+        if bad == "cannot-be-told":
+            raise Unspeakable
         return True
 
     package.judge = judge
-    raised = {"raises": "ValueError: two lines", "exits": "SystemExit: two lines"}
-    said = raised.get(bad, "it returned True, not a text")
+    raised = {"raises": "ValueError: two lines", "exits": "SystemExit: two lines", "cannot-be-told": "Unspeakable"}
+    said = raised.get(bad, "it returned a bool, not a text")
     with SynthServer(WebSpec(seed=5, sites=6, mean_pages=25, page_bytes=1000)) as server:
         crawl.add(server.web.seeds())
         with pytest.raises(PluginError, match=rf"^URL filter theirs failed on http\S+: {said}$"):
@@ -139,6 +150,12 @@ def test_a_part_that_cannot_be_made_ends_the_machine_and_all_its_threads(
 _FAILING = """
 from scrawler.{module} import {name} as ours
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise SystemExit(0)
+
+    __repr__ = __str__
+
 class Failing:
     def __init__(self, *arguments, **named):
         self.ours = ours(*arguments, **named)
@@ -150,7 +167,7 @@ class Failing:
         return url in self.ours
 
     def {call}(self, *arguments, **named):
-        raise {error}("no good")
+        {error}
 
 def make(*arguments, **named):
     return Failing(*arguments, **named)
@@ -166,9 +183,18 @@ def make(*arguments, **named):
         ("downloader", "fetch.curl", "CurlDownloader", "completed"),
     ],
 )
-@pytest.mark.parametrize("error", ["ValueError", "SystemExit", "KeyboardInterrupt"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ("raise ValueError('no good')", "ValueError: no good"),
+        ("raise SystemExit('no good')", "SystemExit: no good"),
+        ("raise KeyboardInterrupt('no good')", "KeyboardInterrupt: no good"),
+        ("raise Unspeakable", "Unspeakable"),
+        ("return None", r"{call} returned a NoneType, not a \w+"),
+    ],
+)
 def test_a_part_that_fails_later_ends_the_run_under_its_own_name(
-    crawl: Crawl, serve: Serve, tmp_path: Path, setting: str, module: str, name: str, call: str, error: str
+    crawl: Crawl, serve: Serve, tmp_path: Path, setting: str, module: str, name: str, call: str, error: str, said: str
 ) -> None:
     """Not under that of the URL: a fault of somebody else's part is none of ours."""
     code = _FAILING.format(module=module, name=name, call=call, error=error)
@@ -177,7 +203,7 @@ def test_a_part_that_fails_later_ends_the_run_under_its_own_name(
     crawl.add([server.url()])
     with (
         importable(tmp_path),
-        pytest.raises(PluginError, match=rf"^{setting} bad of bad-one 1.0 \(.*\) failed: {error}: no good$"),
+        pytest.raises(PluginError, match=rf"^{setting} bad of bad-one 1.0 \(.*\) failed: {said.format(call=call)}$"),
     ):
         crawl.run(**{setting: "bad"})
     assert not crawl.pages()
