@@ -228,8 +228,9 @@ def announced_length(lines: Iterable[bytes]) -> int | None:
 
 
 def lengths_differ(headers: Mapping[str, str]) -> bool:
-    """Tell whether Content-Length has several values that are not the same."""
-    return len({value.strip() for value in headers.get("content-length", "").split(",")}) > 1
+    """Tell whether Content-Length has several values that are not the same; a comma alone makes none."""
+    values = map(str.strip, headers.get("content-length", "").split(","))
+    return len(set(filter(None, values))) > 1
 
 
 def refused(request: Request) -> Response:

@@ -252,6 +252,8 @@ def kept_alive(head):
         (b"Content-Length: -5", Result.FETCHED),
         (b"Content-Length:", Result.FETCHED),
         (b"Content-Length: 5 bytes\r\nContent-Length: 5 bytes", Result.FETCHED),
+        (b"Content-Length: ,5", Result.FETCHED),
+        (b"Content-Length: 5,\r\nContent-Length:", Result.FETCHED),
         (b"Content-Length: 5, 3", Result.BAD_ANSWER),
         (b"Content-Length: 5\r\nContent-Length: abc", Result.BAD_ANSWER),
     ],
