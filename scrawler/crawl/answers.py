@@ -46,9 +46,8 @@ class AnswerHandler:
         step, and what goes into the seen filter is listed in the same step (see `SeedContext`). Links that were listed
         before a fault stay listed. Raises PluginError.
         """
-        counts = flight.party.counts
-        counts.requests += 1
-        counts.bytes += len(response.body)
+        if not reading.counted:
+            self.count(flight, response)
         fault = response.fault or reading.fault
         if fault is None:
             try:
@@ -58,6 +57,13 @@ class AnswerHandler:
                 fault = fault_of(error)
         self.finish(flight, fault_row(flight, response, reading, fault))
         return fault
+
+    @staticmethod
+    def count(flight: PageFlight, response: Response) -> None:
+        """Count an answer, whatever it says; it may do so long before it is applied."""
+        counts = flight.party.counts
+        counts.requests += 1
+        counts.bytes += len(response.body)
 
     def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         party = flight.party

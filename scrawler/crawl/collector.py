@@ -147,6 +147,9 @@ class UrlCollector(threading.Thread):
                         for response, reading in self._lister.take_long(large, readings):
                             self._apply(response, reading)
                         going = self._go_on(self._ending)
+            with self._turn:
+                while self._lister.begun:  # it is in what the site hands over as a whole, or not at all
+                    self._list_part()
         except BaseException as error:
             with self._turn:
                 self._ports.failed(error)
@@ -266,16 +269,25 @@ class UrlCollector(threading.Thread):
         return True
 
     def _list_on(self) -> None:
-        """List some more of the sitemap in work."""
-        if not self._ports.may_start():  # rows of what is listed wait as well
+        """List some more of what is in work."""
+        if self._ports.may_start():
+            self._list_part()
+        else:  # rows of what is listed wait as well
             self._blocked = True
-        elif part := self._lister.work_off():
-            site, party = part.flight.site, part.flight.party
-            if part.over:
-                self._apply(part.response, part.reading)
-            else:
-                self._handover.changes_if_many(site, party)
-            self.look_again(site)
+
+    def _list_part(self) -> None:
+        part = self._lister.work_off()
+        if part is None:
+            return
+        site = part.flight.site
+        if part.over:
+            self._apply(part.response, part.reading)
+            if site.listing:
+                site.listing = False
+                self._handover.changes(site, time.monotonic())
+        else:
+            self._handover.changes_if_many(site, part.flight.party)
+        self.look_again(site)
 
     # -- visits --------------------------------------------------------------------------------------------
 
@@ -321,7 +333,8 @@ class UrlCollector(threading.Thread):
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
         self._handover.changes(site, now)
-        site.forget_ended()
+        if not site.listing:
+            site.forget_ended()
         for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
             self._fill(other)
         if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room

@@ -1,4 +1,8 @@
-"""What a collector's sites have done, on its way to the checkpointer. Guarded by the machine's turn."""
+"""What a collector's sites have done, on its way to the checkpointer. Guarded by the machine's turn.
+
+Of a site that lists a page part by part nothing is handed over until its end: whoever takes the site over after a kill
+finds all of that page, or nothing, and no part of it counts twice.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,9 @@ class Handover:
         self.checkpoint_at = time.monotonic() + rules.checkpoint_interval
 
     def changes(self, site: SiteContext, now: float) -> None:
-        """Hand over what a site has not yet handed over."""
+        """Hand over what a site has not yet handed over, unless a page of it is listed in part."""
+        if site.listing:
+            return
         delta = site.take_delta(now)
         if delta is not None and not site.lost:
             self._submit(delta)
@@ -38,6 +44,6 @@ class Handover:
     def release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         """Give a site back to the database."""
         delta = site.take_delta(now, released=True, resting=resting)
-        if delta is not None and not site.lost:
+        if delta is not None and not (site.lost or site.listing):
             self._submit(delta)
         site.seen.close()

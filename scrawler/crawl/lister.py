@@ -1,6 +1,8 @@
 """Works off what lists very much: a slice at a time, with which the turn goes round.
 
-Sitemaps are read here, one at a time, outside the turn. Pages with very many links come here when they are read.
+Sitemaps are read here, one at a time, outside the turn. Pages with very many links come here when they are read. What
+is taken counts at once, for the limits of its party. A page that is being listed holds back what its site hands over;
+a sitemap does not, for its rows are many.
 """
 
 from __future__ import annotations
@@ -64,6 +66,11 @@ class SitemapLister:
         """Whether there is something to read or to list."""
         return self._current is not None or bool(self._unread or self._long)
 
+    @property
+    def begun(self) -> bool:
+        """Whether a page is listed in part."""
+        return isinstance(self._current, LongPage) and self._current.done > 0
+
     def wants(self, response: Response) -> bool:
         """Tell whether an answer is to be read as a sitemap."""
         flight = response.request.tag
@@ -78,6 +85,7 @@ class SitemapLister:
         """Take an answer that is wanted."""
         flight = response.request.tag
         assert isinstance(flight, PageFlight)
+        self._answers.count(flight, response)
         self._unread.append((flight, response))
 
     def take_long(
@@ -90,6 +98,7 @@ class SitemapLister:
             if page is None or self._answers.forbids_to_follow(page.reading):
                 rest.append((response, reading))
             else:
+                self._answers.count(page.flight, response)
                 self._long.append(page)
         return rest
 
@@ -110,7 +119,8 @@ class SitemapLister:
             flight, response = self._unread.popleft()
             self._slot.enter(flight.site.id, flight.entry.url)
             try:
-                self._current = Listing(flight, response, self._reader.read(flight, response, as_sitemap=True))
+                reading = self._reader.read(flight, response, as_sitemap=True)
+                self._current = Listing(flight, response, reading._replace(counted=True))
             finally:
                 self._slot.leave()
 
@@ -125,6 +135,7 @@ class SitemapLister:
         self._slot.enter(listing.flight.site.id, listing.flight.entry.url)
         try:
             if isinstance(listing, LongPage):
+                listing.flight.site.listing = True
                 listing.list_part(self._answers)
             else:
                 self._list_slice(listing)

@@ -1,7 +1,7 @@
 """Pages with very many links: these are judged and listed part by part, so that others get in between.
 
-Their entry is finished with the last part: whoever takes the party over after a kill reads the page again. What would
-count twice then is kept back until the end.
+Their entry is finished with the last part. Nothing of their site is handed over before (see `handover`): whoever takes
+it over after a kill reads the page again, and finds none of its links listed.
 """
 
 from __future__ import annotations
@@ -63,4 +63,4 @@ def long_page(response: Response, reading: Reading | None) -> LongPage | None:
         return None
     if len(reading.links.hrefs) <= MANY_LINKS or flight.lane.refetches or response.result is Result.REDIRECT:
         return None
-    return LongPage(flight, response, reading, reading.links)
+    return LongPage(flight, response, reading._replace(counted=True), reading.links)

@@ -157,7 +157,7 @@ class Parties:
         if site.in_work(site.owners.get(key, party.seed.id)) not in (None, party):
             self._end(site, party, EndReason.COVERED)
             return False
-        if home in site.fetching:  # for another party: its result will tell
+        if home in site.fetching or site.listing:  # for another party: its result will tell, and the store know of it
             return False
         site.owners[key] = party.seed.id
         if home not in site.seen:

@@ -34,6 +34,7 @@ class Reading(NamedTuple):
     media_type: str = ""
     fault: Fault | None = None  # met while it was read
     listed: Analysis | None = None  # what its links came to, where they are listed already: see `long_pages`
+    counted: bool = False  # as a request, with its bytes, where it is applied much later: see `lister`
 
 
 class AnswerReader:

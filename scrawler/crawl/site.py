@@ -113,6 +113,7 @@ class SiteContext:
     in_line: bool = False  # ... and whether its last visit found it still has to
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
+    listing: bool = False  # a page of it is listed in part: what it has done waits for the rest
     waiting: int = 0  # answers expected from the store or the resolver
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from scrawler.crawl.answers import AnswerHandler
+from scrawler.crawl.checkpointer import Checkpointer
+from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.long_pages import MANY_LINKS, LongPage
 from scrawler.crawl.machine import Machine
-from scrawler.errors import StoreError
+from scrawler.errors import PluginError
 from scrawler.fetch.curl import CurlDownloader
-from scrawler.model import EndReason, Result
+from scrawler.model import EndReason, Result, SiteDelta
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, page, run_whole
 from tests.integration.crawl.rig import watch
@@ -99,27 +103,105 @@ def test_a_part_that_fails_ends_the_page_and_keeps_what_was_listed(
     assert set(results.values()) == {Result.FETCHED}
 
 
-def test_whoever_takes_the_party_over_in_the_midst_lists_the_rest(
+class InTheMidst:
+    """Does something once, when a page is listed in part."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, act: Callable[[LongPage], None]) -> None:
+        self._list_part, self._act = LongPage.list_part, act
+        self.times = 0
+        patch.setattr(LongPage, "list_part", lambda page, answers: self(page, answers))
+
+    def __call__(self, page: LongPage, answers: AnswerHandler) -> None:
+        if page.done == 2_000:
+            self.times += 1
+            self._act(page)
+        self._list_part(page, answers)
+
+
+def verdicts_in_one_go(crawl: Crawl, serve: Serve, patch: pytest.MonkeyPatch) -> dict[str, int]:
+    """What the links of the long site come to where no page of it is listed in parts."""
+    with patch.context() as patched:
+        patched.setattr("scrawler.crawl.long_pages.MANY_LINKS", 1 << 30)
+        server = serve(long_site())
+        crawl.add([server.url()])
+        run_whole(crawl, traps=False)
+    return dict(crawl.seed(server.url()).verdicts)
+
+
+def test_whoever_takes_the_party_over_in_the_midst_lists_all_of_it(
     crawl_on_both: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The machine ends while the page is listed; what it had listed is durable, and the page is read again."""
-    crawl, list_part = crawl_on_both, LongPage.list_part
+    """The machine ends while the page is listed: all of it is taken back, and no link counts twice."""
+    crawl = crawl_on_both
+    expected = verdicts_in_one_go(crawl, serve, monkeypatch)
 
-    def ends(self: LongPage, answers: object) -> None:
-        if self.done >= 2_000:
-            raise StoreError("gone")
-        list_part(self, answers)  # type: ignore[arg-type]
+    def ends(page: LongPage) -> None:
+        raise PluginError("gone")
 
     server = serve(long_site())
     crawl.add([server.url()])
     with monkeypatch.context() as patched:
-        patched.setattr(LongPage, "list_part", ends)
-        with pytest.raises(StoreError):
+        InTheMidst(patched, ends)
+        with pytest.raises(PluginError):
             crawl.run(traps=False)
-    assert crawl.seed(server.url()).counts.listed == 2_001
-    assert server.url() not in crawl.fetched()
+    assert crawl.seed(server.url()).counts.listed <= 1
+    assert not crawl.seed(server.url()).verdicts
     run_whole(crawl, traps=False)
     seed = crawl.seed(server.url())
     assert (seed.end_reason, seed.counts.pages, seed.counts.listed) == (EndReason.COMPLETED, LINKS + 1, LINKS + 1)
-    assert seed.verdicts["internal"] == LINKS + 500
+    assert seed.verdicts == expected
     assert asked(server)["/"] == 2
+
+
+def test_no_checkpoint_holds_a_part_of_a_page(crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So nothing of it counts twice, however the machine ends."""
+    submit, listed = Checkpointer.submit, []
+
+    def note(self: Checkpointer, delta: SiteDelta) -> None:
+        listed.extend(seed.counts.listed for seed in delta.seeds)
+        submit(self, delta)
+
+    def ask(page: LongPage) -> None:
+        assert page.flight.site.collector is not None
+        page.flight.site.collector.submit_now(page.flight.site)
+
+    monkeypatch.setattr(Checkpointer, "submit", note)
+    midst = InTheMidst(monkeypatch, ask)
+    server = serve(long_site())
+    crawl.add([server.url()])
+    run_whole(crawl, traps=False)
+    assert midst.times == 1
+    assert set(listed) <= {0, 1, LINKS + 1}
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_page_that_is_begun_is_listed_to_its_end_before_a_stop(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, at_once: bool
+) -> None:
+    stop = threading.Event()
+
+    def ends(page: LongPage) -> None:
+        stop.set()
+        collector = page.flight.site.collector
+        if at_once and isinstance(collector, UrlCollector):
+            collector.hurry()
+
+    server = serve(long_site())
+    crawl.add([server.url()])
+    with monkeypatch.context() as patched:
+        InTheMidst(patched, ends)
+        crawl.run(stop=stop, traps=False)
+    seed = crawl.seed(server.url())
+    assert (seed.end_reason, seed.counts.listed) == (None, LINKS + 1)
+    run_whole(crawl, traps=False)
+    assert crawl.seed(server.url()).counts.pages == LINKS + 1
+    assert asked(server)["/"] == 1
+
+
+def test_the_bytes_of_a_page_count_before_it_is_listed(crawl: Crawl, serve: Serve) -> None:
+    server = serve(long_site())
+    crawl.add([server.url()])
+    run_whole(crawl, traps=False, max_bytes=1000)
+    assert crawl.seed(server.url()).end_reason is EndReason.MAX_BYTES
+    assert set(asked(server)) <= {"/robots.txt", "/", "/0"}
+    assert crawl.seed(server.url()).counts.requests == sum(asked(server).values()) - 1
