@@ -7,7 +7,8 @@ REPLAY := .venv-replay
 VECTORS := .vectors/html5lib-tests
 COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/urls/_lookup.c
 PYTEST_ARGS ?=
-PYTEST = $(BIN)/python -m pytest -n 2 --dist worksteal
+# Tests wait for pauses and leases more than they compute.
+PYTEST = $(BIN)/python -m pytest -n 4 --dist worksteal
 TORTURE_ARGS ?=
 FUZZ_ARGS ?=
 
