@@ -110,7 +110,7 @@ $(VECTORS): | $(BIN)/python
 	@echo "fetching the test pages of html5lib ..."
 	@folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; echo 'setuptools<81' > "$$folder/constraints"; \
 	if PIP_CONSTRAINT="$$folder/constraints" PIP_BUILD_CONSTRAINT="$$folder/constraints" $(BIN)/python -m pip download \
-	  --quiet --disable-pip-version-check --no-deps --no-binary html5lib --dest "$$folder" html5lib==1.1 \
+	  --quiet --disable-pip-version-check --use-pep517 --no-deps --no-binary html5lib --dest "$$folder" html5lib==1.1 \
 	  && tar -xzf "$$folder"/html5lib-1.1.tar.gz -C "$$folder" html5lib-1.1/html5lib/tests/testdata; then \
 	  mkdir -p $(@D) && cp -r "$$folder"/html5lib-1.1/html5lib/tests/testdata $@; \
 	else echo "they are not to be had now: tests that read them are skipped"; fi
