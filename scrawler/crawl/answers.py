@@ -7,7 +7,7 @@ from collections import Counter
 from scrawler.crawl.aliases import is_same, note_sample, suspect
 from scrawler.crawl.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
 from scrawler.crawl.decisions import has_invalid_length, location_of, retry_pause_ms
-from scrawler.crawl.depth import NORMAL, SLOW, after, tries
+from scrawler.crawl.depth import SLOW, tries
 from scrawler.crawl.flights import AliasFlight, PageFlight
 from scrawler.crawl.own_url import follow_own
 from scrawler.crawl.page_rows import fault_row, page_row
@@ -286,7 +286,7 @@ class AnswerHandler:
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
             if self._rules.cookies:
-                self._pass_gate(flight, response, target)
+                self._pass_gate(flight, response, row.url_hash, target)
         if entry.is_sitemap:
             list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
             return
@@ -304,15 +304,17 @@ class AnswerHandler:
             party.verdicts.update(analysis.counts)
 
     @staticmethod
-    def _pass_gate(flight: PageFlight, response: Response, target: str) -> None:
-        """Ask once more for the URL to which a redirect leads back, if a cookie for it was set since; see `gates`."""
+    def _pass_gate(flight: PageFlight, response: Response, key: bytes, target: str) -> None:
+        """Ask once more for the URL to which a redirect leads back, if a cookie for it was set since; see `gates`.
+
+        One of another site is for whoever takes the party up there.
+        """
         party, entry = flight.party, flight.entry
-        if party.redirected.asked_again(entry.url):
+        if party.redirected.asked_again(key):
             return
-        if tries(flight.lane.kind)[0] == 0 and flight.lane.seed_id == party.seed.id:
-            party.redirected.note(entry, response.request.cookie)
-        if (opened := party.redirected.take_opened(target, party.cookies)) is not None:
-            party.lane(after(NORMAL, retries=1)).append(*opened._replace(not_before=0))
+        opens = party.scope.contains(target) and party.ask_opened(target)
+        if not opens and tries(flight.lane.kind)[0] == 0 and flight.lane.seed_id == party.seed.id:
+            party.redirected.note(key, entry.depth, entry.position, response.request.cookie)
 
     def _follow_asset(self, flight: PageFlight, location: str) -> None:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""

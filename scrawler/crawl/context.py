@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane
+from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
 from scrawler.crawl.gates import Redirected
 from scrawler.crawl.rejections import RejectionSample
 from scrawler.crawl.seen import SeenFilter
@@ -252,6 +252,13 @@ class SeedContext:
         """Keep the cookies that an answer sets; `head` is raw."""
         self.cookies = self.cookies or CookieJar()
         self.cookies.take(url, head)
+
+    def ask_opened(self, url: str) -> bool:
+        """List a URL once more if it is to be asked again, with the cookies that were set since; see `gates`."""
+        opened = self.redirected.take_opened(url, self.cookies)
+        if opened is not None:
+            self.lane(after(NORMAL, retries=1)).append(*opened._replace(not_before=0))
+        return opened is not None
 
     def add_candidates(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth."""

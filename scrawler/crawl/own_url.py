@@ -19,7 +19,8 @@ def follow_own(party: SeedContext, url: str, location: str, scope: Scope, is_lis
     """Follow the redirect of a seed's own URL; inside the site the caller lists the URL that is returned.
 
     `is_listed` tells of a URL of the site whether it is listed already: then it is fetched for whoever listed it, and
-    this party is covered, unless it is one of these redirects itself. Outside, the party moves there.
+    this party is covered, unless it is one of these redirects itself, perhaps with other sites between: that is a loop,
+    or a gate. Outside, the party moves there.
     """
     analysis = party.analyzer.redirected(url, location)
     if not (analysis.internal or analysis.external):

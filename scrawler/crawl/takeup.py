@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Protocol
 
 from scrawler.crawl.clock import DatabaseClock
 from scrawler.crawl.context import SeedContext
 from scrawler.crawl.depth import NORMAL, Entry, Lane, decode, decode_urls, tries
+from scrawler.crawl.gates import MOST_FIRST
 from scrawler.crawl.own_url import follow_inside, follow_own
 from scrawler.crawl.rules import CrawlRules
 from scrawler.crawl.seen import SeenFilter, SeenFullError
@@ -53,8 +55,8 @@ class Frontier(Protocol):
     def jar(self, seed_id: int) -> bytes | None:
         """The cookies of a party, if it has any."""
 
-    def redirected(self, seed_id: int) -> list[tuple[str, int, int]]:
-        """URL, depth and position of a party's newest URLs that were redirected, each asked for once; oldest first."""
+    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int]]:
+        """Hash, depth and position of a party's newest URLs that were redirected, each asked for once; oldest first."""
 
 
 class SiteTaker:
@@ -139,23 +141,28 @@ class SiteTaker:
         party.refetches = party.refetches_left
         if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
             party.leaving = EndReason.INTERNAL_ERROR  # its machine was gone before the party had ended
+        if self._rules.cookies and seed.counts.redirects:
+            self._recall_redirected(party, held)
         party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)
-        if party.begun:
+        if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
             self._recall_own(party)
-        if self._rules.cookies and seed.counts.redirects:
-            self._recall_redirected(party)
         return party
 
-    def _recall_redirected(self, party: SeedContext) -> None:
-        """Bring back which URLs were redirected, but not while any of them may be waiting to be asked once more.
+    def _recall_redirected(self, party: SeedContext, held: list[LaneState]) -> None:
+        """Bring back which URLs were redirected, and which of them wait to be asked once more.
 
         What cookies they got is not known any more: those that there are now count as set since.
         """
-        if not any(lane.unfinished and tries(lane.kind)[0] for lane in party.lanes):
-            for url, depth, position in self._frontier.redirected(party.seed.id):
-                party.redirected.note(Entry(url, depth, position), "")
+        seed_id, redirected = party.seed.id, party.redirected
+        for key, depth, position in self._frontier.redirected(seed_id):
+            redirected.note(key, depth, position, "")
+        for state in held:
+            if state.seed_id == seed_id and state.cursor < state.length and tries(state.kind)[0]:
+                waiting = islice(self._own_entries(seed_id, state.cursor, state.kind), MOST_FIRST)
+                for _, entry in waiting:
+                    redirected.note_again(url_hash(entry.url))
 
     def _traps(self, seed: Seed) -> PartyTraps | None:
         if not self._rules.traps:
@@ -173,11 +180,25 @@ class SiteTaker:
         Its list goes on behind the URLs of the redirects, so these stand before position `rehomed`.
         """
         seed = party.seed
+        before = islice(self._own_entries(seed.id, 0), seed.rehomed)
+        party.led_from.update(entry.url for _, entry in before if entry.depth == 0)
         at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
-        party.begun = at is not None and at >= seed.rehomed
+        party.begun = at is not None and (at >= seed.rehomed or self._has_opened(party))
         if at is not None and not party.begun:
             party.leaving = EndReason.REDIRECTED
             party.end_detail = f"redirects lead back to {seed.home_url}"
+
+    def _has_opened(self, party: SeedContext) -> bool:
+        """Tell whether a home to which redirects over other sites have led back is no loop, but a gate; see `gates`.
+
+        If a cookie for it was set on the way, it is asked for once more here. A party that was taken up before then may
+        be waiting for that answer, or have had it.
+        """
+        home = party.seed.home_url
+        key = url_hash(home)
+        own = self._frontier.own_page(party.seed.id, key)
+        was_shown = own is not None and own[0] is not Result.REDIRECT
+        return was_shown or party.redirected.asked_again(key) or party.ask_opened(home)
 
     def _recall_own(self, party: SeedContext) -> None:
         """Bring back what became of the seed's own URL, and where its redirects led.
@@ -202,9 +223,9 @@ class SiteTaker:
             follow_inside(party, url, target)
             at, url = next_place, target
 
-    def _own_entries(self, seed_id: int, first: int) -> Iterator[tuple[int, Entry]]:
-        """Yield the entries of a seed's normal lane from a position on."""
-        while (row := self._frontier.chunk(seed_id, NORMAL, first)) is not None:
+    def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries of a seed's lane from a position on."""
+        while (row := self._frontier.chunk(seed_id, kind, first)) is not None:
             yield from ((row.first + n, entry) for n, entry in enumerate(decode(row.data)) if row.first + n >= first)
             first = row.first + row.count
 

@@ -12,13 +12,12 @@ from sqlalchemy import func as sql
 from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
 from scrawler.model import url_hash as hash_of
 from scrawler.store.engine import Database
-from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
+from scrawler.store.rows import HOME_URL, AnySelect, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
 _SEEDS_READ = 2_000
-_ROWS_READ = 2_000  # of a party, the newest ones, in which URLs that were redirected are looked for
-_REDIRECTED_READ = 256
+_ROWS_READ = 20_000  # of a party, the newest ones, in which URLs that were redirected are looked for
 _PATTERNS_READ = 1_000
 _LISTED_IN = (0, SITEMAP_LANE)  # lanes; in others they are listed again
 
@@ -124,18 +123,16 @@ class Frontier:
         rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
 
-    def redirected(self, seed_id: int) -> list[tuple[str, int, int]]:
-        """Return URL, depth and position of URLs that were redirected, and asked for once, among the newest rows."""
-        columns = page.c.id, page.c.url_hash, page.c.result, page.c.attempts
-        newest = select(*columns).where(page.c.seed_id == seed_id).order_by(page.c.id.desc()).limit(_ROWS_READ)
-        rows = self._database.rows(newest)
+    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int]]:
+        """Return hash, depth and position of URLs that were redirected, and asked for once, among the newest rows."""
+        names = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed"
+        newest = select(*(page.c[name] for name in names)).where(page.c.seed_id == seed_id)
+        of = newest.order_by(page.c.id.desc()).limit(_ROWS_READ).subquery()
+        query = select(of).where(or_(of.c.result == Result.REDIRECT.value, of.c.attempts > 1)).order_by(of.c.id)
+        rows = self._database.rows(query)
         again = {row.url_hash for row in rows if row.attempts > 1}
-        wanted = [row.id for row in rows if row.result == Result.REDIRECT and row.url_hash not in again]
-        found: list[AnyRow] = []
-        for part in sliced(wanted[:_REDIRECTED_READ]):
-            columns_of = page.c.id, page.c.url, page.c.depth, page.c.position, page.c.flags
-            found += self._database.rows(select(*columns_of).where(page.c.id.in_(part), page.c.lane_seed == seed_id))
-        return [(row.url, listed_depth(row), row.position) for row in sorted(found, key=itemgetter(0))]
+        found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
+        return [(bytes(row.url_hash), listed_depth(row), row.position) for row in found]
 
     def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
         rows = self._database.rows(query.limit(1))

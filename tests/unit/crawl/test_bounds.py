@@ -11,8 +11,7 @@ from pkgutil import walk_packages
 import pytest
 
 import scrawler
-from scrawler.crawl.depth import Entry
-from scrawler.crawl.gates import MOST_REDIRECTED, Redirected
+from scrawler.crawl.gates import MOST_FIRST, MOST_NEWEST, Redirected
 from scrawler.crawl.witnesses import Witnesses
 from scrawler.extract import simhash
 from scrawler.extract.rules import link_kind, relations
@@ -67,13 +66,13 @@ def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
         words[f"w{number}".encode()]
     for number in range(3 * MANY):
         sessions.note((f"https://h{number}/", "1.2.3.4"), "TLSv1.3", "x")
-        redirected.note(Entry(f"http://a.example/{number}", 1, number), "")
+        redirected.note(number.to_bytes(16, "big"), 1, number, "")
         witnesses.answered(f"10.0.{number >> 8}.{number & 255}", None)  # type: ignore[arg-type]
         base = f"http://b{number}.example/"
         analyzer.analyze("http://a.example/", [f"/{number}"], base)
     assert len(words) <= simhash._WORDS_KEPT
     assert len(sessions._known) <= 10_000
-    assert len(redirected) <= MOST_REDIRECTED
+    assert len(redirected) <= MOST_FIRST + MOST_NEWEST
     assert len(witnesses._sites) <= 100
     of_links: tuple[Sized, ...] = (analyzer._places, analyzer._in_origins)
     assert max(map(len, of_links)) <= 1_001
