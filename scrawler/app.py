@@ -323,8 +323,9 @@ class _Run:
             archive.close()
         files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
-        self._tell_kept(self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files()))
-        self._finish_gone(self._machines, self._records)  # some may have died meanwhile
+        done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        self._tell(done, self._database)
+        self._finish_gone(self._database, self._records)  # some may have died meanwhile
         self._deaths.look()
         names = tuple(file.name for file in files())
         return _Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
@@ -337,7 +338,7 @@ class _Run:
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
         """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
         records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
-        finish_gone = partial(self._finish_gone, self._beats, records)
+        finish_gone = partial(self._finish_gone, self._prompt, records)
         indexer = Indexer(records, finish_gone, archive.closed_files, machine.stopping, machine.failed, _INDEX_EVERY)
         start(indexer)
         try:
@@ -361,18 +362,25 @@ class _Run:
         machine.on_settings = partial(self._change_settings, machine)
         return archive, machine, resolver
 
-    def _finish_gone(self, machines: Machines, records: Records) -> None:
+    def _finish_gone(self, database: Database, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
+        machines = Machines(database)
         gone = {warc_prefix(self._crawl, number): number for number in machines.gone()}
-        for prefix in records.unfinished(gone):
-            done = records.finish_gone([prefix])
+        unfinished = records.unfinished(gone)
+        in_order = {warc_prefix(self._crawl, number) for number in machines.ended_in_order()} if unfinished else set()
+        for prefix in unfinished:
+            done = records.finish_gone([prefix], in_order)
             if done.cut or done.orphans:
                 machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
-            self._tell_kept(done)
+            self._tell(done, database)
 
-    def _tell_kept(self, done: Mended) -> None:
+    def _tell(self, done: Mended, database: Database) -> None:
+        """Tell what was kept of files, and note what is damaged in them: it is told as any other loss."""
         for line in done.told():
             self._say(line)
+        if done.damaged:
+            upkeep = Upkeep(self._settings, database, self._crawl)
+            upkeep.note_damage(damage.file for damage in done.damaged)
 
     def _fail(self, run_id: int, refused: int = 0) -> None:
         """Sign off after an error; if the database has one as well, it is not told: the first one is."""

@@ -78,10 +78,6 @@ class UnreadableError(ArchiveError):
     """A file in the archive is there, and cannot be read (exit code 5)."""
 
 
-class DamagedError(ArchiveError):
-    """A file in the archive is damaged elsewhere than at its end (exit code 5)."""
-
-
 class EndlessPageError(ScrawlerError):
     """A page was read for longer than any may; no thread can be ended, so the process ends itself (exit code 8)."""
 

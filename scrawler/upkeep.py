@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from scrawler.archive.proof import open_warc
+from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.crawl.depth import Entry, encode
+from scrawler.crawl.holding import last_known
 from scrawler.crawl.losses import LossFinder, OwnFiles, never, unsaid
 from scrawler.crawl.records import Records, is_finished, prefix_of
-from scrawler.crawl.verifying import LOST, Accepted, FileVerifier, Finding
+from scrawler.crawl.verifying import LOST, Accepted, FileVerifier, Finding, Problem
+from scrawler.errors import UnreadableError
 from scrawler.model import UNCOUNTED, Loss, LossKind
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl
@@ -50,6 +53,7 @@ class Verified:
     gone: int = 0  # rows without their record
     accepted: int = 0  # of files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
+    unreadable: int = 0  # files
     revisits: int = 0  # records that refer to payloads which are gone
     lossy: dict[str, int] = field(default_factory=dict)  # records that are gone, by file, but for what was accepted
 
@@ -65,8 +69,10 @@ class Upkeep:
     ) -> None:
         self._settings, self._database, self._crawl, self._say = settings, database, crawl, say
         self.pages, self.losses, self.orphans = Pages(database), Losses(database), Orphans(database)
-        folders = Machines(database).folders(socket.gethostname())
-        self._elsewhere = Machines(database).number() - len(folders)
+        machines = Machines(database)
+        folders = machines.folders(socket.gethostname())
+        self._elsewhere = machines.number() - len(folders)
+        self._ended_in_order = machines.ended_in_order
         self._machines = {warc_prefix(crawl, number): number for number in folders}
         self.files = OwnFiles(
             settings.pages_dir, {warc_prefix(crawl, number): folder for number, folder in folders.items()}
@@ -91,8 +97,8 @@ class Upkeep:
     def verify(self, on_progress: Callable[[Verified], None]) -> Iterator[Finding]:
         """Read all files of this host; yield what is not as the database says, and note what is gone as a loss.
 
-        What was accepted as gone is passed by. `on_progress` is told all the time, and once at the end. Raises
-        ArchiveError, StoreError.
+        A file that cannot be read is one of the findings; what was accepted as gone is passed by. `on_progress` is told
+        all the time, and once at the end. Raises ArchiveError, StoreError.
         """
         known = self.losses.all()
         names = {name for name, _ in self.finder.committed_files()}
@@ -102,12 +108,17 @@ class Upkeep:
         done = Verified(len(paths), self._elsewhere, sum(_size(path) for path in paths.values()))
         for name, path in paths.items():
             accepted = Accepted(known[name].records if name in known and known[name].accepted else 0)
-            for found in self._verify_file(name, path, done, on_progress):
-                for finding in accepted.told(found):
-                    done.unknown += finding.problem not in LOST
-                    yield finding
-            self._note(name, path, accepted.lost)
             done.verified += 1
+            try:
+                for found in self._verify_file(name, path, done, on_progress):
+                    for finding in accepted.told(found):
+                        done.unknown += finding.problem not in LOST
+                        yield finding
+            except UnreadableError:
+                done.unreadable += 1
+                yield Finding(name, 0, _size(path), Problem.UNREADABLE, "")
+                continue  # nothing is known of what is gone
+            self._note(name, path, accepted.lost)
             if accepted.suffices:
                 done.accepted += accepted.lost
             else:
@@ -116,6 +127,16 @@ class Upkeep:
         self.finder.count_revisits()
         done.revisits = self.losses.totals().open.revisits
         on_progress(done)
+
+    def note_damage(self, names: Iterable[str]) -> None:
+        """Read files all through in which damage was met, and note what is gone as a loss. Raises StoreError."""
+        for name in names:
+            path = self.files.path(name)
+            if path is None:
+                continue
+            with suppress(UnreadableError):  # by now
+                found = self._verify_file(name, path, Verified(1, 0, 0), _unseen)
+                self._note(name, path, sum(one.problem in LOST for one in found))
 
     def _verify_file(
         self, name: str, path: Path, done: Verified, on_progress: Callable[[Verified], None]
@@ -130,9 +151,16 @@ class Upkeep:
         with open_warc(path) as file:
             size = 0 if file is None else file.size
             verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
-            yield from verifier.findings(size if finished else min(size, end))
+            may_grow = file is not None and not finished and self._may_hold_uncommitted(name, file)
+            yield from verifier.findings(min(size, end) if may_grow else size)
         done.whole += verifier.whole
         read(size)
+
+    def _may_hold_uncommitted(self, name: str, file: WarcFile) -> bool:
+        """Tell whether what is not known of an unfinished file may be what its machine has not committed."""
+        if self._machines.get(prefix_of(name) or "") in self._ended_in_order():
+            return False
+        return last_known(name, self.pages, self.orphans) is not None or file.was_begun_as(name)
 
     def _end(self, name: str) -> int:
         """Return where the last committed record of a file ends."""
@@ -166,7 +194,10 @@ class Upkeep:
         total = TakenBack()
         for loss in open_ones:
             offsets = (row.offset for row in self.finder.lost_rows(loss.warc_file))
-            taken = rows.take_back(loss.warc_file, offsets)
+            try:
+                taken = rows.take_back(loss.warc_file, offsets)
+            except UnreadableError:
+                continue  # which the look has told
             left = taken.in_work + taken.unreachable
             total = total.plus(taken)
             if left:
@@ -185,6 +216,10 @@ class Upkeep:
     def _records_at(self, warc_file: str) -> Records:
         path = self.files.path(warc_file) or self._settings.pages_dir / warc_file
         return Records(path.parent, self.pages, self.orphans)
+
+
+def _unseen(done: Verified) -> None:
+    """Let progress be seen by nobody."""
 
 
 def _size(path: Path) -> int:

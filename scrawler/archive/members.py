@@ -1,10 +1,17 @@
-"""Gzip members of WARC files, one a record, read one after the other in little memory, whatever their size."""
+"""Gzip members of WARC files, one a record, read one after the other in little memory, whatever their size.
+
+Whatever may stand under the name of a file is opened without waiting: a pipe would keep its reader for ever.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
 import zlib
 from collections.abc import Iterator
+from errno import EINVAL
 from io import FileIO
+from pathlib import Path
 from typing import NamedTuple
 
 from scrawler.archive.gzipping import GZIP
@@ -12,6 +19,20 @@ from scrawler.archive.gzipping import GZIP
 MEMBER_START = b"\x1f\x8b\x08"
 _READ = 1 << 16
 _INFLATE = 1 << 20  # so that a member of any size takes little memory
+
+
+_OVERLAP = len(MEMBER_START) - 1  # bytes that may begin a member which goes on in the next piece
+_RECORD_START = b"WARC/1."
+_NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
+
+
+def open_file(path: Path) -> FileIO:
+    """Open a regular file to read it; raises OSError, also for anything else of its name."""
+    file = FileIO(path, opener=lambda name, flags: os.open(name, flags | _NOT_WAITING))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(EINVAL, "is no file, but a pipe or a device")
+    return file
 
 
 class Span(NamedTuple):
@@ -46,3 +67,37 @@ def members(file: FileIO, start: int, end: int, head_bytes: int) -> Iterator[tup
         yield Span(offset, after - offset), head
         offset = after
         data = data or file.read(min(_READ, end - offset))
+
+
+def next_record(file: FileIO, start: int, end: int) -> int:
+    """Return where the next whole record begins between two offsets, or the second of them where none does."""
+    at = start
+    while at < end:
+        data = os.pread(file.fileno(), min(_READ + _OVERLAP, end - at), at)
+        found = data.find(MEMBER_START)
+        while found >= 0:
+            if _is_record(file, at + found, end):
+                return at + found
+            found = data.find(MEMBER_START, found + 1)
+        if len(data) <= _OVERLAP:
+            return end
+        at += len(data) - _OVERLAP
+    return end
+
+
+def _is_record(file: FileIO, start: int, end: int) -> bool:
+    found = next(members(file, start, end, len(_RECORD_START)), None)
+    return found is not None and found[1] == _RECORD_START
+
+
+def is_torn(file: FileIO, beginning: bytes) -> bool:
+    """Tell whether a file has no more than a part of its first member, which begins so, as far as it is there."""
+    data = os.pread(file.fileno(), _READ, 0)
+    if len(data) == _READ or data[: len(MEMBER_START)] != MEMBER_START[: len(data)]:
+        return False
+    inflate = zlib.decompressobj(GZIP)
+    try:
+        there = inflate.decompress(data)[: len(beginning)]
+    except zlib.error:
+        return False
+    return not inflate.eof and beginning.startswith(there)

@@ -14,13 +14,15 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from scrawler.archive.members import MEMBER_START, Span, members
+from scrawler.archive.members import MEMBER_START, Span, is_torn, members, next_record, open_file
 from scrawler.archive.record import base32
 from scrawler.errors import UnreadableError
 
 _HEADER = 1 << 17  # bytes; a URL has at most 16,000 characters
-_TYPE = re.compile(rb"WARC/1\.[01]\r\nWARC-Type: (\w+)\r\n")
-_FIELD = re.compile(rb"\r\nWARC-(Target-URI|Payload-Digest): ([^\r\n]*)")
+_FIRST_RECORD = b"WARC/1.1\r\nWARC-Type: warcinfo\r\n"  # as the writer makes it
+_VERSION = b"WARC/1."
+_FIELD = re.compile(rb"\r\nWARC-(Type|Target-URI|Payload-Digest|Filename): ([^\r\n]*)")
+_FIELDS = (b"Type", b"Target-URI", b"Payload-Digest", b"Filename")  # as the attributes of a Record
 _ANSWERS = ("response", "revisit")
 
 
@@ -28,9 +30,10 @@ class Record(NamedTuple):
     """A whole record, as its header has it; `digest` is that of the payload, as text."""
 
     span: Span
-    kind: str  # WARC-Type
+    kind: str  # WARC-Type; empty: a gzip member that is no record
     url: str
     digest: str
+    filename: str  # of the file that was begun with it
 
     @property
     def is_answer(self) -> bool:
@@ -69,12 +72,26 @@ class WarcFile:
         for span, head in members(self._file, start, end, _HEADER):
             yield _record(span, head.partition(b"\r\n\r\n")[0])
 
+    def next_record(self, start: int, end: int) -> int:
+        """Return where the next whole record begins between two offsets, or the second of them where none does."""
+        return next_record(self._file, start, end)
+
+    def was_begun_as(self, name: str) -> bool:
+        """Tell whether the writer of a name began this file: its first record says so, or is all there is, and torn.
+
+        A copy, or a file that got another name, says what it was called at first.
+        """
+        first = next(self.records(0, self.size), None)
+        if first is None:
+            return is_torn(self._file, _FIRST_RECORD)
+        return (first.kind, first.filename) == ("warcinfo", name)
+
 
 @contextmanager
 def open_warc(path: Path) -> Iterator[WarcFile | None]:
     """Open a file to see what it holds; None where there is none. Raises UnreadableError where it cannot be read."""
     try:
-        file = FileIO(path)
+        file = open_file(path)
     except (FileNotFoundError, NotADirectoryError):
         yield None
         return
@@ -88,7 +105,6 @@ def open_warc(path: Path) -> Iterator[WarcFile | None]:
 
 
 def _record(span: Span, header: bytes) -> Record:
-    kind = _TYPE.match(header + b"\r\n")
-    fields = dict(_FIELD.findall(header))
-    url, digest = (fields.get(name, b"").decode("utf-8", "replace") for name in (b"Target-URI", b"Payload-Digest"))
-    return Record(span, kind[1].decode() if kind else "", url, digest)
+    fields = dict(_FIELD.findall(header)) if header.startswith(_VERSION) else {}
+    texts = (fields.get(name, b"").decode("utf-8", "replace") for name in _FIELDS)
+    return Record(span, *texts)

@@ -1,7 +1,8 @@
 """Mends the WARC files that a machine left: what lies behind the last known record goes, or is set aside.
 
 Whoever calls this holds the lock of the files' prefix. Known records themselves are never read: between two of them
-there is normally one request record, so that a file of 1 GB is gone through in seconds.
+there is normally one request record, so that a file of 1 GB is gone through in seconds. Where something between them
+is damaged, it goes on at the next whole record.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from itertools import chain
 from pathlib import Path
 
-from scrawler.archive.members import Span, members
-from scrawler.errors import ArchiveError, DamagedError
+from scrawler.archive.members import Span, members, next_record, open_file
+from scrawler.errors import ArchiveError
 
 DAMAGED = ".damaged"  # ends the name under which is kept what a file held and nobody can account for
 _COPYING = ".tmp"
@@ -45,7 +46,7 @@ def cut_tail(path: Path, known_end: int) -> Tail:
     To be called where that record is there. Raises ArchiveError where the folder or the disk refuses.
     """
     with _refusals(path, "repair"):
-        with FileIO(path) as file:
+        with open_file(path) as file:
             size = os.fstat(file.fileno()).st_size
             if size == known_end > 0:
                 return Tail(size, 0, 0)
@@ -64,6 +65,8 @@ def set_aside(path: Path, start: int) -> Path | None:
     short at any point, it is done again. Raises ArchiveError where the folder or the disk refuses.
     """
     with _refusals(path, "repair"):
+        if path.stat().st_size == start > 0:
+            return None
         kept = _free_name(path) if _holds_something(path, start) else None
         if kept is not None and start:
             _copy(path, start, kept)
@@ -77,7 +80,7 @@ def set_aside(path: Path, start: int) -> Path | None:
 
 
 def _holds_something(path: Path, start: int) -> bool:
-    with FileIO(path) as file:
+    with open_file(path) as file:
         file.seek(start)
         return any(data.strip(b"\0") for data in iter(lambda: file.read(_READ), b""))
 
@@ -96,7 +99,7 @@ def _copy(path: Path, start: int, kept: Path) -> None:
     """Copy the end of a file into one that has its name, and is on disk, only once it is whole."""
     unfinished = path.with_name(path.name + DAMAGED + _COPYING)  # that of an earlier try is written anew
     try:
-        with FileIO(path) as file, unfinished.open("wb") as out:
+        with open_file(path) as file, unfinished.open("wb") as out:
             file.seek(start)
             shutil.copyfileobj(file, out, _READ)
             out.flush()
@@ -113,17 +116,19 @@ def discard(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def records_between(path: Path, known: Iterable[tuple[int, int]], end: int) -> Iterator[Span]:
+def records_between(
+    path: Path, known: Iterable[tuple[int, int]], end: int, damaged: Callable[[Span], None]
+) -> Iterator[Span]:
     """Yield the whole response and revisit records before `end` that are not known.
 
-    `known` are offset and length of the known ones, by offset. Raises ArchiveError where what lies between them cannot
-    be read.
+    `known` are offset and length of the known ones, by offset; `damaged` is told of each place between them where no
+    record is. Raises ArchiveError where the file cannot be read.
     """
-    with _refusals(path, "read"), FileIO(path) as file:
+    with _refusals(path, "read"), open_file(path) as file:
         at = 0
         for offset, length in chain(known, [(end, 0)]):
             if at < offset:
-                yield from _answers(file, at, offset)
+                yield from _answers(file, at, offset, damaged)
             at = offset + length
 
 
@@ -135,14 +140,17 @@ def _refusals(path: Path, what: str) -> Iterator[None]:
         raise ArchiveError(f"cannot {what} {path}: {error.strerror or error}") from error
 
 
-def _answers(file: FileIO, start: int, end: int) -> Iterator[Span]:
+def _answers(file: FileIO, start: int, end: int, damaged: Callable[[Span], None]) -> Iterator[Span]:
     at = start
-    for span, kind in _members(file, start, end):
-        at = span.offset + span.length
-        if kind in _ANSWERS:
-            yield span
-    if at != end:
-        raise _damaged(file, at)
+    while at < end:
+        for span, kind in _members(file, at, end):
+            at = sum(span)
+            if kind in _ANSWERS:
+                yield span
+        if at < end:
+            next_at = next_record(file, at + 1, end)
+            damaged(Span(at, next_at - at))
+            at = next_at
 
 
 def _members(file: FileIO, start: int, end: int) -> Iterator[tuple[Span, bytes]]:
@@ -150,9 +158,3 @@ def _members(file: FileIO, start: int, end: int) -> Iterator[tuple[Span, bytes]]
     for span, head in members(file, start, end, _HEAD):
         kind = _RECORD.match(head)
         yield span, kind[1] if kind else b""
-
-
-def _damaged(file: FileIO, offset: int) -> DamagedError:
-    return DamagedError(
-        f"{file.name!s} is damaged at byte {offset} with whole records behind it; restore it or move it away"
-    )

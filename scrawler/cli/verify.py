@@ -32,10 +32,10 @@ _COLUMNS = ("file", "offset", "length", "problem", "url")
 def verify(settings: Settings, written: str | None) -> None:
     """Read all WARC files of this host and compare each record with its row, both ways.
 
-    Listed is what is gone (a row whose record is not there, or is another one), records of answers with neither row
-    nor orphan, and bytes that are no record. What was accepted by `run --accept-losses` is passed by. Files that are
-    being written are read as far as they are committed. With anything found the exit code is 7, also where nobody reads
-    the list to its end.
+    Listed is what is gone (a row whose record is not there, or is another one), what is damaged between records,
+    records with neither row nor orphan, bytes that are no record, and files that cannot be read. What was accepted by
+    `run --accept-losses` is passed by. Files that are being written are read as far as they are committed. With
+    anything found the exit code is 7, also where nobody reads the list to its end.
     """
     found = Verified(0, 0, 0)
     with crawl_database(settings) as database:
@@ -55,7 +55,7 @@ def verify(settings: Settings, written: str | None) -> None:
         lost = upkeep.losses.totals().open
         click.echo(_said(found), err=True)
         upkeep.losses.mark_told(found.lossy)  # now that they stand there
-    if found.gone or found.unknown:
+    if found.gone or found.unknown or found.unreadable:
         raise RecordsLostError(_what_is_wrong(found, lost))
 
 
@@ -81,4 +81,6 @@ def _what_is_wrong(found: Verified, lost: LostSum) -> str:
     if found.gone:
         return f"{LossState.GONE}: {lost_text(lost)}; {WHAT_TO_DO}"
     places = counted(found.unknown, "place of the archive is", "places of the archive are")
+    if not found.unknown:
+        return f"{counted(found.unreadable, 'file')} cannot be read"
     return f"{places} not known to the database; {_NOT_OURS}"

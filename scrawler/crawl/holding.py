@@ -81,3 +81,9 @@ def own_end(path: Path, known: Iterable[Known]) -> int:
         if file is None:
             return 0
         return max((one.end for one in known if holds(file, one)), default=0)
+
+
+def was_begun(path: Path) -> bool:
+    """Tell whether a file is one that the writer of its name began. Raises UnreadableError."""
+    with open_warc(path) as file:
+        return file is not None and file.was_begun_as(path.name)

@@ -11,18 +11,20 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.archive import locks
 from scrawler.archive.archive import ClosedFile
 from scrawler.archive.cdxj import UNFINISHED, write_cdxj
+from scrawler.archive.members import Span
 from scrawler.archive.repair import cut_tail, discard, records_between, set_aside
-from scrawler.crawl.holding import Known, all_known, last_known, own_end
-from scrawler.errors import ArchiveError, DamagedError
+from scrawler.crawl.holding import Known, all_known, last_known, own_end, was_begun
+from scrawler.errors import ArchiveError, UnreadableError
 from scrawler.model import CdxRow
 
 WARC = ".warc.gz"
@@ -55,6 +57,13 @@ class OrphanRows(Protocol):
         """Make these (offset, length) orphans of a file; returns how many these are."""
 
 
+class Damage(NamedTuple):
+    """Places in a file, with whole records behind them, where none is and none is known."""
+
+    file: str
+    places: tuple[Span, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Mended:
     """What was done to files: counts of response and revisit records, and prefixes left to the process that has them.
@@ -62,6 +71,7 @@ class Mended:
     What was cut off or became an orphan was fetched, but never committed: it is fetched again, or was by another
     machine. `lost` counts committed records that a file no longer holds, as after a power cut. `kept` are files with
     what others held that nobody can account for: neither as records of the crawl nor as the tail of a killed machine.
+    `damaged` files stay as they are; `unreadable` says of others why they were passed by.
     """
 
     files: int = 0
@@ -70,6 +80,8 @@ class Mended:
     lost: int = 0
     in_use: tuple[str, ...] = ()
     kept: tuple[Path, ...] = ()
+    damaged: tuple[Damage, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     def __add__(self, other: Mended) -> Mended:
         return Mended(
@@ -79,12 +91,15 @@ class Mended:
             self.lost + other.lost,
             self.in_use + other.in_use,
             self.kept + other.kept,
+            self.damaged + other.damaged,
+            self.unreadable + other.unreadable,
         )
 
     def told(self) -> Iterator[str]:
-        """Yield a line for each file that was kept."""
+        """Yield a line for each file that was kept, or passed by."""
         for path in self.kept:
             yield f"a WARC file held what the database knows nothing of, which is kept as {path}"
+        yield from self.unreadable
 
 
 class Records:
@@ -93,19 +108,21 @@ class Records:
     def __init__(self, folder: Path, pages: PageRows, orphans: OrphanRows) -> None:
         self._folder, self._pages, self._orphans = folder, pages, orphans
 
-    def finish_gone(self, prefixes: Iterable[str]) -> Mended:
+    def finish_gone(self, prefixes: Iterable[str], in_order: Collection[str] = ()) -> Mended:
         """Finish the files of machines that are gone, which may have been killed at any point.
 
-        What lies behind the last known record is cut off, and a file without any goes; where that record is not
-        there, something else than a kill has befallen the file, and what it holds instead is kept. A process that
-        still has its files, because it is only frozen or is mending them now, keeps them. Raises ArchiveError,
-        StoreError.
+        What lies behind the last known record is cut off, and a file without any goes, which the machine had begun;
+        where that record is not there, something else than a kill has befallen the file, and what it holds instead is
+        kept. So is all that is not known in files of machines that ended `in_order`, with all that they had written
+        committed. A process that still has its files, because it is only frozen or is mending them now, keeps them.
+        Raises ArchiveError, StoreError.
         """
         unfinished = self._unfinished()
         done = Mended()
         for prefix in prefixes:
             if prefix in unfinished:
-                done += self._locked(prefix, unfinished[prefix], self._mend)
+                mend = partial(self._mend, uncommitted=prefix not in in_order)
+                done += self._locked(prefix, unfinished[prefix], mend)
         return done
 
     def unfinished(self, prefixes: Iterable[str]) -> list[str]:
@@ -122,7 +139,7 @@ class Records:
         files = {file.name: file for file in closed}
 
         def finish(name: str) -> Mended:
-            return Mended(files=1) if self.index_whole(files[name]) else self._mend(name)
+            return Mended(files=1) if self.index_whole(files[name]) else self._mend(name, uncommitted=True)
 
         return self._locked(prefix, list(files), finish) if files else Mended()
 
@@ -142,8 +159,8 @@ class Records:
     def mend_again(self, name: str) -> Mended:
         """Finish a file once more, after rows of records that it does not hold any more were taken back.
 
-        Of one that is gone, the index goes as well. One that a process still has is left to it, and where damage has
-        whole records behind it, the file stays as it is. Raises ArchiveError, StoreError.
+        Of one that is gone, the index goes as well. One that a process still has is left to it. What is damaged in
+        between is known from then on, as orphans: nothing is expected there any more. Raises ArchiveError, StoreError.
         """
         path, match = self._folder / name, _FILE.fullmatch(name)
         if match is None or not _index_of(path).exists():
@@ -152,20 +169,14 @@ class Records:
         if lock is None:
             return Mended()
         try:
-            done = self._mended_or_indexed(name) if path.exists() else Mended()
+            done = self._finish(name, partial(self._mend, uncommitted=False)) if path.exists() else Mended()
+            for damage in done.damaged:
+                self._orphans.add(damage.file, damage.places)
             if not path.exists():
                 discard(_index_of(path))
         finally:
             lock.release()
         return done
-
-    def _mended_or_indexed(self, name: str) -> Mended:
-        """Mend a file, or at least index what is left."""
-        try:
-            return self._mend(name)
-        except DamagedError:
-            write_cdxj(_index_of(self._folder / name), self._pages.of_file(name))
-            return Mended()
 
     def index_again(self, names: Iterable[str]) -> None:
         """Write the indexes of finished files anew, where committed records may have become orphans.
@@ -211,34 +222,47 @@ class Records:
                 if name.endswith(UNFINISHED):
                     discard(path)
                 elif path.exists() and not _index_of(path).exists():
-                    done += finish(name)
+                    done += self._finish(name, finish)
         finally:
             lock.release()
         return done
 
-    def _mend(self, name: str) -> Mended:
+    @staticmethod
+    def _finish(name: str, finish: Callable[[str], Mended]) -> Mended:
+        """Finish a file, or pass it by where it cannot be read."""
+        try:
+            return finish(name)
+        except UnreadableError as error:
+            return Mended(unreadable=(f"{error}; it is left as it is",))
+
+    def _mend(self, name: str, uncommitted: bool) -> Mended:
         path = self._folder / name
         number, _ = self._pages.committed(name)
-        end, done = self._cut(path)
+        end, done = self._cut(path, uncommitted)
         if not end:
             return replace(done, lost=number)
         there = ((one.offset, one.length) for one in self._known(name) if one.end <= end)
-        orphans = self._orphans.add(name, records_between(path, there, end))
+        damaged: list[Span] = []
+        orphans = self._orphans.add(name, records_between(path, there, end, damaged.append))
         rows = takewhile(lambda row: row.offset + row.length <= end, self._pages.of_file(name))
         listed = write_cdxj(_index_of(path), rows)
-        return replace(done, orphans=orphans, lost=number - listed)
+        damage = (Damage(name, tuple(damaged)),) if damaged else ()
+        return replace(done, orphans=orphans, lost=number - listed, damaged=damage)
 
-    def _cut(self, path: Path) -> tuple[int, Mended]:
+    def _cut(self, path: Path, uncommitted: bool) -> tuple[int, Mended]:
         """Cut off what lies behind the last record of a file that is known and there; return where that ends.
 
-        What was there beyond a known record is no tail that was never committed: it is kept.
+        It is kept, unless it may be what a machine wrote and had not committed: then the record that is known as the
+        last one is there, or without any the file is one that its machine began.
         """
         last = last_known(path.name, self._pages, self._orphans)
-        known_end = last.end if last else 0
-        if last is None or own_end(path, [last]):
-            tail = cut_tail(path, known_end)
+        end = last.end if last else 0
+        is_own = own_end(path, [last]) > 0 if last else was_begun(path)
+        if uncommitted and is_own:
+            tail = cut_tail(path, end)
             return tail.end, Mended(files=1, cut=tail.records)
-        end = own_end(path, self._known(path.name))
+        if not is_own:
+            end = own_end(path, self._known(path.name))
         kept = set_aside(path, end)
         return end, Mended(files=1, kept=(kept,) if kept else ())
 

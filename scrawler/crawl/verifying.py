@@ -1,7 +1,7 @@
 """Compares WARC files with rows both ways: each row's record is where it says, each record has a row or is an orphan.
 
 All of a file is unpacked, one record after the other, in little memory. Where something is no record, it goes on at
-the next place where the database knows of one.
+the next whole record, known or not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import Record, WarcFile
-from scrawler.crawl.holding import Known, all_known
+from scrawler.crawl.holding import all_known
 from scrawler.model import CdxRow
 
 
@@ -21,11 +21,14 @@ class Problem(StrEnum):
 
     GONE = "gone"  # a row's record is not there
     OTHER = "another record"  # what stands there has another URL, digest or type than the row
-    UNKNOWN = "no row"  # a record of an answer with neither row nor orphan
-    NO_RECORD = "no record"  # bytes behind all that is known that are no record
+    DAMAGED = "damaged"  # between whole records, and without a row: a request, as a rule
+    UNKNOWN = "no row"  # a record of an answer with neither row nor orphan, or one that other programs write
+    NO_RECORD = "no record"  # a gzip member, or bytes behind all that is known, that are no record
+    UNREADABLE = "cannot be read"  # all of a file
 
 
-LOST = (Problem.GONE, Problem.OTHER)
+LOST = (Problem.GONE, Problem.OTHER, Problem.DAMAGED)
+_WITHOUT_ROW = ("warcinfo", "request")  # records of ours that have none
 
 
 class Finding(NamedTuple):
@@ -108,18 +111,20 @@ class FileVerifier:
                 yield from self._compare(record)
                 at = sum(record.span)
                 self._read(at)
-            damaged = at
-            yield from self._gone_before(at + 1)
-            while self._next is not None and self._next.offset < end and not self._begins(self._file, self._next):
-                yield from self._gone_before(self._next.offset + 1)
-            at = end if self._next is None else min(self._next.offset, end)
-            if damaged < at == end:
-                yield Finding(self._name, damaged, end - damaged, Problem.NO_RECORD, "")
+            if at < end:
+                damaged, at = at, self._file.next_record(at + 1, end)
+                yield from self._damage(damaged, at, at == end)
         yield from self._gone_before(None)
 
-    @staticmethod
-    def _begins(file: WarcFile, known: Known) -> bool:
-        return file.begins_record(known.offset, known.length)
+    def _damage(self, start: int, end: int, at_end: bool) -> Iterator[Finding]:
+        """Yield what is wrong with a place without a record: rows tell what was there, or that all of it is known."""
+        known = self._next is not None and self._next.offset < end
+        covered = self._next.end if self._next is not None and self._next.offset <= start else start
+        yield from self._gone_before(end)
+        if at_end and covered < end:
+            yield Finding(self._name, start, end - start, Problem.NO_RECORD, "")
+        elif not known:
+            yield Finding(self._name, start, end - start, Problem.DAMAGED, "")
 
     def _gone_before(self, offset: int | None) -> Iterator[Finding]:
         """Pass by what is known before an offset (None: all of it), where no record was found."""
@@ -128,12 +133,17 @@ class FileVerifier:
             if known.row is not None:
                 yield Finding(self._name, known.offset, known.length, Problem.GONE, known.row.url)
 
+    def _is_of_another_file(self, record: Record) -> bool:
+        return record.kind == "warcinfo" and record.filename != self._name
+
     def _compare(self, record: Record) -> Iterator[Finding]:
         """Compare a record with what is known of its place."""
         offset, length = record.span
         known = self._next
         if known is None or known.offset != offset:
-            if record.is_answer:
+            if not record.kind:
+                yield Finding(self._name, offset, length, Problem.NO_RECORD, "")
+            elif record.kind not in _WITHOUT_ROW or self._is_of_another_file(record):
                 yield Finding(self._name, offset, length, Problem.UNKNOWN, record.url)
             return
         self._next = next(self._known, None)

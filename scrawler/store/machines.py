@@ -39,6 +39,8 @@ from scrawler.store.tables import crawl, machine, machine_statistics, run, threa
 
 SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
 
+_IN_ORDER = ("ended", "stopped")  # outcomes of runs that nothing cut short
+
 _ROW = (
     *(machine.c.id, machine.c.process, machine.c.state, machine.c.wanted),
     *(machine.c.launched_at, machine.c.started_at, machine.c.heartbeat_at),
@@ -176,6 +178,12 @@ class Machines:
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
         query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
         return self._database.retrying(lambda connection: list(connection.scalars(query)))
+
+    def ended_in_order(self) -> set[int]:
+        """Return the ids of the machines that ended with all that they had fetched committed."""
+        in_order = run.c.outcome.in_(_IN_ORDER), machine.c.refused == 0
+        query = select(machine.c.id).join(run, run.c.machine_id == machine.c.id).where(*in_order)
+        return self._database.reading(lambda connection: set(connection.scalars(query)))
 
     def number(self) -> int:
         """Return how many machines have begun a run."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import random
 import signal
@@ -14,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from scrawler.archive import repair
+from scrawler.archive import members
 from scrawler.archive.locks import take_lock
+from scrawler.archive.proof import open_warc
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.repair import Span, Tail, cut_tail, records_between, set_aside
-from scrawler.errors import ArchiveError
+from scrawler.errors import ArchiveError, UnreadableError
 
 Anything = Callable[..., Any]
 
@@ -126,19 +128,36 @@ def test_nothing_is_cut_that_could_not_be_kept(
     assert os.listdir(path.parent) == [path.name]
 
 
-def test_damage_between_records_is_told(three: tuple[Path, list[RecordRef]]) -> None:
+def between(path: Path, known: list[Span], end: int) -> list[Span]:
+    """The records that are not known, of a file without damage."""
+    damaged: list[Span] = []
+    found = list(records_between(path, iter(known), end, damaged.append))
+    assert damaged == []
+    return found
+
+
+def test_damage_between_records_is_told_and_what_stands_behind_it_is_found(
+    three: tuple[Path, list[RecordRef]],
+) -> None:
     path, refs = three
     data = bytearray(path.read_bytes())
+    damaged: list[Span] = []
     data[end_of(refs[0]) - 4] ^= 0xFF  # in the length that closes the member
     path.write_bytes(data)
     asked = end_of(refs[0])  # where the request of the first exchange without damage is
-    with pytest.raises(ArchiveError, match=f"damaged at byte {refs[0].offset} "):
-        list(records_between(path, [], end_of(refs[2])))
-    assert list(records_between(path, spans(refs[:1]), end_of(refs[2]))) == spans(refs[1:])
+    assert list(records_between(path, [], end_of(refs[2]), damaged.append)) == spans(refs[1:])
+    assert damaged == spans(refs[:1])
+    assert between(path, spans(refs[:1]), end_of(refs[2])) == spans(refs[1:])
     data[asked + 20] ^= 0xFF
     path.write_bytes(data)
-    with pytest.raises(ArchiveError, match=f"damaged at byte {asked} "):
-        list(records_between(path, spans(refs), end_of(refs[2])))
+    damaged.clear()
+    assert list(records_between(path, spans(refs), end_of(refs[2]), damaged.append)) == []
+    assert damaged == [Span(asked, refs[1].offset - asked)]
+    data[-200:] = bytes(200)
+    path.write_bytes(data)
+    damaged.clear()
+    assert list(records_between(path, spans(refs[:2]), end_of(refs[2]), damaged.append)) == []
+    assert sum(damaged[-1]) == end_of(refs[2]), "nothing is whole behind it"
     assert path.read_bytes() == bytes(data)
 
 
@@ -149,7 +168,7 @@ def test_records_that_are_not_committed_are_found(
     path, refs = three
     known = spans([refs[n] for n in committed])
     others = spans([ref for n, ref in enumerate(refs) if n not in committed])
-    assert list(records_between(path, iter(known), end_of(refs[2]))) == others
+    assert between(path, known, end_of(refs[2])) == others
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 64, 200, 1000])
@@ -157,8 +176,13 @@ def test_records_are_found_in_whatever_pieces_they_are_read(
     size: int, three: tuple[Path, list[RecordRef]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, refs = three
-    monkeypatch.setattr(repair, "_READ", size)
-    assert list(records_between(path, spans(refs[:1]), end_of(refs[2]))) == spans(refs[1:])
+    monkeypatch.setattr(members, "_READ", size)
+    assert between(path, spans(refs[:1]), end_of(refs[2])) == spans(refs[1:])
+    data = path.read_bytes()
+    path.write_bytes(bytes(100) + data[100:])
+    damaged: list[Span] = []
+    assert list(records_between(path, [], end_of(refs[2]), damaged.append)) == spans(refs)
+    assert [one.offset for one in damaged] == [0]
 
 
 def test_revisits_are_found_as_well(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
@@ -168,7 +192,7 @@ def test_revisits_are_found_as_well(tmp_path: Path, new_writer: Anything, exchan
     refs = [writer.write(one) for one in (first, again)]
     writer.close()
     path = tmp_path / "pages" / refs[0].file
-    assert list(records_between(path, spans(refs[:1]), end_of(refs[1]))) == spans(refs[1:])
+    assert between(path, spans(refs[:1]), end_of(refs[1])) == spans(refs[1:])
     assert cut_tail(path, end_of(refs[0])).records == 1
 
 
@@ -178,14 +202,66 @@ def test_a_page_that_inflates_to_much_is_passed_over(tmp_path: Path, new_writer:
     refs = [writer.write(exchange(f"/{n}", body)) for n, body in enumerate(bodies)]
     writer.close()
     assert refs[0].length < 100_000
-    assert list(records_between(tmp_path / "pages" / refs[0].file, [], end_of(refs[1]))) == spans(refs)
+    assert between(tmp_path / "pages" / refs[0].file, [], end_of(refs[1])) == spans(refs)
 
 
 def test_a_file_that_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"^cannot repair .*m1\.warc\.gz: No such file or directory$"):
         cut_tail(tmp_path / "m1.warc.gz", 10)
     with pytest.raises(ArchiveError, match=r"^cannot read .*m1\.warc\.gz: No such file or directory$"):
-        list(records_between(tmp_path / "m1.warc.gz", [], 10))
+        between(tmp_path / "m1.warc.gz", [], 10)
+
+
+TORN = (0, 1, 2, 3, 9, 40, 100, 200)
+
+
+@pytest.mark.parametrize("size", [*TORN, None])
+def test_a_file_says_itself_whether_it_was_begun_under_its_name(
+    size: int | None, three: tuple[Path, list[RecordRef]]
+) -> None:
+    """Cut within its first record as well, of which a kill leaves any part."""
+    path, _ = three
+    path.write_bytes(path.read_bytes()[:size])
+    assert begun(path)
+    copy = path.with_name(path.name.replace("00000", "00001"))
+    path.rename(copy)
+    assert begun(copy) == (size is not None), "as long as no name is there to be read"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"n",
+        b"notes of somebody else",
+        gzip.compress(b"packed notes of somebody else"),
+        gzip.compress(random.Random(3).randbytes(5_000))[:3_000],
+        gzip.compress(b"WARC/1.1\r\nWARC-Type: response\r\n\r\n"),
+        bytes(10),
+    ],
+)
+def test_what_others_wrote_was_not_begun_under_its_name(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "m1-00000.warc.gz"
+    path.write_bytes(data)
+    assert not begun(path)
+
+
+def begun(path: Path) -> bool:
+    with open_warc(path) as file:
+        assert file
+        return file.was_begun_as(path.name)
+
+
+def test_what_is_no_file_is_told_at_once(tmp_path: Path) -> None:
+    """Nobody writes to the pipe: whoever opened it to read it would wait for ever."""
+    path = tmp_path / "m1-00000.warc.gz"
+    os.mkfifo(path)
+    with pytest.raises(UnreadableError, match=r"^cannot read .*: is no file, but a pipe or a device$"), open_warc(path):
+        pass
+    with pytest.raises(ArchiveError, match=r"^cannot repair .*: is no file, but a pipe or a device$"):
+        cut_tail(path, 10)
+    with pytest.raises(ArchiveError, match=r"^cannot repair .*: is no file, but a pipe or a device$"):
+        set_aside(path, 10)
+    assert path.is_fifo()
 
 
 KILLED = """
