@@ -54,7 +54,7 @@ GUARDS = (
 )  # fmt: skip
 ONE_STEP = (
     PagePipeline.archive, PagePipeline.archive_alone,
-    AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
+    AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
     Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
