@@ -48,7 +48,7 @@ def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
     path = folder / (prefix + SUFFIX)
     try:
         while True:
-            file = io.FileIO(path, "a")
+            file = io.FileIO(path, "a", opener=_at_once)
             if not _locked(file):
                 file.close()
                 return None
@@ -57,6 +57,11 @@ def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
             file.close()
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _at_once(name: str, flags: int) -> int:
+    """Open a file; where a pipe has its name, refuse instead of waiting for who reads it."""
+    return os.open(name, flags | os.O_NONBLOCK, 0o666)
 
 
 def _locked(file: io.FileIO) -> bool:

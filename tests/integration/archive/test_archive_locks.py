@@ -111,3 +111,10 @@ def test_a_writer_has_its_prefix_until_it_is_closed(tmp_path: Path, new_writer: 
 def test_a_folder_that_is_not_there_is_one_clear_line(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match=r"^cannot write .*none/m1\.lock: No such file or directory$"):
         take_lock(tmp_path / "none", "m1")
+
+
+def test_a_pipe_under_the_name_of_a_lock_is_told_at_once(tmp_path: Path) -> None:
+    """Nobody reads it: whoever opened it to write would wait for ever."""
+    os.mkfifo(tmp_path / "m1.lock")
+    with pytest.raises(ArchiveError, match=r"^cannot write .*m1\.lock: "):
+        take_lock(tmp_path, "m1")
