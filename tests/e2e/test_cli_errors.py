@@ -77,7 +77,7 @@ def _said(done: subprocess.CompletedProcess[str]) -> str:
         (("set", "delay=1", "threads=2", "delay=2"), 2, "delay is given twice"),
         (("import", "mysql://u:p/secret@secret@h/x"), 3, "mysql://u:***@h/x: no such file"),
         (("import", "comments.txt", "--rejects", "x" * 300), 1, "File name too long"),
-        (("run", "--pages-dir", "x" * 300, "--db", "sqlite:///there.db"), 1, "File name too long"),
+        (("run", "--pages-dir", "x" * 300, "--db", "sqlite:///there.db"), 5, "File name too long"),
         (("import", "new\nline.txt"), 3, r"new\nline.txt: no such file"),
     ],
 )

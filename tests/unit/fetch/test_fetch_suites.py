@@ -27,6 +27,7 @@ def test_names_are_those_that_openssl_tells() -> None:
 
 def test_whatever_a_client_offers_by_itself_has_a_name() -> None:
     offered = [one["name"] for one in ssl.create_default_context().get_ciphers()]
+    offered = [name for name in offered if not {"PSK", "SRP"} & set(name.split("-"))]  # they need a key, a password
     assert [name for name in offered if not iana_name(name).startswith("TLS_")] == []
     assert iana_name("TLS_AES_128_GCM_SHA256") == "TLS_AES_128_GCM_SHA256"
     assert iana_name("") == iana_name("of-tomorrow") == ""
