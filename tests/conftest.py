@@ -76,6 +76,14 @@ def database_url(request: pytest.FixtureRequest) -> str:
     return url
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Let no case be named by bytes that nobody can read: what is compressed holds the second of its making.
+
+    Workers that collect at different seconds would name it differently, and refuse the suite.
+    """
+    return argname if isinstance(val, bytes) and not (val.isascii() and val.decode().isprintable()) else None
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = {report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])}
     if lacking := sorted(reason for reason in reasons if reason.endswith(_ADVICE)):

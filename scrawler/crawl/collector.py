@@ -26,6 +26,7 @@ from scrawler.crawl.standstill import Standstill
 from scrawler.crawl.visits import Visits
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Downloader, Response
+from scrawler.model import Result
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -187,16 +188,18 @@ class UrlCollector(threading.Thread):
         for response in self._downloader.completed():
             flight = flight_of(response.request)
             site, due = flight.site, self._visits.landed(flight, response, now)
-            counts = True
-            self._slot.enter(site.id, read_url(flight, response.request))
+            counts, as_sitemap = True, False
+            looks_inside = not _is_usual(flight, response)
+            if looks_inside:
+                self._slot.enter(site.id, read_url(flight, response.request))
             try:
                 counts = self._visits.note(flight, response, now)
-                as_sitemap = counts and self._lister.wants(response)
+                as_sitemap = looks_inside and counts and self._lister.wants(response)
             except BaseException as error:
                 response = response.met(fault_of(error))
-                as_sitemap = False
             finally:
-                self._slot.leave()
+                if looks_inside:
+                    self._slot.leave()
             if due <= now and not ending and not self._ports.wants_site(self):
                 site.wake_at = -1.0
                 self._visit(site, now)
@@ -373,3 +376,10 @@ class UrlCollector(threading.Thread):
             self._visits.given_up(request, now)
         for site in list(self.sites.values()):
             self._release(site, now)
+
+
+def _is_usual(flight: Flight, response: Response) -> bool:
+    """Whether nothing of an answer is looked at before it is read: a page below the seed's, whole, and no sitemap."""
+    if response.result is not Result.FETCHED or not isinstance(flight, PageFlight):
+        return False
+    return flight.entry.depth != 0 and not flight.entry.is_sitemap

@@ -85,9 +85,9 @@ class RobotsRules:
         """Tell whether `url`, of this origin, may be fetched."""
         if self.unavailable:
             return False
-        path = _path(url)
         if not self._lines:
             return True
+        path = _path(url)
         if self._protego is None:
             line = self._deciding(path)
             return line is None or line.allows or _is_robots(path)

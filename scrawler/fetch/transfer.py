@@ -150,18 +150,18 @@ class Transfer:
         origin = f"{target.scheme}://{target.authority}/"
         if origin != self.origin:
             self.origin = origin
+            self.secured = target.scheme == "https"
             handle.setopt(pycurl.URL, origin)
         handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
         if request.address != self.address:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
             handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
-        self.server = origin, request.address
-        self.secured = target.scheme == "https"
-        asks = self.secured and not self.sessions.knows(self.server)
-        if asks is not self.verbose:
-            self.verbose = asks
-            handle.setopt(pycurl.VERBOSE, int(asks))
+        if self.secured:
+            self.server = origin, request.address
+            self._listen(not self.sessions.knows(self.server))
+        elif self.verbose:
+            self._listen(False)
         timeout = request.timeout or limits.timeout
         if timeout != self.timeout:
             self.timeout = timeout
@@ -180,6 +180,11 @@ class Transfer:
         cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
         self.handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies, *closing])
         self.handle.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.ignore_length))
+
+    def _listen(self, listens: bool) -> None:
+        if listens is not self.verbose:
+            self.verbose = listens
+            self.handle.setopt(pycurl.VERBOSE, int(listens))
 
     def _note_tls(self, kind: int, text: bytes) -> None:
         """Find in what libcurl tells of a new connection how it is secured: it says so nowhere else."""
