@@ -18,6 +18,7 @@ from scrawler.errors import ScrawlerError
 ERROR_RATE = 1e-6
 FIRST_LAYER = 2048  # URLs
 GROWTH = 4
+_AT_HAND = 300  # URLs of a filter, in a set of 8 KB, which is asked at a sixth of what a layer costs
 
 
 class SeenFullError(ScrawlerError):
@@ -66,7 +67,8 @@ class _Layer(Protocol):
 class LayeredSeen:
     """Bloom filters that grow by layers; `make_layer(capacity, error_rate)` says of what kind.
 
-    `error_rate` is that of all layers together, however many there will be.
+    `error_rate` is that of all layers together, however many there will be. Most URLs of a page stand on the page
+    before as well: some that are in are kept at hand.
     """
 
     def __init__(
@@ -74,23 +76,40 @@ class LayeredSeen:
     ) -> None:
         self._budget, self._make_layer = budget, make_layer
         self._layers: list[_Layer] = []
+        self._at_hand: set[str] = set()
         self._capacity, self._room, self._reserved = 0, 0, 0
         self._error_rate = error_rate
 
     def add_new(self, urls: Iterable[str]) -> list[str]:
         """Add URLs; return those that were not in before, in order."""
+        at_hand = self._at_hand
+        asked = [url for url in urls if url not in at_hand]
+        if not asked:
+            return asked
+        new = asked
         for layer in reversed(self._layers):  # whole lists at a time: most URLs of a page are old
-            urls = [url for url in urls if url not in layer]
-        new = list(dict.fromkeys(urls))
-        if not new:
-            return new
-        if len(new) > self._room:
-            self._grow(len(new))  # before the first one is added, so that an error leaves all as it was
-        add = self._layers[-1].add
-        for url in new:
-            add(url)
-        self._room -= len(new)
+            new = [url for url in new if url not in layer]
+        if new:
+            new = list(dict.fromkeys(new))
+            self._add(new)
+        self._keep_at_hand(asked)
         return new
+
+    def _add(self, urls: list[str]) -> None:
+        if len(urls) > self._room:
+            self._grow(len(urls))  # before the first one is added, so that an error leaves all as it was
+        add = self._layers[-1].add
+        for url in urls:
+            add(url)
+        self._room -= len(urls)
+
+    def _keep_at_hand(self, urls: list[str]) -> None:
+        try:
+            if len(self._at_hand) + len(urls) > _AT_HAND:
+                self._at_hand.clear()
+            self._at_hand.update(urls[:_AT_HAND])
+        except MemoryError:
+            self._at_hand.clear()  # it saves time, no more
 
     def _grow(self, at_least: int) -> None:
         capacity = max(self._capacity * GROWTH or FIRST_LAYER, at_least)
@@ -109,6 +128,7 @@ class LayeredSeen:
         """Give the memory back to the budget."""
         self._budget.give_back(self._reserved)
         self._layers, self._room, self._capacity, self._reserved = [], 0, 0, 0
+        self._at_hand = set()
 
 
 class ExactSeen:

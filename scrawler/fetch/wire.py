@@ -151,13 +151,30 @@ def parse_headers(head: bytes) -> dict[str, str]:
 
     Of a field that says one thing, as Location does, the first value counts: joined they would name a URL of nobody's.
     """
+    text = head.decode("latin-1")
+    lines = text.split("\n")[1:]
+    if "\n " in text or "\n\t" in text:
+        return _parse_folded(lines)
+    headers: dict[str, str] = {}
+    for line in lines:
+        name, separator, value = line.partition(":")
+        if separator:
+            name = name.rstrip().lower()
+            if name not in headers:
+                headers[name] = value.strip()
+            elif name not in _SINGLE:
+                headers[name] += f", {value.strip()}"
+    return headers
+
+
+def _parse_folded(lines: list[str]) -> dict[str, str]:
+    """Do the same for a head some lines of which go on with the one before (RFC 9112, 5.2)."""
     headers: dict[str, str] = {}
     name = ""
-    lines = head.decode("latin-1").split("\n")
-    for line in lines[1:]:
+    for line in lines:
         if line[:1] in (" ", "\t") and line.strip():
             if name:
-                headers[name] += " " + line.strip()  # a folded line (RFC 9112, 5.2)
+                headers[name] += " " + line.strip()
             continue
         name, separator, value = line.partition(":")
         if not separator:

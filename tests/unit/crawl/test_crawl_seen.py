@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -20,6 +22,32 @@ def test_each_url_is_new_once(make: Callable[[MemoryBudget], SeenFilter]) -> Non
     assert seen.add_new(["http://b/", "http://a/7", "http://b/"]) == ["http://b/"]
     assert "http://b/" in seen
     assert "http://c/" not in seen
+
+
+@pytest.mark.parametrize("make", PARTS)
+def test_pages_that_share_most_links_bring_each_once(make: Callable[[MemoryBudget], SeenFilter]) -> None:
+    seen, chance, listed = make(MemoryBudget(1 << 24)), random.Random(5), Counter[str]()
+    menu = [f"http://a/menu/{number}" for number in range(80)]
+    asked: set[str] = set()
+    for page in range(300):
+        urls = [*menu, *(f"http://a/{chance.randrange(5_000)}" for _ in range(40 if page % 50 else 900))]
+        chance.shuffle(urls)
+        new = seen.add_new(urls)
+        assert set(new) == set(urls) - asked
+        listed.update(new)
+        asked |= set(urls)
+    assert set(listed.values()) == {1}
+
+
+def test_a_filter_that_is_full_has_added_none_of_what_it_refused() -> None:
+    seen = rbloom_seen(MemoryBudget(20_000))
+    assert len(seen.add_new(f"http://a/{number}" for number in range(2_000))) == 2_000
+    refused = [f"http://b/{number}" for number in range(100)]
+    with pytest.raises(SeenFullError):
+        seen.add_new(refused)
+    assert not any(url in seen for url in refused)
+    with pytest.raises(SeenFullError):
+        seen.add_new(refused)
 
 
 @pytest.mark.parametrize("make", [rbloom_seen, pybloom_seen])
