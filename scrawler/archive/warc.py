@@ -201,17 +201,22 @@ class WarcWriter:
         with contextlib.suppress(OSError):
             file.close()
 
-    def _open_file(self) -> None:
+    def _next_name(self) -> str:
         seconds, millis = divmod(_now_ms(), 1000)
         stamp = time.strftime("%Y%m%d%H%M%S", time.gmtime(seconds))
-        self._name = f"{self._prefix}-{stamp}{millis:03d}-{self._serial:05d}.warc.gz"
+        serial, self._serial = self._serial, self._serial + 1
+        return f"{self._prefix}-{stamp}{millis:03d}-{serial:05d}.warc.gz"
+
+    def _open_file(self) -> None:
+        self._name = self._next_name()
         self._size = self._records = self._written = 0
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._take_prefix()
+            while (self._folder / self._name).exists():  # a writer before this one began it in the same millisecond
+                self._name = self._next_name()
             self._file = io.FileIO(self._folder / self._name, "x")
             self._there = os.fstat(self._file.fileno())
-            self._serial += 1
             if self._fsync:
                 _sync_folder(self._folder)
         except OSError as error:
