@@ -177,6 +177,7 @@ def crawl_all(folder: Path, profile: str, factor: int) -> tuple[Crawled, set[str
         "patience": 0,
         "retries": 2,
         "retry_pause": 0.05,
+        "max_failures": 30,  # more than all tries at one host that bring no head: how many come in a row is the clock's
         "max_body": "4MiB",
         "max_retry_after": 2,
         "sitemaps": "also",
