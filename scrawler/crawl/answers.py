@@ -179,12 +179,21 @@ class AnswerHandler:
         if "set-cookie" in response.headers and self._rules.cookies:
             flight.party.take_cookies(response.request.url, response.head)
 
-    def list_part(self, flight: PageFlight, urls: list[str], links: PageLinks) -> Counter[str]:
-        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them."""
+    @staticmethod
+    def known_source(flight: PageFlight, links: PageLinks) -> LinkClass | None:
+        """Return the pages that have the links of a page which is not applied yet, if there are any."""
+        traps = flight.party.traps
+        if traps is None or flight.entry.is_asset:
+            return None
+        return traps.known_source(flight.entry.url, links.hrefs)
+
+    def list_part(self, flight: PageFlight, urls: list[str], source: LinkClass | None) -> Counter[str]:
+        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
+
+        `source` is what `known_source` returned for the page.
+        """
         party, entry = flight.party, flight.entry
         party.rejections.page = entry.url
-        wanted = party.traps is not None and not entry.is_asset
-        source = party.traps.known_source(entry.url, links.hrefs) if wanted and party.traps is not None else None
         verdicts, party.verdicts = party.verdicts, Counter()
         try:
             self._list(flight.site, party, urls, entry.depth + 1, source)

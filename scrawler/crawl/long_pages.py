@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from scrawler.crawl.answers import AnswerHandler
 from scrawler.crawl.flights import PageFlight
 from scrawler.crawl.reading import Reading
+from scrawler.crawl.traps import LinkClass
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
 from scrawler.model import Result
@@ -33,6 +34,7 @@ class LongPage:
     counts: Counter[str] = field(default_factory=Counter)  # verdicts
     internal: set[str] = field(default_factory=set)
     external: dict[str, None] = field(default_factory=dict)
+    source: LinkClass | None = None  # the pages that have the same links; looked up once, for it takes all of them
 
     @property
     def over(self) -> bool:
@@ -44,10 +46,11 @@ class LongPage:
         flight, links = self.flight, self.links
         if not self.done:
             answers.take_cookies(flight, self.response)  # what is asked for meanwhile shall have them
+            self.source = answers.known_source(flight, links)
         hrefs = links.hrefs[self.done : self.done + _PART]
         found = flight.party.analyzer.analyze(flight.entry.url, hrefs, links.base, links.charset)
         new = [url for url in found.internal if url not in self.internal]
-        self.counts.update(answers.list_part(flight, new, links))
+        self.counts.update(answers.list_part(flight, new, self.source))
         self.counts.update(found.counts)
         self.internal.update(new)
         self.external.update(dict.fromkeys(found.external))

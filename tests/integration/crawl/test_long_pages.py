@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,6 +13,7 @@ from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.crawl.collector import UrlCollector
 from scrawler.crawl.long_pages import MANY_LINKS, LongPage
 from scrawler.crawl.machine import Machine
+from scrawler.crawl.traps import LinkClass, PartyTraps
 from scrawler.errors import PluginError
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.model import EndReason, Result, SiteDelta
@@ -81,6 +82,22 @@ def test_all_is_as_if_it_were_listed_in_one_go(crawl: Crawl, serve: Serve, monke
     assert one.verdicts["internal"] == LINKS + 500
     names = ("pages", "listed", "candidates", "requests")
     assert [getattr(one.counts, name) for name in names] == [getattr(other.counts, name) for name in names]
+
+
+def test_what_takes_all_links_is_done_once_a_page(crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of 300,000 links has 300 parts: to look at all of its links with each of them would be quadratic."""
+    asked_for: list[int] = []
+    known_source = PartyTraps.known_source
+
+    def noting(self: PartyTraps, url: str, hrefs: Sequence[str]) -> LinkClass | None:
+        asked_for.append(len(hrefs))
+        return known_source(self, url, hrefs)
+
+    monkeypatch.setattr(PartyTraps, "known_source", noting)
+    server = serve(long_site())
+    crawl.add([server.url()])
+    run_whole(crawl, max_pages=1)
+    assert asked_for == [LINKS + 502]
 
 
 def test_a_part_that_fails_ends_the_page_and_keeps_what_was_listed(
