@@ -65,7 +65,6 @@ setup(
         "pybloom-live>=4.0",
         "pycurl>=7.45.3",
         "pydantic>=2.9",
-        "pydantic-settings>=2.7",
         "pymysql>=1.1",
         "rbloom>=1.5.2",
         "requests>=2.32",

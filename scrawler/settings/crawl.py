@@ -7,8 +7,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrawler import __version__
 from scrawler.model import Scope
@@ -45,10 +44,10 @@ _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/(?:\*|[A-Za-z0-9!#$&^_.+-]+)|\*
 _CLASSIC_PARTS = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Every setting of a crawl on one host; times in seconds, sizes in bytes."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", env_prefix=ENV_PREFIX, validate_default=False)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     db: DatabaseUrl = Field("sqlite:///scrawler.db", min_length=1, description="Database of the crawl.")
     name: CrawlName = Field(
@@ -280,15 +279,3 @@ class Settings(BaseSettings):
         if value is not None and not re.fullmatch(r"[A-Za-z_-]+", value):
             raise ValueError("not a product token")
         return value
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Leave reading of files and variables to `load_settings`, which remembers where a value came from."""
-        return (init_settings,)

@@ -8,7 +8,6 @@ from enum import StrEnum
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
-from pydantic_settings import NoDecode
 
 from scrawler.plugins import PART_KINDS, PartKind
 from scrawler.units import parse_bytes, parse_seconds
@@ -66,21 +65,19 @@ DatabaseUrl = Annotated[str, Allowed("a database URL such as sqlite:///scrawler.
 HeaderText = Annotated[str, Allowed("printable ASCII characters, at most 500, not blank")]
 TokenText = Annotated[str | None, Allowed("letters, '_' and '-' (RFC 9309, 2.2.1)")]
 HostAddresses = Annotated[
-    tuple[str, ...], NoDecode, BeforeValidator(split_list), Allowed("host=address entries such as a.example=127.0.0.2")
+    tuple[str, ...], BeforeValidator(split_list), Allowed("host=address entries such as a.example=127.0.0.2")
 ]
 Networks = Annotated[
     tuple[str, ...],
-    NoDecode,
     BeforeValidator(split_list),
     Allowed("addresses such as ::1, or whole networks such as 10.1.0.0/16"),
 ]
 MediaTypes = Annotated[
-    tuple[str, ...], NoDecode, BeforeValidator(split_list), Allowed("media types such as text/html or image/*")
+    tuple[str, ...], BeforeValidator(split_list), Allowed("media types such as text/html or image/*")
 ]
 NORMALISE_STEPS = ("percent-case", "empty-query", "session-ids", "tracking", "sorted-query", "www")
 NormaliseSteps = Annotated[
     tuple[str, ...],
-    NoDecode,
     BeforeValidator(split_list),
     AfterValidator(some_of(NORMALISE_STEPS)),
     Allowed("steps among " + ", ".join(NORMALISE_STEPS)),
@@ -88,7 +85,6 @@ NormaliseSteps = Annotated[
 RELATIONS = ("nofollow", "ugc", "sponsored")
 Relations = Annotated[
     tuple[str, ...],
-    NoDecode,
     BeforeValidator(split_list),
     AfterValidator(some_of(RELATIONS)),
     Allowed("relations among " + ", ".join(RELATIONS)),
@@ -101,7 +97,6 @@ ArchiveName = Annotated[str, Names(PART_KINDS["archive"])]
 DistributionName = Annotated[str, Names(PART_KINDS["distribution"])]
 UrlFilterNames = Annotated[
     tuple[str, ...],
-    NoDecode,
     BeforeValidator(split_list),
     Names(PART_KINDS["url_filters"]),
     Allowed("names that `scrawler plugins` lists"),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_settings import EnvSettingsSource
 
 from scrawler.errors import SettingsError
 from scrawler.plugins import is_part, parts_in_words
@@ -115,12 +114,13 @@ def _from_toml(config: Path | None) -> dict[str, Any]:
     return values
 
 
-def _from_environment() -> dict[str, Any]:
-    known = {ENV_PREFIX + key.upper() for key in Settings.model_fields}
+def _from_environment() -> dict[str, str]:
+    """Return what variables say, in whatever case their names are written."""
+    keys = {ENV_PREFIX + key.upper(): key for key in Settings.model_fields}
     for variable in os.environ:
-        if variable.startswith(ENV_PREFIX) and variable not in known:
-            raise SettingsError(f"unknown variable {variable}{_hint(variable, known)}")
-    return EnvSettingsSource(Settings, case_sensitive=False)()
+        if variable.startswith(ENV_PREFIX) and variable not in keys:
+            raise SettingsError(f"unknown variable {variable}{_hint(variable, keys)}")
+    return {keys[name.upper()]: text for name, text in os.environ.items() if name.upper() in keys}
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
