@@ -79,7 +79,7 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         url = url[: url.index("#")]
     if "@" in url:
         url = _without_userinfo(url)
-    if is_refused_port(url[url.index("//") + 2 : url.index("/", 8)]):
+    if ":" in url[6:] and is_refused_port(url[url.index("//") + 2 : url.index("/", 8)]):  # behind the scheme's own
         return _PORT
     return Normalised(url) if len(url) <= max_length else _LENGTH
 
