@@ -9,8 +9,9 @@ import threading
 import traceback
 from typing import BinaryIO
 
-from scrawler.app import Launch, run_crawl
+from scrawler.app import run_crawl
 from scrawler.errors import ScrawlerError
+from scrawler.machine_run import Launch
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
 from scrawler.supervisor.signals import feel_hangups, heeds_hangups

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from scrawler.app import Launch
 from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.machine_run import Launch
 from scrawler.settings import Settings
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler import app
+from scrawler import machine_run
 from scrawler.app import run_crawl
 from scrawler.crawl.progress import Progress
 from scrawler.store.engine import open_database
@@ -39,7 +39,7 @@ def test_each_committed_record_has_its_index_line(crawl_on_both: Crawl) -> None:
 
 
 def test_files_are_indexed_while_the_crawl_goes_on(crawl_on_both: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "_INDEX_EVERY", 0.05)
+    monkeypatch.setattr(machine_run, "_INDEX_EVERY", 0.05)
     pages = crawl_on_both.folder / "pages"
     indexed: list[int] = []
     with SynthServer(WebSpec(seed=7, sites=5, equal=True, mean_pages=40, page_bytes=60_000)) as server:

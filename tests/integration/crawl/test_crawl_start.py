@@ -20,9 +20,10 @@ from pathlib import Path
 import pytest
 
 from scrawler import assembly
-from scrawler.app import Launch, prepare_crawl
+from scrawler.app import prepare_crawl
 from scrawler.crawl.progress import RunSummary
 from scrawler.errors import StartError
+from scrawler.machine_run import Launch
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.supervisor import supervisor as supervisors

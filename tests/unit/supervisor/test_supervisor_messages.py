@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.app import Launch
 from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.machine_run import Launch
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, order_line, read_order, read_report, report_line
 

@@ -1,0 +1,265 @@
+"""One run of one machine: it registers, crawls, looks after its files, and signs off."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from threading import Event
+from typing import Any
+
+from scrawler.archive.archive import Archive
+from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
+from scrawler.crawl.deaths import Deaths
+from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
+from scrawler.crawl.indexer import Indexer
+from scrawler.crawl.machine import Machine
+from scrawler.crawl.progress import Progress
+from scrawler.crawl.records import Mended, Records
+from scrawler.crawl.slots import Slots, reading_file
+from scrawler.crawl.watchdog import Watchdog
+from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
+from scrawler.fetch.descriptors import raise_file_limit
+from scrawler.fetch.resolver import Resolver
+from scrawler.model import BEAT_EVERY, MachineState, Millis, Orders
+from scrawler.seeds.promoter import promote
+from scrawler.settings import Settings
+from scrawler.store.candidates import Candidates
+from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.engine import Database
+from scrawler.store.machine_views import MachineView
+from scrawler.store.machines import Machines, MachineSample
+from scrawler.store.orphans import Orphans
+from scrawler.store.pages import Pages
+from scrawler.store.seeds import Seeds
+from scrawler.store.slow import SlowSeeds
+from scrawler.threads import no_room, start
+from scrawler.units import counted
+from scrawler.upkeep import Upkeep, warc_prefix
+from scrawler.urls.filters import UrlFilters
+
+LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
+
+_LOOK_EVERY = 0.5  # seconds between looks at the progress
+_COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
+_FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
+_SLOTS = 64  # for threads that read pages, at least: their number can be changed while they run
+_INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """The command that starts a machine: when it began, by the database's clock, and how many machines it runs."""
+
+    at: Millis
+    machines: int
+    prefix: str  # with which the names of the files of all machines of the crawl begin
+
+
+def _files_of(settings: Settings) -> int:
+    """Return how many files and sockets a machine needs: of its threads, one a seed, and a few that all share."""
+    return settings.threads * (settings.seeds_per_thread + _FILES_OF_A_THREAD) + _FILES_SHARED
+
+
+def have_files(settings: Settings) -> None:
+    """Raise the limit of open files as far as wanted. Raises SettingsError where hosts would seem dead for want of it.
+
+    The limit is then too low for a connection a seed.
+    """
+    needed = _files_of(settings)
+    limit = raise_file_limit(needed + _FILES_TO_SPARE)
+    if limit < needed:
+        seeds = counted(settings.seeds_per_thread, "seed")
+        raise SettingsError(
+            f"this process may have {limit:,} files and sockets open, and"
+            f" {counted(settings.threads, f'thread of {seeds} needs', f'threads of {seeds} need')} {needed:,}:"
+            f" raise the limit (ulimit -n {needed}), or lower --threads or --seeds-per-thread"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """One machine's part in a run."""
+
+    outcome: str
+    committed: MachineView
+    requests: int
+    lookups: int
+    warc_files: tuple[str, ...]
+
+
+class MachineRun:
+    """One run of one machine, from its registration to its end."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        prompt: Database,
+        crawl: Crawl,
+        stop: Event,
+        launch: Launch,
+        filters: UrlFilters | None,
+        deaths: Deaths,
+        say: Callable[[str], None],
+    ) -> None:
+        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
+        self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
+        self._stop, self._launch, self._filters, self._deaths = stop, launch, filters, deaths
+        self._say = say
+        self._machines = Machines(database)
+        self._beats = Machines(prompt)
+        host = socket.gethostname()
+        self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
+        file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
+        self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
+        self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
+        self._started = time.monotonic()
+        self._looked_at, self._looked_pages = self._started, 0
+        self._count_at = 0.0
+        self._hops = settings.hops
+
+    @contextmanager
+    def watched(self, own_process: bool) -> Iterator[None]:
+        """Keep the file of what is read in the block; watch for pages without an end where that may end the process."""
+        with closing(self._slots), ExitStack() as stack:
+            if own_process:
+                watchdog = Watchdog(self._slots, self._settings.page_time)
+                start(watchdog)
+                stack.callback(watchdog.close)
+            yield
+
+    def crawl(self, on_progress: Callable[[Progress], None]) -> Ended:
+        """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
+        crawls = Crawls(self._database)
+        folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
+        given = self._settings.model_dump(mode="json", exclude={"db"}) | folder
+        run_id = crawls.begin_run(self._machine_id, given)
+        archive, machine, resolver = self._build(run_id)
+        try:
+            heartbeat = self._heartbeat(machine)
+            look = partial(self._look, machine, resolver, on_progress)
+            with suppress(StoreBusyError):
+                look()  # before a page is read, the supervisor shall know which machine it is
+            with self._indexing(archive, machine):
+                machine.run(heartbeat, look, _LOOK_EVERY)
+            outcome = "ended" if machine.ended else "stopped"
+        except LeaseLostError as error:
+            outcome = "stopped" if error.was_to_end else LEASE_LOST
+        except BaseException:
+            self._fail(run_id, machine.checkpointer.refused)
+            raise
+        finally:
+            resolver.close()
+            archive.close()
+        files = archive.closed_files
+        mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
+        done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        self._tell(done, self._database)
+        self._finish_gone(self._database, self._records)  # some may have died meanwhile
+        self._deaths.look()
+        names = tuple(file.name for file in files())
+        return Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
+
+    def _heartbeat(self, machine: Machine) -> Heartbeat:
+        beat, patience = partial(self._beat, machine), self._settings.database_patience
+        return Heartbeat(beat, machine.lease, self._stores.clock, BEAT_EVERY / 1000, patience)
+
+    @contextmanager
+    def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
+        """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
+        records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
+        finish_gone = partial(self._finish_gone, self._prompt, records)
+        indexer = Indexer(records, finish_gone, archive.closed_files, machine.stopping, machine.failed, _INDEX_EVERY)
+        start(indexer)
+        try:
+            yield
+        finally:
+            machine.stopping.set()
+            indexer.join()
+
+    def _build(self, run_id: int) -> tuple[Archive, Machine, Resolver]:
+        """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
+        with ExitStack() as failing, no_room():
+            failing.callback(self._fail, run_id)
+            self._stores = Stores.of(self._prompt, self._machine_id)
+            archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
+            failing.callback(archive.close)
+            machine, resolver = build_machine(
+                self._settings, self._stores, archive, self._stop, self._promote, self._launch.machines, self._filters,
+                self._slots, self._deaths.look,
+            )  # fmt: skip
+            failing.pop_all()
+        machine.on_settings = partial(self._change_settings, machine)
+        return archive, machine, resolver
+
+    def _finish_gone(self, database: Database, records: Records) -> None:
+        """Finish the files of machines that are gone, and note what of them was never committed."""
+        machines = Machines(database)
+        gone = {warc_prefix(self._crawl, number): number for number in machines.gone()}
+        unfinished = records.unfinished(gone)
+        in_order = {warc_prefix(self._crawl, number) for number in machines.ended_in_order()} if unfinished else set()
+        for prefix in unfinished:
+            done = records.finish_gone([prefix], in_order)
+            if done.cut or done.orphans:
+                machines.note_uncommitted(gone[prefix], done.cut + done.orphans)
+            self._tell(done, database)
+
+    def _tell(self, done: Mended, database: Database) -> None:
+        """Tell what was kept of files, and note what is damaged in them: it is told as any other loss."""
+        for line in done.told():
+            self._say(line)
+        if done.damaged:
+            upkeep = Upkeep(self._settings, database, self._crawl)
+            upkeep.note_damage(damage.file for damage in done.damaged)
+
+    def _fail(self, run_id: int, refused: int = 0) -> None:
+        """Sign off after an error; if the database has one as well, it is not told: the first one is."""
+        with suppress(StoreError):
+            self._sign_off(self._beats, Crawls(self._prompt), run_id, "failed", refused)
+
+    def _sign_off(self, machines: Machines, crawls: Crawls, run_id: int, outcome: str, refused: int) -> MachineView:
+        mine = machines.stop(self._machine_id, refused=refused)
+        crawls.end_run(run_id, outcome, pages=mine.pages, bytes_=mine.bytes, errors=mine.errors)
+        return mine
+
+    def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
+        """Follow what is set in the database, from now on."""
+        changed = self._settings.model_copy(update=dict(values))
+        raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
+        self._hops = changed.hops
+        with machine.turn:
+            machine.rules.change_to(crawl_rules(changed))
+        machine.set_threads(changed.threads)
+
+    def _promote(self) -> int:
+        """Turn candidates near enough to the user's seeds into seeds, else let slow lanes go on; return how many."""
+        candidates, seeds, hops = Candidates(self._prompt), Seeds(self._prompt), self._hops
+        new = promote(candidates, seeds, self._settings.scope, max_hops=hops) if hops else 0
+        return new or SlowSeeds(self._prompt).promote()
+
+    def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
+        totals = machine.totals()
+        sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
+        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes())
+
+    def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
+        now, totals = time.monotonic(), machine.totals()
+        rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
+        self._looked_at, self._looked_pages = now, totals.pages
+        if now >= self._count_at:
+            self._left = self._stores.claims.work_left()
+            took = time.monotonic() - now  # a million seeds take a while; a database that was away says nothing of it
+            self._count_at = now + min(max(_COUNT_EVERY, 50 * took), _COUNT_AT_LATEST)
+        left = self._left
+        on_progress(
+            Progress(
+                (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
+                machine.standstill.resting,
+            )
+        )  # fmt: skip
