@@ -32,16 +32,28 @@ def environment(**variables: str) -> Mapping[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")} | variables
 
 
+def python_path(folder: Path) -> str:
+    """A PYTHONPATH with one more folder."""
+    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
+
+
 def started(
-    folder: Path, *arguments: str, ignoring: signal.Signals | None = None, **variables: str
+    folder: Path,
+    *arguments: str,
+    stdin: int | None = None,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+    ignoring: signal.Signals | None = None,
+    **variables: str,
 ) -> subprocess.Popen[str]:
     """Start a command in a process group of its own, as a shell does; as under `nohup`, it may ignore a signal."""
     return subprocess.Popen(
         [SCRAWLER, *arguments],
         cwd=folder,
         env=environment(**variables),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
         text=True,
         start_new_session=True,
         preexec_fn=partial(signal.signal, ignoring, signal.SIG_IGN) if ignoring else None,
@@ -61,6 +73,21 @@ def stop_cleanly(running: subprocess.Popen[str], site: GatedSite, number: signal
     out, said = running.communicate(timeout=TIMEOUT)
     assert (running.returncode, said) == (0, "")
     assert "the crawl stopped after" in out
+
+
+def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run a line of a shell."""
+    return subprocess.run(
+        ["bash", "-c", line], cwd=folder, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
+    )
+
+
+def error_line(done: subprocess.CompletedProcess[str]) -> str:
+    """What the last line of standard error says is wrong; there is no traceback before it."""
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("scrawler: error: ")
+    assert "Traceback" not in done.stderr
+    return last.removeprefix("scrawler: error: ")
 
 
 @pytest.fixture

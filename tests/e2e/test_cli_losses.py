@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.synthweb.process import SynthServer
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, shell
 
 RUN = (*CRAWL, "--no-export")
 
@@ -90,9 +90,7 @@ def test_a_loss_is_told_though_nobody_reads_the_list_to_its_end(
     # The reader is gone before anything is written.
     line = f"(read -r go < gone; {SCRAWLER} verify; echo $? > code) | (exec <&-; echo go > gone)"
     os.mkfifo(tmp_path / "gone")
-    done = subprocess.run(
-        ["bash", "-c", line], cwd=tmp_path, env=environment(), capture_output=True, text=True, timeout=TIMEOUT
-    )
+    done = shell(line, tmp_path)
     assert (tmp_path / "code").read_text() == "7\n", done.stderr
     whole = scrawler("verify", code=7)
     assert whole.stdout

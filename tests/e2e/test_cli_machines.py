@@ -25,7 +25,7 @@ from scrawler.store.pages import Pages
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, started, stop_cleanly
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path, started, stop_cleanly
 from tests.e2e.gated import GatedSite
 from tests.torture.crawl import wait_for
 
@@ -139,9 +139,8 @@ def test_a_machine_that_was_told_to_end_is_not_started_again(
 def test_a_machine_that_fails_again_and_again_is_given_up(scrawler: Scrawler, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "html5lib.py").write_text("raise ImportError('html5lib was installed for another Python')")
-    path = os.pathsep.join([str(tmp_path / "broken"), os.environ.get("PYTHONPATH", "")])
     scrawler("import", "-", given="http://a.example/")
-    done = scrawler(*TWO, "--extractor", "html5lib", code=1, PYTHONPATH=path)
+    done = scrawler(*TWO, "--extractor", "html5lib", code=1, PYTHONPATH=python_path(tmp_path / "broken"))
     for machine in (1, 2):
         said = [line for line in done.stderr.splitlines() if line.startswith(f"machine {machine} of 2 ")]
         assert [re.sub(r".*again in ", "", line) for line in said[:-1]] == ["1 s", "2 s", "4 s", "8 s"]
@@ -243,9 +242,7 @@ def test_one_progress_line_stands_for_all_machines(scrawler: Scrawler, truth: se
     scrawler("import", "seeds.txt")
     shown, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 150, 0, 0))
-    with subprocess.Popen(
-        [SCRAWLER, *TWO, "--delay", "0.02"], cwd=tmp_path, env=environment(), stdout=subprocess.DEVNULL, stderr=terminal
-    ) as running:
+    with started(tmp_path, *TWO, "--delay", "0.02", stdout=subprocess.DEVNULL, stderr=terminal) as running:
         os.close(terminal)
         text = b""
         with suppress(OSError):  # at its end a terminal says EIO

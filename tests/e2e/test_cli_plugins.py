@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import CRAWL, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, Rows, Scrawler, environment, python_path
 from tests.plugged import install
 
 FILTER, ARCHIVE = (Path(__file__).with_name(name) for name in ("example_filter", "example_archive"))
@@ -37,11 +36,6 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     )
     assert done.returncode == 0, done.stdout
     return python_path(target)
-
-
-def python_path(folder: Path) -> str:
-    """A PYTHONPATH with one more folder."""
-    return os.pathsep.join(filter(None, (str(folder), os.environ.get("PYTHONPATH"))))
 
 
 def test_the_readme_shows_a_whole_package_of_ten_lines() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 
 from scrawler.errors import EndlessPageError
 from scrawler.model import CONDEMNED
-from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer
 from tests.plugged import install
@@ -41,13 +40,12 @@ class Poisoned(ScannerExtractor):
 """
 _FLAGS = ("--extractor", "poisoned", "--page-time", "1s", "--timeout", "1s", "--checkpoint-interval", "0.5s")
 _GOOD = [f"/good/{number}" for number in range(12)]
-_LIMIT = 200  # seconds for what takes ten
 
 
 @pytest.fixture
-def python_path(tmp_path: Path) -> str:
+def path(tmp_path: Path) -> str:
     install(tmp_path, "poisoned", _PART, {"scrawler.extractors:poisoned": "Poisoned"})
-    return os.pathsep.join(filter(None, (str(tmp_path), os.environ.get("PYTHONPATH"))))
+    return python_path(tmp_path)
 
 
 @pytest.fixture
@@ -67,10 +65,10 @@ def site(poisons: list[str]) -> Iterator[RawServer]:
     server.stop()
 
 
-def _run(folder: Path, python_path: str, *flags: str) -> subprocess.CompletedProcess[str]:
+def _run(folder: Path, path: str, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SCRAWLER, *CRAWL, *_FLAGS, *flags], cwd=folder, env=environment(PYTHONPATH=python_path),
-        capture_output=True, text=True, timeout=_LIMIT,
+        [SCRAWLER, *CRAWL, *_FLAGS, *flags], cwd=folder, env=environment(PYTHONPATH=path),
+        capture_output=True, text=True, timeout=TIMEOUT,
     )  # fmt: skip
 
 
@@ -95,15 +93,15 @@ def _check(site: RawServer, poisons: list[str], folder: Path, told_where: str = 
 
 @pytest.mark.parametrize("poisons", [["/abort"], ["/fault"], ["/loop"], ["/lock"]], indirect=True)
 def test_the_next_run_ends_it(
-    scrawler: Scrawler, site: RawServer, poisons: list[str], python_path: str, tmp_path: Path
+    scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:
     scrawler("import", "-", given=site.url())
-    first = _run(tmp_path, python_path)
+    first = _run(tmp_path, path)
     codes = {"/abort": -signal.SIGABRT, "/fault": -signal.SIGSEGV, "/lock": -signal.SIGPROF}
     assert first.returncode == codes.get(poisons[0], EndlessPageError.exit_code), first.stderr
     if poisons == ["/loop"]:
         assert f"error: reading {site.url('/loop')} took more than 1s of CPU time" in first.stderr
-    second = _run(tmp_path, python_path)
+    second = _run(tmp_path, path)
     assert second.returncode == 0, second.stderr
     assert f"{site.url(poisons[0])}: the process that read it has died" in second.stderr
     _check(site, poisons, tmp_path)
@@ -111,11 +109,9 @@ def test_the_next_run_ends_it(
 
 @pytest.mark.parametrize("poisons", [["/abort/1", "/fault", "/loop", "/abort/2"]],
                          indirect=True)  # fmt: skip
-def test_machines_go_on(
-    scrawler: Scrawler, site: RawServer, poisons: list[str], python_path: str, tmp_path: Path
-) -> None:
+def test_machines_go_on(scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path) -> None:
     scrawler("import", "-", given=site.url())
-    done = _run(tmp_path, python_path, "--machines", "2")
+    done = _run(tmp_path, path, "--machines", "2")
     assert done.returncode == 0, done.stderr
     _check(site, poisons, tmp_path)
     assert "was killed by SIGABRT while it read http://" in done.stderr
@@ -123,15 +119,15 @@ def test_machines_go_on(
 
 @pytest.mark.parametrize("poisons", [["/exit"]], indirect=True)
 def test_a_part_that_exits_is_found_out_by_the_supervisor(
-    scrawler: Scrawler, site: RawServer, poisons: list[str], python_path: str, tmp_path: Path
+    scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:
     """Without one nobody is left who knows that it was not kill -9: no page is blamed."""
     scrawler("import", "-", given=site.url())
-    alone = _run(tmp_path, python_path)
+    alone = _run(tmp_path, path)
     assert (alone.returncode, alone.stderr.count("has died")) == (3, 0)
-    again = _run(tmp_path, python_path)
+    again = _run(tmp_path, path)
     assert (again.returncode, again.stderr.count("has died")) == (3, 0)
-    done = _run(tmp_path, python_path, "--machines", "2")
+    done = _run(tmp_path, path, "--machines", "2")
     assert done.returncode == 0, done.stderr
     assert f"and without a report while it read {site.url('/exit')}" in done.stderr
     _check(site, poisons, tmp_path, told_where="exit code 3")
@@ -139,14 +135,14 @@ def test_a_part_that_exits_is_found_out_by_the_supervisor(
 
 @pytest.mark.parametrize("poisons", [["/"]], indirect=True)
 def test_a_retry_asks_again(
-    scrawler: Scrawler, rows: Rows, site: RawServer, poisons: list[str], python_path: str, tmp_path: Path
+    scrawler: Scrawler, rows: Rows, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:
     site.script = by_path({"/": page("please abort")})
     scrawler("import", "-", given=site.url())
-    assert _run(tmp_path, python_path).returncode == -signal.SIGABRT
-    assert _run(tmp_path, python_path).returncode == 0
+    assert _run(tmp_path, path).returncode == -signal.SIGABRT
+    assert _run(tmp_path, path).returncode == 0
     (seed,) = rows("seeds")
     assert seed["end_reason"] == "internal-error", json.dumps(seed)
     site.script = by_path({"/": page("cured")})
-    assert _run(tmp_path, python_path, "--retry", "internal-error").returncode == 0
+    assert _run(tmp_path, path, "--retry", "internal-error").returncode == 0
     assert [row["end_reason"] for row in rows("seeds")] == ["completed"]

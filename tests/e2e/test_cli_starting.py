@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.store.processes import identify
-from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Scrawler, environment
+from tests.e2e.conftest import CRAWL, TIMEOUT, Scrawler, python_path, started
 from tests.e2e.gated import GatedSite
 from tests.plugged import install
 from tests.torture.crawl import wait_for
@@ -39,7 +39,7 @@ class HeldMachines:
         pipe = folder / "held.pipe"
         os.mkfifo(pipe)
         install(packages, "held", _HELD.format(pipe=str(pipe)), {"scrawler.url_filters:held": "make"})
-        self.path = os.pathsep.join(filter(None, (str(packages), os.environ.get("PYTHONPATH"))))
+        self.path = python_path(packages)
         self._pipe = os.open(pipe, os.O_RDWR)  # for writing alone it would wait for a reader
 
     def let_go(self, number: int) -> None:
@@ -61,15 +61,8 @@ def held(tmp_path: Path) -> Iterator[HeldMachines]:
 @contextmanager
 def _running(folder: Path, *arguments: str, stderr: int = subprocess.DEVNULL, **variables: str) -> Iterator[int]:
     """Run a command in the block; return its process id. In the end its process group is killed."""
-    with subprocess.Popen(
-        [SCRAWLER, *arguments],
-        cwd=folder,
-        env=environment(**variables),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        start_new_session=True,
-    ) as running:
+    nowhere = subprocess.DEVNULL
+    with started(folder, *arguments, stdin=nowhere, stdout=nowhere, stderr=stderr, **variables) as running:
         try:
             yield running.pid
         finally:

@@ -1,0 +1,73 @@
+"""Files that a crawl needs, over which no output of a command is written."""
+
+from __future__ import annotations
+
+import subprocess
+from contextlib import closing
+from pathlib import Path
+
+from scrawler.store.crawls import Crawls
+from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
+from tests.e2e.conftest import SCRAWLER, Rows, Scrawler, environment, error_line
+
+
+def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
+    """Neither the seed file, by whatever name, nor the database."""
+    seeds = tmp_path / "input_urls" / "seeds.txt"
+    seeds.parent.mkdir()
+    seeds.write_text("http://a.example/\nno url\n")
+    (tmp_path / "hard").hardlink_to(seeds)
+    (tmp_path / "soft").symlink_to(seeds)
+    for rejects in ("input_urls/seeds.txt", "hard", "soft"):
+        said = error_line(scrawler("import", "seeds.txt", "--rejects", rejects, code=2))
+        assert said == f"--rejects {rejects} is the seed file itself, and would be overwritten"
+    with seeds.open() as given:
+        command = [SCRAWLER, "import", "-", "--rejects", "hard"]
+        done = subprocess.run(command, cwd=tmp_path, env=environment(), stdin=given, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, "is the seed file itself" in done.stderr) == (2, True)
+    assert seeds.read_text() == "http://a.example/\nno url\n"
+    scrawler("import", "seeds.txt", "--rejects", "rejects")
+    for command in (
+        ("import", "seeds.txt", "--rejects", "scrawler.db"),
+        ("export", "scrawler.db", "--format", "txt"),
+        ("report", "--html", "scrawler.db"),
+    ):
+        assert "scrawler.db is the crawl's database: write to another file" in error_line(scrawler(*command, code=2))
+    (tmp_path / "own.toml").write_text("threads = 2\n")
+    (tmp_path / "pages").mkdir()
+    for file, words in (
+        ("scrawler.db-wal", "is the crawl's database"),
+        ("scrawler.db-journal", "is the crawl's database"),
+        ("pages/crawl-1-00001.warc.gz", "is a file of an archive by its name"),
+        ("pages/crawl-1.lock", "is a file of an archive by its name"),
+        ("own.toml", "is the file of the settings"),
+    ):
+        said = error_line(scrawler("import", "seeds.txt", "--rejects", file, "--config", "own.toml", code=2))
+        assert said.startswith(f"{file} {words}")
+    assert (tmp_path / "own.toml").read_text() == "threads = 2\n"
+    assert [row["url"] for row in rows("seeds")] == ["http://a.example/"]
+
+
+def test_no_file_of_the_archive_is_written_over_by_another_name(scrawler: Scrawler, tmp_path: Path) -> None:
+    """A hard link has a path of its own; and a crawl may have kept pages in another folder than the one in use now."""
+    (tmp_path / "seeds.txt").write_text("http://a.example/\nno url\n")
+    scrawler("import", "seeds.txt")
+    with closing(open_database(f"sqlite:///{tmp_path}/scrawler.db")) as database:
+        machine = Machines(database).register("here", 1, 0).id
+        Crawls(database).begin_run(machine, {"pages_dir": str(tmp_path / "elsewhere")})
+    for number, file in enumerate(
+        ("pages/crawl-1.warc.gz", "elsewhere/crawl-1.warc.gz.damaged", "pages/crawl-1.cdxj", "elsewhere/crawl-1.lock")
+    ):
+        needed, other = tmp_path / file, f"other-{number}"
+        needed.parent.mkdir(exist_ok=True)
+        needed.write_text(file)
+        (tmp_path / other).hardlink_to(needed)
+        for command in (
+            ("import", "seeds.txt", "--rejects", other),
+            ("export", other, "--format", "txt"),
+            ("report", "--html", other),
+        ):
+            said = error_line(scrawler(*command, code=2))
+            assert said.startswith(f"{other} is a file of the archive by another name")
+        assert needed.read_text() == file

@@ -1,0 +1,79 @@
+"""Standard streams that are closed, full, a terminal, or read by somebody who has seen enough."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, error_line, shell, started
+
+
+def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="".join(f"http://h{number}.example/\n" for number in range(5000)))
+    with started(tmp_path, "seeds", "--json") as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stdout.readline().startswith("{")
+        running.stdout.close()
+        assert running.stderr.read() == ""
+
+
+@pytest.mark.parametrize("command", ["seeds", "seeds --json", "seeds --csv", "export -", "--help"])
+def test_a_reader_who_has_seen_enough_makes_a_list_no_failure(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="".join(f"http://h{number}.example/\n" for number in range(5000)))
+    done = shell(f"{SCRAWLER} {command} | read line; echo ${{PIPESTATUS[0]}}", tmp_path)
+    assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: what cannot be written is not tried")
+@pytest.mark.parametrize(
+    "command",
+    ["seeds", "seeds --json", "status", "export -", "report --json", "--help", "--version", "run --no-export"],
+)
+def test_an_output_that_cannot_be_written_is_one_line(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="http://127.0.0.1:2/\n")
+    done = shell(f"{SCRAWLER} {command} > /dev/full", tmp_path)
+    assert done.returncode == 1
+    assert error_line(done) == "standard output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize("closed", ["2>/dev/full", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("machines", ["1", "2"])
+def test_streams_that_are_closed_or_full_end_no_crawl_and_spoil_no_file(
+    closed: str, machines: str, scrawler: Scrawler, rows: Rows, seed_file: Path, tmp_path: Path
+) -> None:
+    scrawler("import", seed_file.name)
+    arguments = " ".join(f"'{word}'" for word in (*CRAWL, "--machines", machines))
+    assert shell(f"{SCRAWLER} {arguments} {closed}", tmp_path).returncode == 0
+    assert {row["state"] for row in rows("seeds")} == {"done"}
+
+
+def test_a_closed_standard_input_holds_no_seeds(tmp_path: Path) -> None:
+    done = shell(f"{SCRAWLER} import - <&-", tmp_path)
+    assert done.returncode == 3
+    assert error_line(done) == "-: no seeds in it"
+
+
+def test_a_synthetic_web_whose_standard_input_has_ended_stops(tmp_path: Path) -> None:
+    done = shell(f"{SCRAWLER} synthweb --port 0 --stop-with-stdin < /dev/null", tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_terminal_gets_a_live_line_and_messages_above_it(tmp_path: Path) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\nnot a url\n")
+    shown, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
+    subprocess.run([SCRAWLER, "import", "seeds.txt"], cwd=tmp_path, env=environment(), stderr=terminal, check=True)
+    os.close(terminal)
+    lines = os.read(shown, 65_536).decode().replace("\r", "\n").splitlines()
+    os.close(shown)
+    assert any(line.startswith("line 2: no URL") for line in lines)
+    assert any(line.startswith("2 seeds read: 1 new, 0 duplicate, 1 invalid [00:0") for line in lines)
+    assert "2 seeds read: 1 new, 0 duplicate, 1 invalid" in lines
