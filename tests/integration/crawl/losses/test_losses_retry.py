@@ -1,0 +1,252 @@
+"""What is gone of the archive is fetched again, and all counts are then as they were."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrawler import upkeep
+from scrawler.app import retry_lost
+from scrawler.model import LossKind, PageRow, SeedCounts
+from scrawler.store import lost_rows
+from scrawler.store.engine import Database
+from scrawler.store.losses import Losses, LostSum, LostTotals
+from scrawler.store.reports import Reports
+from tests.consistency import check_records
+from tests.integration.crawl.conftest import Crawl
+from tests.integration.crawl.hostile import RESOLVE, by_host, by_path, page, run_whole
+from tests.integration.crawl.losses.losing import (
+    HARMS,
+    NOISE,
+    NOTHING,
+    TRAFFIC,
+    Serve,
+    archived,
+    asked,
+    counts,
+    cut,
+    empty,
+    files,
+    move_away,
+    overwrite,
+    remove,
+    rows_of,
+    run,
+    set_aside,
+    site,
+    totals,
+    verified,
+    zero,
+    zero_the_end,
+)
+
+
+def found_in(crawl: Crawl) -> tuple[dict[str, int], list[tuple[str, int]]]:
+    """What all links came to, and how often each candidate was found."""
+    verdicts = asked(crawl, lambda database: dict(Reports(database).verdicts(None)))
+    with_times = "SELECT url, count FROM candidate ORDER BY seed_id, url_hash"
+    return verdicts, asked(crawl, lambda database: _rows(database, with_times))
+
+
+def _rows(database: Database, query: str) -> list[tuple[Any, ...]]:
+    with database.read() as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(query)]
+
+
+def dependents(crawl: Crawl, gone: Iterable[PageRow]) -> list[PageRow]:
+    """Revisits of whole files whose payload stood in these records alone."""
+    gone = list(gone)
+    of_seed = {(row.seed_id, row.digest) for row in gone if not row.revisit}
+    left = [row for row in crawl.pages() if row not in gone]
+    there = {(row.seed_id, row.digest) for row in left if row.warc_file and not row.revisit}
+    return [row for row in left if row.revisit and (row.seed_id, row.digest) in of_seed - there]
+
+
+@pytest.mark.parametrize(("harm", "kind"), HARMS.items())
+def test_what_is_gone_is_told_once_and_fetched_again(
+    harm: Callable[[Path], None], kind: LossKind, crawled: Crawl
+) -> None:
+    """Every count is as before, every row is there once, and archive and database tell the same."""
+    crawl, path = crawled, files(crawled)[0]
+    before, links, urls = counts(crawl), found_in(crawl), sorted(row.url for row in crawl.pages())
+    mine = rows_of(crawl, path)
+    half = harm in (cut, zero_the_end)
+    harm(path)
+    lost = mine if not half else [row for row in mine if row.warc_offset + row.warc_length > 500_000]
+    summary = run(crawl)
+    told = LostSum(*summary.lost)
+    assert told.files == 1
+    assert half or told.records == len(mine)
+    assert 0 < told.records <= len(mine)
+    if not half:
+        assert told.revisits == len(dependents(crawl, lost))
+        assert told.revisits > 0
+    loss = asked(crawl, lambda database: Losses(database).all())[path.name]
+    assert (loss.kind, loss.records, loss.accepted) == (kind, told.records, False)
+    assert run(crawl).lost == NOTHING, "it is told once"
+    assert totals(crawl).open == told
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    number = told.records + told.revisits
+    aside = set_aside(path)
+    lines = [f"a WARC file held what the database knows nothing of, which is kept as {one}" for one in aside]
+    assert said == [*lines, f"URLs to be fetched again because their records are gone: {number:,}"]
+    assert [one.name for one in aside] == ([path.name + ".damaged"] if half else [])
+    crawl.check()
+    move_away(crawl, aside)
+    run_whole(crawl, robots=False, warc_size=1 << 20)
+    assert sorted(row.url for row in crawl.pages()) == urls
+    assert counts(crawl) == before
+    assert found_in(crawl) == links
+    assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+
+
+def swap(path: Path) -> None:
+    path.write_bytes(NOISE * 40)
+
+
+def harm_a_record(path: Path) -> None:
+    """In the midst of the file, where a look finds nothing."""
+    overwrite(path, path.stat().st_size // 2, b"damage")
+
+
+@pytest.mark.parametrize("with_index", [True, False])
+@pytest.mark.parametrize("harm", [remove, cut, empty, zero, swap, harm_a_record])
+def test_a_file_that_comes_back_after_its_pages_were_fetched_again_is_known(
+    harm: Callable[[Path], None], with_index: bool, crawled: Crawl
+) -> None:
+    """It is not taken for one that a killed machine wrote and never committed, nor for anybody else's."""
+    crawl, path = crawled, files(crawled)[0]
+    index = path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
+    whole, listed = path.read_bytes(), index.read_bytes()
+    before = counts(crawl)
+    harm(path)
+    harmed = path.read_bytes() if path.exists() else b""
+    verified(crawl)
+    retry_lost(crawl.settings(), threading.Event())
+    left = path.read_bytes() if path.exists() else b""
+    there = left + b"".join(one.read_bytes() for one in set_aside(path))
+    assert there == harmed or not harmed.strip(b"\0"), "not a byte is lost"
+    run(crawl)
+    path.write_bytes(whole)
+    index.unlink(missing_ok=True)
+    if with_index:
+        index.write_bytes(listed)
+    assert run(crawl).lost == NOTHING
+    findings, said = verified(crawl)
+    assert (findings, said.gone, said.unknown) == ([], 0, 0)
+    assert path.read_bytes() == whole
+    crawl.check()
+    assert counts(crawl) == before
+
+
+def test_robots_txt_whose_records_are_gone_is_forgotten_with_a_word_and_asked_for_again(
+    crawl_on_both: Crawl, serve: Serve
+) -> None:
+    crawl = crawl_on_both
+    pages = {"/": page("home", links=("/1",)), "/1": page("1"), "/robots.txt": page("User-agent: *\nAllow: /\n")}
+    crawl.add([serve(by_path(pages)).url()])
+    run_whole(crawl)
+    assert len(of_robots(crawl)) == 1
+    for path in files(crawl):
+        path.unlink()
+    told = run(crawl, robots=True).lost
+    assert told[1] == 3
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    assert said == [
+        "URLs to be fetched again because their records are gone: 2",
+        "1 more is of a robots.txt file, to be asked for again when it is needed",
+    ]
+    assert of_robots(crawl) == []
+    assert verified(crawl)[0] == []
+    run_whole(crawl)
+    assert len(of_robots(crawl)) == 1
+    findings, done = verified(crawl)
+    assert (findings, done.whole) == ([], 3)
+    assert totals(crawl) == LostTotals(LostSum(0, 0, 0), LostSum(0, 0, 0))
+
+
+def of_robots(crawl: Crawl) -> list[tuple[Any, ...]]:
+    found: list[tuple[Any, ...]] = asked(crawl, lambda database: _rows(database, "SELECT url FROM robots_record"))
+    return found
+
+
+def test_lost_pages_of_a_seed_that_ended_by_a_limit_are_fetched_and_no_others(crawl: Crawl, serve: Serve) -> None:
+    crawl.add([serve(site("one")).url()])
+    run_whole(crawl, max_pages=20, robots=False)
+    before = counts(crawl)
+    urls = {row.url for row in crawl.pages()}
+    for path in files(crawl):
+        path.unlink()
+    retry_lost(crawl.settings(), threading.Event())
+    assert crawl.pages() == []
+    assert crawl.seeds()[0].counts == SeedCounts(
+        **{name: getattr(crawl.seeds()[0].counts, name) for name in (*TRAFFIC, "listed", "candidates")}
+    )
+    summary = crawl.run(max_pages=20, robots=False)
+    assert summary.lost == NOTHING
+    check_records(crawl.url, crawl.folder / "pages")
+    assert {row.url for row in crawl.pages()} == urls
+    assert counts(crawl) == before
+
+
+@pytest.mark.parametrize("steps", [0, 1, 4])
+def test_a_retry_cut_short_at_any_point_is_done_again(
+    steps: int, crawled: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crawl = crawled
+    before, urls = counts(crawl), sorted(row.url for row in crawl.pages())
+    torn, gone = files(crawl)[:2]
+    cut(torn)
+    remove(gone)
+    left = [steps]
+    pack = upkeep.packed
+
+    def failing(entries: Sequence[tuple[str, int, int]]) -> bytes:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return pack(entries)
+
+    monkeypatch.setattr(lost_rows, "_PLACES", 5)
+    monkeypatch.setattr(upkeep, "packed", failing)
+    with pytest.raises(KeyboardInterrupt):
+        retry_lost(crawl.settings(), threading.Event())
+    crawl.check()
+    monkeypatch.setattr(upkeep, "packed", pack)
+    retry_lost(crawl.settings(), threading.Event())
+    move_away(crawl, set_aside(torn))
+    run_whole(crawl, robots=False, warc_size=1 << 20)
+    assert sorted(row.url for row in crawl.pages()) == urls
+    assert counts(crawl) == before
+    assert verified(crawl)[0] == []
+
+
+def test_what_a_seed_left_behind_when_it_moved_cannot_be_fetched_again_and_stays_lost(
+    crawl: Crawl, serve: Serve
+) -> None:
+    """Its old site may be another machine's by now, and politeness is kept by site."""
+    home = page("here", links=("/1",))
+    sites = {"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": home, "/1": page("1")}}
+    crawl.add([f"http://a.example:{serve(by_host(sites)).port}/"])
+    run_whole(crawl, resolve=RESOLVE, robots=False)
+    number = archived(crawl)
+    assert number == 3
+    for path in files(crawl):
+        path.unlink()
+    assert run(crawl, resolve=RESOLVE).lost[1] == number
+    said: list[str] = []
+    retry_lost(crawl.settings(), threading.Event(), said.append)
+    assert said == [
+        "URLs to be fetched again because their records are gone: 2",
+        "1 more cannot be: their seeds are at other sites by now",
+    ]
+    assert run(crawl, resolve=RESOLVE).lost == NOTHING
+    crawl.check()
+    assert totals(crawl).open == LostSum(1, 1, 0)
+    assert archived(crawl) == number
