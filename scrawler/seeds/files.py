@@ -14,7 +14,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from scrawler.errors import InputError, SettingsError
+from scrawler.errors import InputError, ScrawlerError, SettingsError
 from scrawler.seeds.unpacking import BROKEN, unpacked
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _open_raw(name: str, input_dir: Path) -> Iterator[io.BufferedReader]:
     if name == STANDARD:
         yield io.BufferedReader(_SeedFile(cast("io.BufferedReader", sys.stdin.buffer), name), _BUFFER)
         return
-    with _told(name):
+    with mapped(InputError, "cannot be read"):
         stream = cast("io.BufferedReader", find_input(name, input_dir).open("rb"))
     with stream:
         yield io.BufferedReader(_SeedFile(stream, name), _BUFFER)
@@ -144,13 +144,14 @@ class _SeedFile(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         """Read some bytes; 0 at the end. Raises InputError."""
-        with _told(self._name):
+        with mapped(InputError, "cannot be read", self._name):
             return self._file.readinto1(buffer)
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def mapped(kind: type[ScrawlerError], problem: str, name: str | Path | None = None) -> Iterator[None]:
+    """Make one line of what the system says of a file: its name (None: as the system has it), the problem, and why."""
     try:
         yield
     except OSError as error:
-        raise InputError(f"{error.filename or name}: cannot be read: {error.strerror}") from error
+        raise kind(f"{name or error.filename}: {problem}: {error.strerror}") from error

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TextIO
 
 from scrawler.errors import ScrawlerError
-from scrawler.seeds.files import STANDARD
+from scrawler.seeds.files import STANDARD, mapped
 from scrawler.seeds.formats import Entry
 
 TOLD = 20  # invalid lines that are reported one by one
@@ -40,18 +41,19 @@ def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Rep
     if file is None:
         yield tell_first
         return
-    with _mapped(file):
+    errors = partial(mapped, ScrawlerError, "rejects cannot be written", file)
+    with errors():
         out = _opened(file)
 
     def tell_and_write(entry: Entry) -> None:
         tell_first(entry)
-        with _mapped(file):
+        with errors():
             out.write(f"{entry.line}\t{entry.problem}\t{_one_line(entry.text)}\n")
 
     try:
         yield tell_and_write
     finally:
-        with _mapped(file):  # what is written last reaches the disk only here
+        with errors():  # what is written last reaches the disk only here
             out.flush()
             if out is not sys.stdout:
                 out.close()
@@ -62,14 +64,6 @@ def _opened(file: Path) -> TextIO:
         return sys.stdout
     file.parent.mkdir(parents=True, exist_ok=True)
     return file.open("w", encoding="utf-8", errors="backslashreplace")
-
-
-@contextmanager
-def _mapped(file: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise ScrawlerError(f"{file}: rejects cannot be written: {error.strerror}") from error
 
 
 def _one_line(text: str) -> str:
