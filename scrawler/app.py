@@ -43,10 +43,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
     with _opened(settings, stop, say) as database:
         crawl, _ = _open_crawl(database, settings)
-        launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
-        Upkeep(settings, database, crawl, say).look(stop.is_set, say)
-        _tell_orders(Control(database).orders(), say)
-        return launch
+        return _launched(settings, database, crawl, stop, say)
 
 
 def run_crawl(
@@ -79,9 +76,7 @@ def run_crawl(
         have_files(settings)
         alone = launch is None
         if launch is None:
-            launch = Launch(Starts(database).begin(1), 1, machines_prefix(crawl))
-            _tell_orders(Control(database).orders(), say)
-            Upkeep(settings, database, crawl, say).look(stop.is_set, say)
+            launch = _launched(settings, database, crawl, stop, say)
         patience = settings.database_patience
         prompt_waiting = Waiting(give_up_after=min(_PROMPT, patience), answer=_ANSWER, to_open=patience, say=say)
         ended: list[Ended] = []
@@ -114,7 +109,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
     Raises StoreError, ArchiveError.
     """
     with _opened(settings, stop, say) as database:
-        lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept(say)
+        lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept()
     say(f"{LossState.ACCEPTED}: {counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}")
 
 
@@ -124,7 +119,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
     with _opened(settings, stop, say) as database:
-        taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again(say)
+        taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again()
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
         say(f"{counted(taken.in_work, 'more is', 'more are')} of sites that a machine has in work")
@@ -182,6 +177,16 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
         crawls.rekey(settings.scope, lambda url: site_key(url, settings.scope))
         crawl = replace(crawl, scope=settings.scope)
     return crawl, settings.model_copy(update={"name": crawl.name, "scope": crawl.scope})
+
+
+def _launched(
+    settings: Settings, database: Database, crawl: Crawl, stop: threading.Event, say: Callable[[str], None]
+) -> Launch:
+    """Note that machines are being started; say what the user should know before they do anything."""
+    launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
+    _tell_orders(Control(database).orders(), say)
+    Upkeep(settings, database, crawl, say).look(stop.is_set)
+    return launch
 
 
 def _tell_orders(orders: CrawlOrders, say: Callable[[str], None]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from scrawler.archive.proof import WarcFile, open_warc
 from scrawler.crawl.depth import Entry, encode
 from scrawler.crawl.holding import last_known
-from scrawler.crawl.losses import LossFinder, OwnFiles, never, unsaid
+from scrawler.crawl.losses import LossFinder, OwnFiles, unsaid
 from scrawler.crawl.records import Records, is_finished, prefix_of
 from scrawler.crawl.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import UnreadableError
@@ -54,14 +54,14 @@ class Verified:
     accepted: int = 0  # of files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
     unreadable: int = 0  # files
-    revisits: int = 0  # records that refer to payloads which are gone
     lossy: dict[str, int] = field(default_factory=dict)  # records that are gone, by file, but for what was accepted
 
 
 class Upkeep:
     """The WARC files of this host's machines, compared with the rows of the crawl.
 
-    Whatever is done, `say` is told in a line each what files held that nobody can account for, and where it is kept.
+    `say` is told, in a line each, what cannot be read, and what files held that nobody can account for, and where it is
+    kept.
     """
 
     def __init__(
@@ -79,19 +79,20 @@ class Upkeep:
         )
         self.finder = LossFinder(self.files, self.pages, self.losses, self._mend)
 
-    def look(self, stopping: Callable[[], bool] = never, say: Callable[[str], None] = unsaid) -> None:
-        """Look for what is gone, until `stopping`; `say` is told what cannot be read. Raises as `accept`."""
-        self.finder.look(stopping, say)
+    def look(self, stopping: Callable[[], bool]) -> None:
+        """Look for what is gone, until `stopping`. Raises ArchiveError, StoreError."""
+        self.finder.look(stopping, self._say)
         self.finder.count_revisits(stopping)
 
-    def untold(self, stopping: Callable[[], bool] = never) -> Found:
-        """Look for what is gone, and return what no run has told of. Raises ArchiveError, StoreError."""
-        self.look(stopping)
+    def untold(self, stopping: Callable[[], bool]) -> Found:
+        """Look as at the begin of a run, which has said what cannot be read; return what no run has told of."""
+        self.finder.look(stopping)
+        self.finder.count_revisits(stopping)
         return self.losses.untold()
 
-    def accept(self, say: Callable[[str], None]) -> LostSum:
+    def accept(self) -> LostSum:
         """Look for what is gone, and let it be: return how much that is. Raises ArchiveError, StoreError."""
-        self.finder.look(say=say)
+        self.finder.look(say=self._say)
         return self.losses.accept()
 
     def verify(self, on_progress: Callable[[Verified], None]) -> Iterator[Finding]:
@@ -125,7 +126,6 @@ class Upkeep:
                 done.gone += accepted.lost
                 done.lossy[name] = accepted.lost
         self.finder.count_revisits()
-        done.revisits = self.losses.totals().open.revisits
         on_progress(done)
 
     def note_damage(self, names: Iterable[str]) -> None:
@@ -177,12 +177,12 @@ class Upkeep:
             kind = LossKind.CUT
         self.losses.note(Loss(name, kind, lost, UNCOUNTED))
 
-    def list_lost_again(self, say: Callable[[str], None]) -> TakenBack:
+    def list_lost_again(self) -> TakenBack:
         """Take back the rows of records that are gone and not accepted, so that their URLs are fetched again.
 
         Raises ArchiveError, StoreError; done again, it goes on from where it was.
         """
-        self.finder.look(say=say)
+        self.finder.look(say=self._say)
         known = self.losses.all()
         open_ones = [loss for loss in known.values() if not loss.accepted and self.files.path(loss.warc_file)]
         rows = LostRows(
