@@ -25,3 +25,11 @@ def try_lock(file: int) -> bool:
     except BlockingIOError:
         return False
     return True
+
+
+def lock_if_possible(file: int) -> bool:
+    """Lock a file as `try_lock` does; False as well where it cannot be locked at all."""
+    try:
+        return try_lock(file)
+    except OSError:
+        return False

@@ -23,7 +23,7 @@ from typing import NamedTuple, Protocol
 
 from scrawler.crawl.slots import MAKING, Read, Remains, killed_for_memory, machine_of, reading_file, remains_of
 from scrawler.faults import Fault
-from scrawler.flocks import try_lock
+from scrawler.flocks import lock_if_possible
 from scrawler.model import CONDEMNED, SUSPECTED, SuspectRow, url_hash
 
 _LONGEST = 1 << 24  # bytes of a file that are read; it may have been written by anybody
@@ -156,13 +156,6 @@ def _of_the_dead(path: Path) -> Iterator[int | None]:
         yield None
         return
     try:
-        yield file if _locked(file) and os.fstat(file).st_nlink else None
+        yield file if lock_if_possible(file) and os.fstat(file).st_nlink else None
     finally:
         os.close(file)
-
-
-def _locked(file: int) -> bool:
-    try:
-        return try_lock(file)
-    except OSError:
-        return False

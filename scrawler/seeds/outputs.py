@@ -20,7 +20,7 @@ from typing import IO, BinaryIO, cast
 import zstandard
 
 from scrawler.errors import ScrawlerError
-from scrawler.flocks import try_lock
+from scrawler.flocks import lock_if_possible
 from scrawler.seeds.files import STANDARD
 
 # Beginnings of names of what is open already: a file put in their place would not reach whoever reads there.
@@ -95,7 +95,7 @@ def _new_part(path: Path) -> tuple[Path, BinaryIO]:
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     while True:
         raw = open(part, "wb")  # noqa: SIM115
-        _lock(raw)
+        lock_if_possible(raw.fileno())
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(raw.fileno()), part.stat()):  # else it was removed before it was locked
                 break
@@ -119,16 +119,8 @@ def _remove_left(path: Path) -> None:
         if match is None or _lives(int(match[1])):
             continue
         with suppress(OSError), open(path.with_name(name), "r+b") as file:
-            if _lock(file):
+            if lock_if_possible(file.fileno()):
                 os.unlink(file.name)
-
-
-def _lock(file: BinaryIO) -> bool:
-    """Lock a file until it is closed; tell whether it was to be had."""
-    try:
-        return try_lock(file.fileno())
-    except OSError:
-        return False
 
 
 def _lives(pid: int) -> bool:
