@@ -94,6 +94,15 @@ def message_of(error: BaseException) -> str:
         return ""
 
 
+def escaped(text: str) -> str:
+    """Return text of which nothing speaks to a terminal: what is not printable stands there as escapes."""
+    return text if text.isprintable() else "".join(map(_escape, text))
+
+
+def _escape(character: str) -> str:
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
 def is_interrupt(error: BaseException) -> bool:
     """Tell whether an exception may be the user's Ctrl-C, not something that the code at work has raised."""
     return isinstance(error, KeyboardInterrupt) and threading.current_thread() is threading.main_thread()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from scrawler.errors import escaped
+
 _LONGEST_WORD, _LONGEST_LINE = 400, 4000  # characters
 # The password of a database may hold "/" and "@", where other URLs have ended; the word itself is what help texts show.
 _DATABASE_PASSWORD = re.compile(r"((?:mysql|mariadb)[a-z+]*://[^/\s:@]*:)(?!password@)[^\s'\"]*@", re.IGNORECASE)
@@ -17,13 +19,7 @@ def one_line(text: str) -> str:
     for secret, shown in ((_DATABASE_PASSWORD, r"\1***@"), (_PASSWORD, r"\1***@"), (_PASSWORD_PARAMETER, r"\1***")):
         text = secret.sub(shown, text)
     text = _WORD.sub(lambda word: _shortened(word[0], _LONGEST_WORD), text)
-    return _shortened("".join(map(_printable, text)), _LONGEST_LINE)
-
-
-def _printable(character: str) -> str:
-    if character.isprintable():
-        return character
-    return character.encode("unicode_escape").decode()
+    return _shortened(escaped(text), _LONGEST_LINE)
 
 
 def _shortened(text: str, longest: int) -> str:

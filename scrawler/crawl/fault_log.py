@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrawler.archive.record import warc_date
+from scrawler.errors import escaped
 from scrawler.faults import Fault
 
 MOST_BYTES = 1_000_000  # of the file, whatever was in it before
@@ -46,9 +47,4 @@ class FaultLog:
 
 def _harmless(text: str) -> str:
     """Write what is no line of text as escapes: a server's words in a message may be orders to a terminal."""
-    lines = text.split("\n")
-    return "\n".join(line if line.isprintable() else "".join(map(_escaped, line)) for line in lines)
-
-
-def _escaped(character: str) -> str:
-    return character if character.isprintable() else character.encode("unicode_escape").decode()
+    return "\n".join(map(escaped, text.split("\n")))

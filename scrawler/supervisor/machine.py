@@ -12,6 +12,7 @@ from typing import BinaryIO
 from scrawler.app import run_crawl
 from scrawler.errors import ScrawlerError
 from scrawler.machine_run import Launch
+from scrawler.plugins import in_a_line
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, read_order, report_line
 from scrawler.supervisor.signals import feel_hangups, heeds_hangups
@@ -48,7 +49,7 @@ def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: thread
         return Failure(str(error), error.exit_code)
     except BaseException as error:
         traceback.print_exc()
-        return Failure(" ".join(f"{type(error).__name__}: {error}".split()), 1)
+        return Failure(in_a_line(error), 1)
 
 
 class _Reporter(threading.Thread):
