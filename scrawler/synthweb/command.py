@@ -54,7 +54,9 @@ _DEFAULT = WebSpec()
     "--bandwidth", default=_DEFAULT.bandwidth, help="Bytes a second over all connections. [default: no limit]"
 )
 @click.option("--hidden", default=_DEFAULT.hidden, show_default=True, help="Share of pages the home page leads not to.")
-@click.option("--alias-every", default=_DEFAULT.alias_every, show_default=True, help="Every n-th site redirects.")
+@click.option(
+    "--alias-every", default=_DEFAULT.alias_every, show_default=True, help="Every n-th site redirects; 0: none does."
+)
 @click.option(
     "--hosts",
     type=click.Choice([kind.value for kind in Hosts]),
@@ -63,9 +65,11 @@ _DEFAULT = WebSpec()
     help="How sites differ: by address, by name (needs --resolve), or by port.",
 )
 @click.option("--seeds-file", type=_FILE, help="Write the seed URLs to this file.")
-@click.option("--seeds-per-site", default=1, show_default=True, help="Seeds of a site in that file.")
+@click.option(
+    "--seeds-per-site", type=click.IntRange(1), default=1, show_default=True, help="Seeds of a site in that file."
+)
 @click.option("--log", type=_FILE, help="Append a line for every request to this file.")
-@click.option("--workers", default=1, show_default=True, help="Number of processes.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Number of processes.")
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
 @click.option("--traps", is_flag=True, help="Serve the trap web instead: endless spaces beside real pages.")
 @click.option("--faults", is_flag=True, help="Serve the fault web instead: one path a misbehaviour.")

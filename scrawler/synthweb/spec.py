@@ -63,10 +63,12 @@ class WebSpec:
         for name, low, high in limits:
             value = getattr(self, name)
             if not low <= value <= high:
-                raise SettingsError(f"synthetic web: {name} is {value}, must be between {low:,} and {high:,}")
+                option = f"--{name.replace('_', '-')}"  # by which users know it
+                raise SettingsError(f"synthetic web: {option} is {value}, must be between {low:,} and {high:,}")
         if 0 < self.max_pages < self.mean_pages:
-            raise SettingsError(f"synthetic web: max_pages {self.max_pages} is below mean_pages {self.mean_pages}")
+            raise SettingsError(f"synthetic web: --max-pages {self.max_pages} is below --mean-pages {self.mean_pages}")
         if self.slow_share > self.slow_sites:
-            raise SettingsError(f"synthetic web: slow_share {self.slow_share} is above slow_sites {self.slow_sites}")
+            above = f"--slow-share {self.slow_share} is above --slow-sites {self.slow_sites}"
+            raise SettingsError(f"synthetic web: {above}")
         if self.alias_every == 1:
-            raise SettingsError("synthetic web: alias_every is 1, but an alias needs a site to lead to")
+            raise SettingsError("synthetic web: --alias-every is 1, but an alias needs a site to lead to")

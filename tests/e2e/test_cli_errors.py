@@ -23,7 +23,7 @@ from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, err
         (("run", "--normalise", "www,x"), 2, "--normalise www,x is not allowed, only steps among percent-case, "),
         (("run", "--allow-addresses", "10.0.0.1/8"), 2, "10.0.0.1/8 is not allowed, only addresses such as ::1, or"),
         (("run", "--patience", "soon"), 2, "--patience soon is not allowed, only a time such as 90, 5m or 2h, 0s to"),
-        (("synthweb", "--sites", "0"), 2, "synthetic web: sites is 0, must be between 1 and"),
+        (("synthweb", "--sites", "0"), 2, "synthetic web: --sites is 0, must be between 1 and"),
         (("import", "nowhere.txt"), 3, "nowhere.txt: no such file"),
         (("import", "empty.txt"), 3, "empty.txt: no seeds in it"),
         (("import", "comments.txt"), 3, "comments.txt: no seeds in it"),
@@ -103,6 +103,7 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
         (("export", ""), "scrawler export", "Invalid value for '[FILE]': it is empty"),
         (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps and --faults are two webs: give one of"),
         (("synthweb", "--port", "65536"), "scrawler synthweb", "Invalid value for '--port': 65536 is not in the "),
+        (("synthweb", "--seeds-per-site", "0"), "scrawler synthweb", "Invalid value for '--seeds-per-site': 0 is not "),
     ],
 )
 def test_wrong_usage_is_code_2_and_how_to_use_it(

@@ -133,13 +133,13 @@ def test_the_millionth_page_costs_nothing_to_reach() -> None:
 @pytest.mark.parametrize(
     ("values", "text"),
     [
-        ({"sites": 0}, "sites is 0"),
-        ({"links": 2}, "links is 2"),
-        ({"hidden": 0.7}, "hidden is 0.7"),
-        ({"max_pages": 3}, "max_pages 3 is below"),
-        ({"alias_every": 1}, "alias_every"),
-        ({"slow_share": 0.3}, "slow_share 0.3 is above slow_sites 0.25"),
-        ({"bandwidth": -1}, "bandwidth is -1"),
+        ({"sites": 0}, "--sites is 0"),
+        ({"links": 2}, "--links is 2"),
+        ({"hidden": 0.7}, "--hidden is 0.7"),
+        ({"max_pages": 3}, "--max-pages 3 is below --mean-pages 40$"),
+        ({"alias_every": 1}, "--alias-every is 1"),
+        ({"slow_share": 0.3}, "--slow-share 0.3 is above --slow-sites 0.25"),
+        ({"bandwidth": -1}, "--bandwidth is -1"),
     ],
 )
 def test_numbers_out_of_range_are_one_clear_error(values: dict[str, int], text: str) -> None:
