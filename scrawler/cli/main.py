@@ -54,7 +54,7 @@ Exit codes:
     4  the database cannot be opened or refuses, or has no such machine
     5  pages cannot be written to the archive
     6  `run` waited for the database for longer than database_patience
-    7  records are gone from the archive; `run` says so once, having done all else
+    7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
     8  `run` met a page that was read without an end (page_time); the next run ends that page
   130  stopped by the user (for `run`: by a second Ctrl-C)
 

@@ -69,9 +69,16 @@ def _row(view: SeedView) -> dict[str, Any]:
 
 
 @seeds.command("promote")
-@click.option("--within", type=click.IntRange(1), default=ANY_HOPS, help="Only those at most this many sites away.")
+@click.option(
+    "--within",
+    type=click.IntRange(1),
+    default=ANY_HOPS,
+    help="Only those at most this many sites away. [default: however far]",
+)
 @click.option("--like", metavar="PATTERN", help="Only URLs like this SQL pattern: % is any text, _ any character.")
-@click.option("--min-count", type=click.IntRange(1), default=1, help="Only those found at least this often.")
+@click.option(
+    "--min-count", type=click.IntRange(1), default=1, show_default=True, help="Only those found at least this often."
+)
 @with_settings()
 def promote_command(settings: Settings, within: int, like: str | None, min_count: int) -> None:
     """Make seeds of candidate seeds; the next run crawls them."""

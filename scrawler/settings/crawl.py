@@ -105,7 +105,7 @@ class Settings(BaseModel):
     nofollow: Relations = Field((), description="Links that are not followed, by what their rel says.")
     product_token: TokenText = Field(
         None,
-        description="Name by which robots.txt addresses this crawler; default: the user agent up to a slash or space.",
+        description="Name by which robots.txt addresses this crawler; none: the user agent up to a slash or space.",
     )
     user_agent: HeaderText = Field(
         f"SCrawler/{__version__}",
