@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 
 import pytest
@@ -15,6 +14,7 @@ from tests.integration.crawl.hostile import RESOLVE, asked, page, redirect, run_
 from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 from tests.limits import HANGS
+from tests.torture.crawl import wait_for
 
 Serve = Callable[..., RawServer]
 
@@ -208,14 +208,6 @@ def test_a_cookie_gate_over_two_urls(crawl: Crawl, serve: Serve, believes: bool,
     ]  # fmt: skip
 
 
-def until(there: Callable[[], bool]) -> bool:
-    """Look again and again, for as long as it takes at most."""
-    deadline = time.monotonic() + HANGS
-    while not (found := there()) and time.monotonic() < deadline:
-        threading.Event().wait(0.02)
-    return found
-
-
 def test_each_page_may_have_a_gate_but_not_without_cookies(crawl: Crawl, serve: Serve) -> None:
     server, closed = serve(gated(each=True)), serve(gated())
     crawl.add([server.url()])
@@ -251,7 +243,7 @@ def test_a_gate_opens_also_for_whoever_comes_after_a_kill(crawl_on_both: Crawl, 
     crawl.add([server.url()])
     with running(crawl, "--checkpoint-interval", "0.1") as process:
         assert asked_for.wait(HANGS)
-        assert until(lambda: len(crawl.pages()) == 1 + again)
+        wait_for(lambda: len(crawl.pages()) == 1 + again, HANGS, "what came before is committed")
         process.kill()
         process.wait()
     let_go.set()
