@@ -38,12 +38,13 @@ def _needed(database: Database, settings: Settings, file: Path) -> str:
     in_archive = real.parent == Path(os.path.realpath(settings.pages_dir))
     if _is_archived(real.name) or (in_archive and real.name.lower().endswith(_BESIDE_ARCHIVED)):
         return "a file of an archive by its name"
-    if file.exists() and any(file.samefile(one) for one in _archive(database, settings)):
+    if not file.exists():
+        return ""
+    there = file.stat()
+    if any(os.path.samestat(there, one) for one in _archive(database, settings)):
         return "a file of the archive by another name"
     config = click.get_current_context().params.get("config") or Path(CONFIG_FILE)
-    if file.exists() and config.exists() and file.samefile(config):
-        return "the file of the settings"
-    return ""
+    return "the file of the settings" if config.exists() and file.samefile(config) else ""
 
 
 def _is_archived(name: str) -> bool:
@@ -51,12 +52,14 @@ def _is_archived(name: str) -> bool:
     return name.endswith(_ARCHIVED) or _SET_ASIDE in name
 
 
-def _archive(database: Database, settings: Settings) -> Iterator[Path]:
-    """Yield what is in the folders in which machines of this host have kept pages."""
+def _archive(database: Database, settings: Settings) -> Iterator[os.stat_result]:
+    """Yield which files are in the folders in which machines of this host have kept pages."""
     folders = {settings.pages_dir, *Machines(database).folders(socket.gethostname()).values()}
     for folder in folders:
+        names: list[str] = []
         with suppress(OSError):  # it is elsewhere, or keeps us out
-            for name in os.listdir(folder):
-                path = folder / name
-                if path.exists() and (_is_archived(name) or name.lower().endswith(_BESIDE_ARCHIVED)):
-                    yield path
+            names = os.listdir(folder)
+        for name in names:
+            if _is_archived(name) or name.lower().endswith(_BESIDE_ARCHIVED):
+                with suppress(OSError):  # it was removed meanwhile, as locks are
+                    yield (folder / name).stat()

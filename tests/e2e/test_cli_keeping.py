@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import click
+
+from scrawler.cli.keeping import keep_clear
+from scrawler.model import Scope
+from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
@@ -71,3 +78,29 @@ def test_no_file_of_the_archive_is_written_over_by_another_name(scrawler: Scrawl
             said = error_line(scrawler(*command, code=2))
             assert said.startswith(f"{other} is a file of the archive by another name")
         assert needed.read_text() == file
+
+
+def test_files_of_the_archive_may_come_and_go_meanwhile(tmp_path: Path) -> None:
+    """Machines make locks, and remove them, while an output is written over an older one."""
+    out, lock = tmp_path / "out.txt", tmp_path / "pages" / "crawl-1.lock"
+    out.touch()
+    lock.parent.mkdir()
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            lock.touch()
+            lock.unlink()
+
+    with (
+        closing(open_database(f"sqlite:///{tmp_path}/scrawler.db")) as database,
+        click.Context(click.Command("export")),
+        ThreadPoolExecutor(1) as machine,
+    ):
+        Crawls(database).open("crawl", Scope.HOST)
+        machine.submit(come_and_go)
+        try:
+            for _ in range(2_000):
+                keep_clear(database, Settings(pages_dir=lock.parent), out)
+        finally:
+            done.set()
