@@ -21,7 +21,7 @@ class LinkPolicy:
     assets: bool = False  # images, scripts and styles are wanted
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PageLinks:
     """Links of one page, as written (character references decoded, surrounding white space stripped).
 
@@ -29,7 +29,7 @@ class PageLinks:
     repeated ones repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was
     read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
     "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
-    `words` holds what the page says, if that was asked for.
+    `words` holds what the page says, if that was asked for. It is not frozen, which would cost 0.7 us of each page.
     """
 
     base: str

@@ -100,6 +100,8 @@ class LinkCollector:
         kind = link_kind(attributes.get("rel"))
         if in_head and kind & _CANONICAL:
             self.canonical(attributes)
+        if not (kind & _DOCUMENT or self._policy.assets):  # as most, which are style sheets
+            return
         href = (attributes.get("href") or "").strip(HTML_SPACE)
         if not href:
             return
