@@ -58,18 +58,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
     after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
     """
     reasons, lost = _reasons(again)
-    if not has_contact(settings.user_agent):
-        click.echo(
-            f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
-            'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"',
-            err=True,
-        )
-    if settings.insecure:
-        click.echo(
-            "scrawler: warning: --insecure: certificates of https sites are not checked; "
-            "pages may come from anybody, and are flagged as insecure",
-            err=True,
-        )
+    _warn(settings)
     stop = threading.Event()
     with ProgressLine() as line:
         if accept_losses:
@@ -110,6 +99,22 @@ def _reasons(given: Iterable[str]) -> tuple[set[EndReason], bool]:
         if name not in allowed:
             raise SettingsError(f"--retry {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
     return {EndReason(name) for name in names if name != _LOST}, _LOST in names
+
+
+def _warn(settings: Settings) -> None:
+    """Tell of settings by which sites, or readers of the archive, may be let down."""
+    if not has_contact(settings.user_agent):
+        click.echo(
+            f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
+            'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"',
+            err=True,
+        )
+    if settings.insecure:
+        click.echo(
+            "scrawler: warning: --insecure: certificates of https sites are not checked; "
+            "pages may come from anybody, and are flagged as insecure",
+            err=True,
+        )
 
 
 def has_contact(user_agent: str) -> bool:
