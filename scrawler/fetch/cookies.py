@@ -284,7 +284,10 @@ def cookie_date(text: str) -> float | None:
         return None
     hour, minute, second = map(int, found[_TIME].groups())
     day, month, year = int(found[_DAY][1]), 1 + _MONTHS.index(found[_MONTH][1].lower()) // 4, int(found[_YEAR][1])
-    year += 1900 if 70 <= year <= 99 else 2000 if year <= 69 else 0
+    if year <= 69:
+        year += 2000
+    elif year <= 99:
+        year += 1900
     try:
         return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() if year >= 1601 else None
     except ValueError:

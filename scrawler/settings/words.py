@@ -40,7 +40,9 @@ def allowed_values(key: str) -> str:
     if choices := setting_choices(key):
         return "one of " + ", ".join(choices) + (", or a name that `scrawler plugins` lists" if part_kind(key) else "")
     kind = setting_kind(key)
-    noun = _NOUNS[kind] if kind else "a number" if info.annotation is float else "a whole number"
+    noun = "a number" if info.annotation is float else "a whole number"
+    if kind:
+        noun = _NOUNS[kind]
     bounds = setting_range(key)
     return f"{noun}, {bounds}" if bounds else noun
 
