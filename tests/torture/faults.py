@@ -10,6 +10,7 @@ from typing import Protocol
 from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
 
+_EARLY = 2
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most
 
 
@@ -24,13 +25,31 @@ class Fault(Protocol):
 
 
 class KillMachine:
-    """SIGKILL for a random machine; another is started in its place."""
+    """SIGKILL for a random machine; another is started in its place.
+
+    On a busy machine it may hit those that have only just been started, again and again, and a supervisor gives up what
+    ends five times in a row without a page. So only the first of these are hit, then those that have fetched something.
+    """
+
+    def __init__(self) -> None:
+        self._early = 0  # kills of machines without a page
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
         wait_for(lambda: bool(crawl.machines()), _NOTICED, "a machine")
         pid = chance.choice(crawl.machines())
+        if pid not in self._with_pages(crawl):
+            self._early += 1
+            if self._early > _EARLY:
+                wait_for(lambda: bool(self._with_pages(crawl)), _NOTICED, "a machine that has fetched a page")
+                pid = chance.choice(self._with_pages(crawl))
         crawl.kill_machine(pid)
         return f"machine {pid} killed"
+
+    @staticmethod
+    def _with_pages(crawl: CrawlUnderTest) -> list[int]:
+        running = crawl.machines()
+        found = crawl.sql.rows("SELECT pid FROM machine WHERE pages > 0 ORDER BY id")
+        return [pid for (pid,) in found if pid in running]
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 1
