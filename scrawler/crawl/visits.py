@@ -164,12 +164,8 @@ class Visits:
             self._refuse(site, choice, origin, *trap, wall)
         elif not self._origins.addressed(site, origin, now):
             return inf if origin.pending else now + _ASK_AGAIN
-        elif origin.failure is Result.NO_ADDRESS and self._standstill.holds_name(site, origin, now):
-            return inf
-        elif origin.failure is Result.NO_ADDRESS and self._has_lost_its_name(choice, origin):
-            choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
         elif origin.failure is not None:
-            self._refuse(site, choice, origin, origin.failure, origin.detail, wall)
+            return self._begin_in_vain(site, choice, origin, origin.failure, now, wall)
         elif site.health.failures and site.health.is_dead(origin.host, self._rules):
             # Not its party's own, or that would have ended.
             gone = f"{origin.host} has not answered {counted(self._rules.max_failures, 'time')} in a row"
@@ -184,6 +180,19 @@ class Visits:
                 return inf
         else:
             self._ask(site, choice, origin, now, wall)
+        return 0.0
+
+    def _begin_in_vain(
+        self, site: SiteContext, choice: Choice, origin: Origin, failure: Result, now: float, wall: int
+    ) -> float:
+        """Do what is to be done with an entry whose origin cannot be asked; returns as `_begin`."""
+        if failure is Result.NO_ADDRESS:
+            if self._standstill.holds_name(site, origin, now):
+                return inf
+            if self._has_lost_its_name(choice, origin):
+                choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
+                return 0.0
+        self._refuse(site, choice, origin, failure, origin.detail, wall)
         return 0.0
 
     def _places(self, slow: bool) -> int:
@@ -241,12 +250,14 @@ class Visits:
 
     def _refusal(self, choice: Choice, origin: Origin) -> _Refusal | tuple[EndReason, str] | None:
         """Return why an entry is not asked for, or its party ends, by its origin's robots.txt; None: it is allowed."""
-        if too_slow := self._origins.asks_too_much(origin):
+        robots, url = origin.robots, choice.entry.url
+        if robots is None:
+            return None
+        if robots.crawl_delay is not None and (too_slow := self._origins.asks_too_much(origin)):
             if choice.entry.depth == 0 or _is_home(choice, origin):
                 return EndReason.CRAWL_DELAY, too_slow
             return Result.ROBOTS_DENIED, too_slow  # one of many hosts of a domain
-        robots, url = origin.robots, choice.entry.url
-        if robots is None or robots.allows(url):
+        if robots.allows(url):
             return None
         if robots.unavailable:
             return origin.robots_failure, origin.robots_detail
