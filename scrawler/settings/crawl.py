@@ -219,7 +219,7 @@ class Settings(BaseModel):
         5.0, ge=0.1, le=600, description="Time between two checkpoints."
     )
     checkpoint_pages: Annotated[int, Live()] = Field(
-        500, ge=1, le=100_000, description="Pages after which a checkpoint is made early."
+        2_000, ge=1, le=100_000, description="Pages after which a checkpoint is made early."
     )
     stop_timeout: Seconds = Field(
         30.0, ge=0, le=3600, description="Longest time for what is in flight when the crawl is stopped."
