@@ -26,6 +26,7 @@ from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 from tests.limits import EARLY, HANGS
 
 SPEC = WebSpec(sites=4, mean_pages=100, equal=True)
+_TRIES = 5  # of what is timed: the machine may be busy with other things, but not each time
 
 
 @pytest.fixture(scope="module")
@@ -232,19 +233,22 @@ def test_slow_pages_take_their_time() -> None:
     spec = WebSpec(sites=1, mean_pages=200, slow_share=0.5, slow_sites=1, slow_ms=400)
     with SynthServer(spec) as server:
         paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(10)]
-        exchange(server, b"".join(map(request, paths)) + request("/robots.txt"))
-        log = server.log()
+        for _ in range(_TRIES):
+            exchange(server, b"".join(map(request, paths)) + request("/robots.txt"))
+        took = [line.at - line.came for line in server.log()]
     expected = [server.web.wait_s(Target(0, Kind.PAGE, number)) for number in range(10)] + [0.0]
     assert 0 < sum(map(bool, expected)) < 10
-    assert [line.at - line.came for line in log] == pytest.approx(expected, abs=0.1)
+    shortest = [min(took[number :: len(expected)]) for number in range(len(expected))]
+    assert shortest == pytest.approx(expected, abs=0.1)
 
 
 @pytest.mark.parametrize("connections", [1, 8])
 def test_a_bandwidth_is_shared_by_all_connections(connections: int) -> None:
     rate, answers = 2_000_000, 16
     spec = WebSpec(sites=1, mean_pages=answers, equal=True, page_bytes=60_000, hidden=0, bandwidth=rate)
-    with ServerProcess(spec) as server:
-        paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(answers)]
+
+    def times_as_long(server: ServerProcess, paths: list[str]) -> float:
+        """Ask for all pages; return the time that this took, as times that which the bandwidth alone takes."""
         with ExitStack() as stack:
             begun = time.monotonic()
             lines = [stack.enter_context(connect(server)) for _ in range(connections)]
@@ -253,8 +257,13 @@ def test_a_bandwidth_is_shared_by_all_connections(connections: int) -> None:
                 line.shutdown(socket.SHUT_WR)
             received = [read_all(line) for line in lines]
             took = time.monotonic() - begun
-    assert sum(answer.count(b"HTTP/1.1 200 OK") for answer in received) == answers
-    assert 1.0 <= took / (sum(map(len, received)) / rate) < 1.3
+        assert sum(answer.count(b"HTTP/1.1 200 OK") for answer in received) == answers
+        return took / (sum(map(len, received)) / rate)
+
+    with ServerProcess(spec) as server:
+        paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(answers)]
+        found = [times_as_long(server, paths) for _ in range(_TRIES)]
+    assert 1.0 <= min(found) < 1.3
 
 
 def test_answers_take_turns_on_a_narrow_line() -> None:

@@ -148,7 +148,8 @@ def test_an_allocation_that_fails_is_a_memory_error() -> None:
 
 @pytest.mark.skipif(COMPILED is None, reason="the link scanner is not compiled: python setup.py build_ext --inplace")
 def test_other_threads_run_while_a_page_of_many_links_is_scanned() -> None:
-    assert COMPILED is not None
+    scan = COMPILED
+    assert scan is not None
     page, done = b"<link rel href>" * 300_000, Event()
     gaps: list[float] = []
 
@@ -159,19 +160,20 @@ def test_other_threads_run_while_a_page_of_many_links_is_scanned() -> None:
             gaps.append(now - last)
             last = now
 
+    def share() -> float:
+        """Scan the page; return the longest part of the time in which the other thread had no turn."""
+        gaps.clear()
+        begin = perf_counter()
+        scan(page, 0, html5)
+        return max(gaps) / (perf_counter() - begin)
+
     with ThreadPoolExecutor(1) as threads:
         watching = threads.submit(watch)
-        shares = []
-        try:
-            for _ in range(3):  # the machine may be busy with other things in one
-                gaps.clear()
-                begin = perf_counter()
-                COMPILED(page, 0, html5)
-                shares.append(max(gaps) / (perf_counter() - begin))
+        try:  # the machine may be busy with other things, but not each time; kept out, it is more than 0.6 always
+            assert any(share() < 0.5 for _ in range(50))
         finally:
             done.set()
         watching.result()
-    assert min(shares) < 0.5  # of the time of the scan; kept out, it is more than 0.6
 
 
 def test_100_000_links() -> None:
