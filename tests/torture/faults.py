@@ -10,7 +10,7 @@ from typing import Protocol
 from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
 
-_EARLY = 2
+_EARLY = 2  # machines that may be killed before they have fetched a page
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most
 
 

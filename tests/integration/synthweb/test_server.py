@@ -26,7 +26,7 @@ from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 from tests.limits import EARLY, HANGS
 
 SPEC = WebSpec(sites=4, mean_pages=100, equal=True)
-_TRIES = 5  # of what is timed: the machine may be busy with other things, but not each time
+_TRIES = 10  # of what is timed, at most: the machine may be busy with other things, but not each time
 
 
 @pytest.fixture(scope="module")
@@ -233,12 +233,15 @@ def test_slow_pages_take_their_time() -> None:
     spec = WebSpec(sites=1, mean_pages=200, slow_share=0.5, slow_sites=1, slow_ms=400)
     with SynthServer(spec) as server:
         paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(10)]
+        expected = [server.web.wait_s(Target(0, Kind.PAGE, number)) for number in range(10)] + [0.0]
+        assert 0 < sum(map(bool, expected)) < 10
+        shortest = [float("inf")] * len(expected)
         for _ in range(_TRIES):
             exchange(server, b"".join(map(request, paths)) + request("/robots.txt"))
-        took = [line.at - line.came for line in server.log()]
-    expected = [server.web.wait_s(Target(0, Kind.PAGE, number)) for number in range(10)] + [0.0]
-    assert 0 < sum(map(bool, expected)) < 10
-    shortest = [min(took[number :: len(expected)]) for number in range(len(expected))]
+            took = [line.at - line.came for line in server.log()[-len(expected) :]]
+            shortest = list(map(min, shortest, took))
+            if shortest == pytest.approx(expected, abs=0.1):
+                break
     assert shortest == pytest.approx(expected, abs=0.1)
 
 
@@ -262,8 +265,12 @@ def test_a_bandwidth_is_shared_by_all_connections(connections: int) -> None:
 
     with ServerProcess(spec) as server:
         paths = [server.web.path(Target(0, Kind.PAGE, number)) for number in range(answers)]
-        found = [times_as_long(server, paths) for _ in range(_TRIES)]
-    assert 1.0 <= min(found) < 1.3
+        for _ in range(_TRIES):
+            found = times_as_long(server, paths)
+            assert found >= 1.0
+            if found < 1.3:
+                break
+    assert found < 1.3
 
 
 def test_answers_take_turns_on_a_narrow_line() -> None:
