@@ -38,8 +38,6 @@ from scrawler.settings.kinds import (
     UrlFilterNames,
 )
 
-ENV_PREFIX = "SCRAWLER_"
-
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/(?:\*|[A-Za-z0-9!#$&^_.+-]+)|\*/\*")
 _CLASSIC_PARTS = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}
 

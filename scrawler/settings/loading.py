@@ -14,11 +14,12 @@ from pydantic import ValidationError
 
 from scrawler.errors import SettingsError
 from scrawler.plugins import is_part, parts_in_words
-from scrawler.settings.crawl import ENV_PREFIX, Settings
+from scrawler.settings.crawl import Settings
 from scrawler.settings.kinds import Live
 from scrawler.settings.words import allowed_values, flag_name, part_kind
 
 CONFIG_FILE = "scrawler.toml"
+_PREFIX = "SCRAWLER_"  # of variables, in any case
 
 
 def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Settings:
@@ -32,7 +33,7 @@ def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Se
     for key, value in _from_toml(config).items():
         values[key], origins[key] = value, f"{config or CONFIG_FILE}: {key} = {value!r}"
     for key, value in _from_environment().items():
-        values[key], origins[key] = value, f"{ENV_PREFIX}{key.upper()}={_shown(value)}"
+        values[key], origins[key] = value, f"{_PREFIX}{key.upper()}={_shown(value)}"
     for key, value in flags.items():
         if value is not None:
             values[key], origins[key] = value, f"{flag_name(key)} {_shown(value)}"
@@ -52,7 +53,7 @@ def origin_of(key: str, flags: Mapping[str, object], config: Path | None = None)
     if flags.get(key) is not None:
         return flag_name(key)
     if key in _from_environment():
-        return f"{ENV_PREFIX}{key.upper()}"
+        return f"{_PREFIX}{key.upper()}"
     path = config or Path(CONFIG_FILE)
     if key in _from_toml(config):
         line = _line_of(key, path.read_bytes().decode("utf-8-sig"))
@@ -116,11 +117,15 @@ def _from_toml(config: Path | None) -> dict[str, Any]:
 
 def _from_environment() -> dict[str, str]:
     """Return what variables say, in whatever case their names are written."""
-    keys = {ENV_PREFIX + key.upper(): key for key in Settings.model_fields}
-    for variable in os.environ:
-        if variable.startswith(ENV_PREFIX) and variable not in keys:
-            raise SettingsError(f"unknown variable {variable}{_hint(variable, keys)}")
-    return {keys[name.upper()]: text for name, text in os.environ.items() if name.upper() in keys}
+    keys = {_PREFIX + key.upper(): key for key in Settings.model_fields}
+    values = {}
+    for variable, text in os.environ.items():
+        if not (name := variable.upper()).startswith(_PREFIX):
+            continue
+        if name not in keys:
+            raise SettingsError(f"unknown variable {variable}{_hint(name, keys)}")
+        values[keys[name]] = text
+    return values
 
 
 def _hint(word: str, known: Iterable[str]) -> str:

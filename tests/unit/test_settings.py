@@ -15,6 +15,7 @@ from scrawler.settings import (
     allowed_values,
     live_settings,
     load_settings,
+    origin_of,
     parse_setting,
     setting_field,
     setting_text,
@@ -60,6 +61,15 @@ def test_variables_are_text_and_lists_have_commas(monkeypatch: pytest.MonkeyPatc
     assert settings.robots is False
     assert settings.resolve == ("a.example=127.0.0.2", "b.example=::1")
     assert settings.scope is Scope.DOMAIN
+
+
+@pytest.mark.parametrize("name", ["scrawler_threads", "Scrawler_Threads", "SCRAWLER_threads"])
+def test_variables_may_be_written_in_any_case(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.setenv(name, "3")
+    assert load_settings({}).threads == 3
+    assert origin_of("threads", {}) == "SCRAWLER_THREADS"
+    monkeypatch.setenv("scrawler_thread", "3")
+    assert _error({}) == "unknown variable scrawler_thread; did you mean SCRAWLER_THREADS?"
 
 
 def test_settings_themselves_read_nothing_and_do_not_change(monkeypatch: pytest.MonkeyPatch) -> None:
