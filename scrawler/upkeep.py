@@ -81,14 +81,16 @@ class Upkeep:
 
     def look(self, stopping: Callable[[], bool]) -> None:
         """Look for what is gone, until `stopping`. Raises ArchiveError, StoreError."""
-        self.finder.look(stopping, self._say)
-        self.finder.count_revisits(stopping)
+        self._look(stopping, self._say)
 
     def untold(self, stopping: Callable[[], bool]) -> Found:
         """Look as at the begin of a run, which has said what cannot be read; return what no run has told of."""
-        self.finder.look(stopping)
-        self.finder.count_revisits(stopping)
+        self._look(stopping, unsaid)
         return self.losses.untold()
+
+    def _look(self, stopping: Callable[[], bool], say: Callable[[str], None]) -> None:
+        self.finder.look(stopping, say)
+        self.finder.count_revisits(stopping)
 
     def accept(self) -> LostSum:
         """Look for what is gone, and let it be: return how much that is. Raises ArchiveError, StoreError."""

@@ -6,7 +6,7 @@ asked once more, if its request would now say other cookies than the first one d
 most: the second answer is not remembered, only that it was asked for.
 
 Often all pages of a site are listed, and redirected, before the first of their gates is asked: the ones that came first
-are led back to first, so to forget these would lose all. No URL is kept, but its hash: some 170 bytes for each.
+are led back to first, so to forget these would lose all. No URL is kept, but its hash: some 130 bytes for each.
 """
 
 from __future__ import annotations

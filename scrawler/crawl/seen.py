@@ -18,7 +18,7 @@ from scrawler.errors import ScrawlerError
 ERROR_RATE = 1e-6
 FIRST_LAYER = 2048  # URLs
 GROWTH = 4
-_AT_HAND = 300  # URLs of a filter, in a set of 8 KB, which is asked at a sixth of what a layer costs
+_AT_HAND = 300  # URLs of a filter, in a set of 8 KB, which is asked at a fifth of what a layer costs
 
 
 class SeenFullError(ScrawlerError):
