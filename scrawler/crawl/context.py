@@ -6,7 +6,6 @@ What the parties of one site share (Bloom filter, politeness clocks, robots rule
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 
 from scrawler.crawl.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
 from scrawler.crawl.gates import Redirected
@@ -46,7 +45,7 @@ class SeedContext:
     ) -> None:
         self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
         self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
-        self.counts = replace(seed.counts)
+        self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.rejections = analyzer.sample = RejectionSample(seed.id)
         self.refetches = False  # it was taken up with URLs whose records were lost, and may have some left
@@ -301,7 +300,7 @@ class SeedContext:
             chunks=tuple(row for _, rows in changed for row in rows),
             candidates=tuple(candidates),
             rejections=self.rejections.take(),
-            counts=replace(self.counts),
+            counts=self.counts.copy(),
             verdicts=dict(self.verdicts),
             elapsed_ms=self.elapsed_ms(now),
             state=self._state(),
