@@ -89,6 +89,8 @@ def resolve_plain(path: str, folder: str, root: str) -> str:
 
     `folder` is the page's normalised URL up to its last slash, `root` that of its origin (`http://example.org/`).
     """
+    if "?" in path:
+        return ""  # sooner than by the pattern, which would be tried twice
     match = _plain_path(path)
     if match is None:
         if not path.startswith(("/", root)):
