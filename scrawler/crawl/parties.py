@@ -58,6 +58,12 @@ class Parties:
             earliest = min(earliest, found)
         return earliest
 
+    def goes_on(self, party: SeedContext, site: SiteContext, now: float) -> bool:
+        """Whether a party is not over, and has an entry at hand, which may be one for later."""
+        if not party.begun or party.ended or self._over(site, party, now) is not None:
+            return False
+        return any(not lane.slow and lane.peek() is not None for lane in party.lanes)
+
     def _of_party(self, site: SiteContext, party: SeedContext, now: float, wall: Millis) -> Choice | float:
         if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
             return inf

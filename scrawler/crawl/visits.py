@@ -66,6 +66,21 @@ class Visits:
             self._budget.leave(site)
         return at
 
+    def rests_until(self, site: SiteContext, origin: Origin, now: float) -> float:
+        """Return until when a site does nothing but wait for the pause of a host, 0 if it is to be visited before.
+
+        A visit meanwhile would choose the next entry, and find that it may not be asked for yet.
+        """
+        at = site.due_at(origin.host)
+        if at <= now or site.rests_long(at, now) or len(site.due) != 1 or len(site.parties) != 1:
+            return 0.0
+        if site.line is not None or site.queued or site.set_aside or site.going or not site.inactive:
+            return 0.0
+        if not self._parties.goes_on(site.parties[0], site, now):
+            return 0.0
+        site.held_since = site.held_since or now
+        return at
+
     def leave(self, site: SiteContext) -> None:
         """Note that a site is visited no more here: it would keep others at its address waiting."""
         self._budget.leave(site)

@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import itertools
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
+from scrawler.crawl.visits import Visits
+from scrawler.model import EndReason
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
+from tests.limits import EARLY, FAR
 
 if TYPE_CHECKING:
+    from scrawler.crawl.site import SiteContext
     from tests.integration.crawl.conftest import Crawl
 
 CLOCK = 0.004  # seconds: granularity of clocks, and the way of an answer
@@ -54,6 +59,33 @@ def test_the_delay_outlives_a_stop(crawl: Crawl) -> None:
         found = gaps(server)
     pages = {host: [gap for gap in of_host if gap > 0.0] for host, of_host in found.items()}
     assert min(min(of_host) for of_host in pages.values() if of_host) >= 0.8 - CLOCK
+
+
+def test_a_page_costs_one_visit_of_its_site(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    visits = 0
+    start_requests = Visits.start_requests
+
+    def counted(self: Visits, site: SiteContext, now: float) -> float:
+        nonlocal visits
+        visits += 1
+        return start_requests(self, site, now)
+
+    monkeypatch.setattr(Visits, "start_requests", counted)
+    with SynthServer(WebSpec(seed=5, sites=3, equal=True, mean_pages=40, page_bytes=400)) as server:
+        crawl.add(server.web.seeds())
+        summary = crawl.run(delay=0.05)
+    assert summary.pages >= 100
+    assert summary.requests <= visits < 1.2 * summary.requests, "not one to find that it may not be asked yet"
+
+
+def test_a_seed_that_is_over_does_not_wait_for_a_pause(crawl: Crawl) -> None:
+    with SynthServer(WebSpec(seed=5, sites=2, equal=True, mean_pages=20, page_bytes=400)) as server:
+        crawl.add(server.web.seeds())
+        begun = time.monotonic()
+        summary = crawl.run(delay=FAR, max_pages=1, robots=False)
+    assert time.monotonic() - begun < EARLY
+    assert summary.pages == 2
+    assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
 
 
 class BusyServer:
