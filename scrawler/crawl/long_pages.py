@@ -19,7 +19,7 @@ from scrawler.model import Result
 from scrawler.urls.analyzer import Analysis
 
 MANY_LINKS = 2_000  # below that a page is listed in one go
-_PART = 1_000  # links: some 2 ms
+_PART = 1_000  # links: 5 ms, if all are new and each is in a folder of its own
 
 
 @dataclass(slots=True)
