@@ -248,6 +248,7 @@ def _selector_ports(
         held_sites=machine.held_sites,
         may_claim=machine.may_start,
         give_back=machine.give_back,
+        give_back_untaken=machine.checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
         look_at_deaths=look_at_deaths,
         promote=promote,

@@ -328,6 +328,8 @@ class Machine:
         for collector in (*self.collectors, *self._retired):
             self._join(collector, heartbeat)
         with self.turn:
+            for site in self.selector.take_nameless():
+                self._return(site)
             while len(self.queue):
                 self._return(self.queue.take())
         self.checkpointer.close(max(_LAST_TRY, self._ends_at - time.monotonic()))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import ClaimedSite, Millis, Seed, SeedState
+from scrawler.model import ClaimedSite, Millis, Seed, SeedState, SiteDelta
 
 T = TypeVar("T")
 
@@ -55,6 +56,7 @@ class SelectorPorts:
     held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     give_back: Callable[[int], None]  # let go of so many sites
+    give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
     promote: Callable[[], int]  # make seeds of candidates, or let those go on that wait with their slow lane; how many
@@ -96,6 +98,7 @@ class UrlSelector(threading.Thread):
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)
         self._turn = turn
+        self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
         self._news = True  # something happened since the database was last asked
         self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
@@ -201,10 +204,16 @@ class UrlSelector(threading.Thread):
             return 1  # another program writes: asked again after a while
         if any(site.after_death for site in claimed):
             self._patiently(self._ports.look_at_deaths)
-        for site in claimed:
-            if self._halt.is_set():  # to take up a large party takes a while; what is left is claimed first by the next
-                return len(claimed)
-            self._enqueue(self._patiently(partial(self._taker.take_up, site, self._seeds_per_site)))
+        untaken = deque(claimed)
+        try:
+            while untaken and not self._halt.is_set():  # to take up a large party takes a while
+                site = self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site))
+                untaken.popleft()
+                self._enqueue(site)
+        finally:
+            with self._turn:
+                for left in untaken:
+                    self._ports.give_back_untaken(self._taker.untaken(left))
         if claimed:
             with self._changed:
                 self._news = True  # there may be more
@@ -216,17 +225,23 @@ class UrlSelector(threading.Thread):
 
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
-                self._origins.hear(origin, resolution)
-                self._queue.put(site)
-                self._ports.queued()
+                if site in self._nameless:
+                    self._nameless.remove(site)
+                    self._origins.hear(origin, resolution)
+                    self._queue.put(site)
+                    self._ports.queued()
 
         with self._turn:
             self._queue.reserved += 1
+            self._nameless.add(site)
         while not self._resolver.resolve(origin.host, done):
             if self._halt.wait(_RESOLVER_FULL):
-                with self._turn:
-                    self._queue.put(site)  # given back with the rest of the queue
-                return
+                return  # it is given back with the others
+
+    def take_nameless(self) -> set[SiteContext]:
+        """Hand over the sites whose addresses are not known yet: they do not come into the queue. Under the turn."""
+        nameless, self._nameless = self._nameless, set()
+        return nameless
 
     def _is_over(self) -> bool:
         """Whether the crawl has ended: nothing in work here, nothing left in the database, nothing to promote."""

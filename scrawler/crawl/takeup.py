@@ -19,7 +19,18 @@ from scrawler.crawl.site import SiteContext
 from scrawler.crawl.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import ChunkRow, ClaimedSite, EndReason, LaneState, Millis, PatternRow, Result, Seed, url_hash
+from scrawler.model import (
+    ChunkRow,
+    ClaimedSite,
+    EndReason,
+    LaneState,
+    Millis,
+    PatternRow,
+    Result,
+    Seed,
+    SiteDelta,
+    url_hash,
+)
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings
@@ -114,6 +125,25 @@ class SiteTaker:
             self._rebuild_seen(site)
             self._take_orphans(site, states)
         return site
+
+    def untaken(self, claimed: ClaimedSite) -> SiteDelta:
+        """Return what gives a site back that was claimed, and not taken up: nobody has asked it since.
+
+        Left with this machine, which ends, it would be taken for one that it may have asked.
+        """
+        due_at = claimed.next_due_at
+        if claimed.after_death:
+            due_at = max(due_at, self._clock.now() + self._rest_after_death(claimed))
+        return SiteDelta(
+            claimed.id,
+            claimed.token,
+            (),
+            due_at,
+            released=True,
+            pause_ms=claimed.pause_ms,
+            slowest_ms=claimed.slowest_ms,
+            pushbacks=claimed.pushbacks,
+        )
 
     def _rest_after_death(self, claimed: ClaimedSite) -> int:
         """Return how long a site rests that its dead owner may have asked at last, which no checkpoint tells.

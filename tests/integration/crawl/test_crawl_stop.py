@@ -12,20 +12,25 @@ from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import select
+from sqlalchemy.sql.functions import count
 
 from scrawler.app import run_crawl
+from scrawler.crawl.machine import Machine
 from scrawler.crawl.progress import Progress
-from scrawler.model import SeedState
+from scrawler.crawl.takeup import SiteTaker
+from scrawler.fetch.resolver import Resolver
+from scrawler.model import ClaimedSite, SeedState
 from scrawler.store.engine import open_database
-from scrawler.store.tables import thread_statistics
+from scrawler.store.tables import site, thread_statistics
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch
-from tests.limits import EARLY, FAR
+from tests.limits import EARLY, FAR, HANGS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from scrawler.crawl.site import SiteContext
     from tests.integration.crawl.conftest import Crawl
 
 GRACE = 2.0  # seconds for requests in flight
@@ -180,3 +185,47 @@ def test_a_stop_does_not_wait_until_all_that_was_claimed_is_taken_up(crawl: Craw
         assert crawl.run().outcome == "ended"
     assert {seed.state for seed in crawl.seeds()} == {SeedState.DONE}
     crawl.check()
+
+
+def owned(crawl: Crawl) -> int:
+    """How many sites have an owner."""
+    database = open_database(crawl.url)
+    with database.read() as connection:
+        number = connection.scalar(select(count()).where(site.c.owner.is_not(None)))
+    database.close()
+    return number or 0
+
+
+def test_what_was_claimed_only_goes_back_with_a_stop(crawl_on_both: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left with its machine, a site would rest as one that a dead machine may have asked."""
+    crawl_on_both.add(f"http://127.9.0.{number}:9/" for number in range(1, 30))
+    stop, machines, met, take_up = threading.Event(), list[Machine](), threading.Event(), SiteTaker.take_up
+
+    def look(machine: Machine) -> None:
+        machines.append(machine)
+        met.set()
+
+    def take_up_after_the_stop(self: SiteTaker, claimed: ClaimedSite, asked_for: int) -> SiteContext:
+        assert met.wait(HANGS)
+        stop.set()
+        assert machines[0].stopping.wait(HANGS)
+        return take_up(self, claimed, asked_for)
+
+    monkeypatch.setattr(SiteTaker, "take_up", take_up_after_the_stop)
+    watch(crawl_on_both.settings(), look, stop)
+    assert owned(crawl_on_both) == 0
+    assert {seed.state for seed in crawl_on_both.seeds()} <= {SeedState.READY, SeedState.ACTIVE}
+
+
+def test_what_waits_for_its_address_goes_back_with_a_stop(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    crawl.add(f"http://www{number}.example/" for number in range(30))
+    stop = threading.Event()
+
+    def look(machine: Machine) -> None:
+        if machine.queue.reserved >= 30:
+            stop.set()
+
+    monkeypatch.setattr(Resolver, "resolve", lambda self, host, on_done: True)  # it takes long
+    watch(crawl.settings(), look, stop)
+    assert owned(crawl) == 0
+    assert {seed.state for seed in crawl.seeds()} <= {SeedState.READY, SeedState.ACTIVE}

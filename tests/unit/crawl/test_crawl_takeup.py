@@ -73,3 +73,22 @@ def test_no_site_rests_longer_than_anything_can_ask_for(
 
 def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
     assert rest(Settings(delay=0.5), pause_ms=2000, slowest_ms=9000)[1] < 0
+
+
+@pytest.mark.parametrize(("after_death", "seconds"), [(True, 2.7), (False, 0)])
+def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_death(
+    after_death: bool, seconds: float
+) -> None:
+    clock = DatabaseClock()
+    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
+    taker = SiteTaker(None, crawl_rules(Settings(delay=0.5)), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    before = clock.now()
+    claimed = ClaimedSite(
+        1, "a.org", 5, before, (), True, pause_ms=2000, pushbacks=3, slowest_ms=700,
+        after_death=after_death, silent_since=before,
+    )  # fmt: skip
+    back = taker.untaken(claimed)
+    assert (back.site_id, back.token, back.seeds, back.released) == (1, 5, (), True)
+    assert (back.pause_ms, back.pushbacks, back.slowest_ms) == (2000, 3, 700)
+    assert before + seconds * 1000 <= back.next_due_at
+    assert after_death or back.next_due_at == before
