@@ -202,10 +202,10 @@ class UrlSelector(threading.Thread):
             claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines, longest_rest=longest)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
-        if any(site.after_death for site in claimed):
-            self._patiently(self._ports.look_at_deaths)
         untaken = deque(claimed)
         try:
+            if any(site.after_death for site in claimed):
+                self._patiently(self._ports.look_at_deaths)
             while untaken and not self._halt.is_set():  # to take up a large party takes a while
                 site = self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site))
                 untaken.popleft()

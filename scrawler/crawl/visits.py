@@ -25,7 +25,7 @@ from scrawler.crawl.standstill import Standstill
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
-from scrawler.model import EndReason, Result
+from scrawler.model import EndReason, Result, Scope
 from scrawler.units import counted
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
@@ -69,8 +69,11 @@ class Visits:
     def rests_until(self, site: SiteContext, origin: Origin, now: float) -> float:
         """Return until when a site does nothing but wait for the pause of a host, 0 if it is to be visited before.
 
-        A visit meanwhile would choose the next entry, and find that it may not be asked for yet.
+        A visit meanwhile would choose the next entry, and find that it may not be asked for yet; but in a domain that
+        may be one at another host.
         """
+        if self._rules.scope is Scope.DOMAIN:
+            return 0.0
         at = site.due_at(origin.host)
         if at <= now or site.rests_long(at, now) or len(site.due) != 1 or len(site.parties) != 1:
             return 0.0

@@ -7,7 +7,7 @@ import itertools
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +16,13 @@ from scrawler.crawl.visits import Visits
 from scrawler.model import EndReason
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
+from tests.integration.crawl.hostile import by_host, page
 from tests.limits import EARLY, FAR
 
 if TYPE_CHECKING:
     from scrawler.crawl.site import SiteContext
     from tests.integration.crawl.conftest import Crawl
+    from tests.integration.fetch.servers import RawServer
 
 CLOCK = 0.004  # seconds: granularity of clocks, and the way of an answer
 
@@ -86,6 +88,23 @@ def test_a_seed_that_is_over_does_not_wait_for_a_pause(crawl: Crawl) -> None:
     assert time.monotonic() - begun < EARLY
     assert summary.pages == 2
     assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
+
+
+def test_another_host_of_a_domain_does_not_wait_for_the_pause_of_the_first(
+    crawl: Crawl, serve: Callable[..., RawServer]
+) -> None:
+    sites: dict[str, dict[str, bytes | str]] = {"one.site.example": {}, "two.site.example": {"/": page("two")}}
+    server = serve(by_host(sites))
+    sites["one.site.example"]["/"] = page("one", links=(f"http://two.site.example:{server.port}/", "/later"))
+    crawl.add([f"http://one.site.example:{server.port}/"])
+    stop = threading.Event()
+    begun = time.monotonic()
+    crawl.run(
+        lambda progress: stop.set() if progress.pages == 2 else None, stop, delay=FAR, robots=False, scope="domain",
+        resolve=("one.site.example=127.0.0.1", "two.site.example=127.0.0.1"),
+    )  # fmt: skip
+    assert time.monotonic() - begun < EARLY
+    assert crawl.fetched() == {f"http://{name}:{server.port}/" for name in sites}
 
 
 class BusyServer:

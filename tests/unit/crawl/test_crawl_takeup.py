@@ -92,3 +92,13 @@ def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_deat
     assert (back.pause_ms, back.pushbacks, back.slowest_ms) == (2000, 3, 700)
     assert before + seconds * 1000 <= back.next_due_at
     assert after_death or back.next_due_at == before
+
+
+def test_a_site_that_is_given_back_unasked_keeps_the_pause_of_its_last_owner() -> None:
+    clock = DatabaseClock()
+    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
+    taker = SiteTaker(None, crawl_rules(Settings(delay=0.5)), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    claimed = ClaimedSite(1, "a.org", 5, clock.now(), (), True, pause_ms=10_000, slowest_ms=700)
+    back = taker.take_up(claimed, 1).take_delta(time.monotonic(), released=True)
+    assert back is not None
+    assert (back.pause_ms, back.slowest_ms) == (10_000, 700)
