@@ -249,17 +249,17 @@ class UrlCollector(threading.Thread):
         if isinstance(flight, PageFlight):
             self.totals.count(response, fault is None)
             self._handover.changes_if_many(site, flight.party)
-            if site.collector is self and self._only_rests(site, flight):
+            if site.collector is self and self._let_rest(site, flight):
                 return
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
-    def _only_rests(self, site: SiteContext, flight: PageFlight) -> bool:
+    def _let_rest(self, site: SiteContext, flight: PageFlight) -> bool:
         """Let a site wait for the pause of its host, if that is all that is to be done; returns whether it is."""
         if site.wake_at != inf or self._ports.wants_site(self):
             return False
-        at = self._visits.rests_until(site, flight.origin, time.monotonic())
+        at = self._visits.let_rest(site, flight.origin, time.monotonic())
         if at:
             self._schedule.put(site, at)
         return at > 0

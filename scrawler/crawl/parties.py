@@ -58,7 +58,7 @@ class Parties:
             earliest = min(earliest, found)
         return earliest
 
-    def goes_on(self, party: SeedContext, site: SiteContext, now: float) -> bool:
+    def goes_on(self, site: SiteContext, party: SeedContext, now: float) -> bool:
         """Whether a party is not over, and has an entry at hand, which may be one for later."""
         if not party.begun or party.ended or self._over(site, party, now) is not None:
             return False

@@ -106,7 +106,8 @@ class SiteTaker:
             more_seeds=len(claimed.seeds) >= asked_for,
             clock=self._clock,
         )
-        site.slowest_ms, site.pause = claimed.slowest_ms, claimed.pause_ms / 1000
+        site.slowest_ms = claimed.slowest_ms
+        site.pause = claimed.pause_ms / 1000
         site.condemned = self._condemned(claimed)
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt

@@ -66,8 +66,10 @@ class Visits:
             self._budget.leave(site)
         return at
 
-    def rests_until(self, site: SiteContext, origin: Origin, now: float) -> float:
-        """Return until when a site does nothing but wait for the pause of a host, 0 if it is to be visited before.
+    def let_rest(self, site: SiteContext, origin: Origin, now: float) -> float:
+        """Let a site that has nothing else to do wait for the pause of a host.
+
+        Returns until when, 0 if it is to be visited before.
 
         A visit meanwhile would choose the next entry, and find that it may not be asked for yet; but in a domain that
         may be one at another host.
@@ -79,7 +81,7 @@ class Visits:
             return 0.0
         if site.line is not None or site.queued or site.set_aside or site.going or not site.inactive:
             return 0.0
-        if not self._parties.goes_on(site.parties[0], site, now):
+        if not self._parties.goes_on(site, site.parties[0], now):
             return 0.0
         site.held_since = site.held_since or now
         return at

@@ -7,6 +7,7 @@ import signal
 from random import Random
 from typing import Protocol
 
+from tests.frozen import freeze
 from tests.mariadb import MariaDb
 from tests.torture.crawl import CrawlUnderTest, wait_for
 
@@ -85,10 +86,10 @@ class FreezeMachine:
     @staticmethod
     def _stop_outside_a_transaction(crawl: CrawlUnderTest, pid: int) -> None:
         """Freeze a machine when it does not hold SQLite's one lock: with that, nobody could do anything."""
-        os.kill(pid, signal.SIGSTOP)
+        freeze(pid)
         while not crawl.sql.writable():
             os.kill(pid, signal.SIGCONT)
-            os.kill(pid, signal.SIGSTOP)
+            freeze(pid)
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 1

@@ -18,14 +18,18 @@ from scrawler.urls.analyzer import UrlAnalyzer
 HOUR = 3_600_000
 
 
+def make_taker(settings: Settings) -> tuple[SiteTaker, DatabaseClock]:
+    """Make a taker that finds nothing in the database, and its clock."""
+    clock, make_seen = DatabaseClock(), partial(ExactSeen, MemoryBudget(1 << 20))
+    return SiteTaker(None, crawl_rules(settings), clock, make_seen, UrlAnalyzer), clock  # type: ignore[arg-type]
+
+
 def rest(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **known: int | bool) -> tuple[float, float]:
     """Return the seconds for which a site rests, at least and at most.
 
     Its last owner asked nothing in the last `silent_for` milliseconds, and left it alone for the next `due_in`.
     """
-    clock = DatabaseClock()
-    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
-    taker = SiteTaker(None, crawl_rules(settings), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    taker, clock = make_taker(settings)
     before, now = time.monotonic(), clock.now()
     times = {"next_due_at": now + due_in, "silent_since": now - silent_for}
     claimed = ClaimedSite(1, "a.org", 1, seeds=(), fresh=True, **times, **known)  # type: ignore[arg-type]
@@ -79,9 +83,7 @@ def test_a_site_that_was_given_back_need_not_wait_for_answers() -> None:
 def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_death(
     after_death: bool, seconds: float
 ) -> None:
-    clock = DatabaseClock()
-    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
-    taker = SiteTaker(None, crawl_rules(Settings(delay=0.5)), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    taker, clock = make_taker(Settings(delay=0.5))
     before = clock.now()
     claimed = ClaimedSite(
         1, "a.org", 5, before, (), True, pause_ms=2000, pushbacks=3, slowest_ms=700,
@@ -95,9 +97,7 @@ def test_a_site_that_is_not_taken_up_goes_back_as_it_came_and_rests_after_a_deat
 
 
 def test_a_site_that_is_given_back_unasked_keeps_the_pause_of_its_last_owner() -> None:
-    clock = DatabaseClock()
-    make_seen = partial(ExactSeen, MemoryBudget(1 << 20))
-    taker = SiteTaker(None, crawl_rules(Settings(delay=0.5)), clock, make_seen, UrlAnalyzer)  # type: ignore[arg-type]
+    taker, clock = make_taker(Settings(delay=0.5))
     claimed = ClaimedSite(1, "a.org", 5, clock.now(), (), True, pause_ms=10_000, slowest_ms=700)
     back = taker.take_up(claimed, 1).take_delta(time.monotonic(), released=True)
     assert back is not None
