@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.mariadb import MariaDb, missing, running_mariadb
 from tests.plain import leave_out_compiled_parts
@@ -15,6 +16,10 @@ from tests.proxy import Proxy
 
 if os.environ.get("TEST_PLAIN"):  # `make test-plain`
     leave_out_compiled_parts()
+
+# A busy machine is no failure: neither an example that takes long, nor few of them in a second.
+settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 _NUMBERS = itertools.count(1)
 _ADVICE = "not installed (Debian: mariadb-server)"

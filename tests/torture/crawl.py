@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.limits import HANGS
 from tests.torture.moody import PATIENCE
 from tests.torture.sql import PlainSql
 
@@ -94,7 +95,7 @@ class CrawlUnderTest:
         """Import seeds with the command."""
         command = [SCRAWLER, "import", "-", "--db", self.url]
         text = "".join(f"{url}\n" for url in seeds)
-        subprocess.run(command, input=text.encode(), cwd=self.folder, check=True, capture_output=True, timeout=60)
+        subprocess.run(command, input=text.encode(), cwd=self.folder, check=True, capture_output=True, timeout=HANGS)
 
     def start(self) -> None:
         """Start all runs."""

@@ -23,6 +23,7 @@ from scrawler.archive.cdxj import write_cdxj
 from scrawler.archive.record import Exchange, RevisitOf
 from scrawler.archive.surt import surt
 from scrawler.model import CdxRow
+from tests.limits import HANGS
 
 PYTHON = Path(os.environ.get("SCRAWLER_REPLAY_PYTHON", Path(__file__).parents[3] / ".venv-replay" / "bin" / "python"))
 pytestmark = pytest.mark.skipif(
@@ -97,13 +98,13 @@ def test_pywb_replays_pages(pywb: str) -> None:
         "/20231115221320{}/http://127.1.0.1:8080/copy": HTML,
     }
     for path, payload in pages.items():
-        raw = requests.get(pywb + path.format("id_"), timeout=20)
+        raw = requests.get(pywb + path.format("id_"), timeout=HANGS)
         assert (raw.status_code, raw.content) == (200, payload), path
-        page = requests.get(pywb + path.format("mp_"), timeout=20)
+        page = requests.get(pywb + path.format("mp_"), timeout=HANGS)
         assert page.status_code == 200, path
         assert "ords &amp; more</a>" in page.text
         assert "http://127.1.0.1:8080/next" in page.text  # the link leads on into the archive
-    missing = requests.get(pywb + "/2023id_/http://127.1.0.1:8080/never", timeout=20)
+    missing = requests.get(pywb + "/2023id_/http://127.1.0.1:8080/never", timeout=HANGS)
     assert missing.status_code == 404
 
 

@@ -15,6 +15,7 @@ from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, asked, by_path, good, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
+from tests.limits import HANGS
 
 Serve = Callable[..., RawServer]
 
@@ -155,7 +156,7 @@ def test_no_way_leads_from_a_public_to_a_private_address(tmp_path: Path) -> None
     root = Path(__file__).parents[3]
     done = subprocess.run(
         ["unshare", *user, "--net", "sh", "-c", inside], cwd=root, env={**os.environ, "PYTHONPATH": str(root)},
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=HANGS,
     )  # fmt: skip
     if "unshare" in done.stderr or "ip: not found" in done.stderr:
         pytest.skip(f"no network namespaces here: {done.stderr.strip()}")

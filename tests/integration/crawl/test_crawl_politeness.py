@@ -17,7 +17,7 @@ from scrawler.model import EndReason
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
 from tests.integration.crawl.hostile import by_host, page
-from tests.limits import EARLY, FAR
+from tests.limits import EARLY, FAR, HANGS
 
 if TYPE_CHECKING:
     from scrawler.crawl.site import SiteContext
@@ -138,7 +138,7 @@ class BusyServer:
 
     def __enter__(self) -> BusyServer:
         self._thread.start()
-        assert self._ready.wait(5)
+        assert self._ready.wait(HANGS)
         return self
 
     def __exit__(self, *error: object) -> None:

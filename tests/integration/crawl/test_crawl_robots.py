@@ -20,6 +20,7 @@ from scrawler.store.robots import RobotsCopies
 from tests.integration.crawl.hostile import asked, by_host, by_path, end_details, page, redirect, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
+from tests.limits import HANGS
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -310,7 +311,7 @@ def test_robots_records_that_were_not_committed_are_orphans_or_cut(crawl: Crawl,
     server = serve(script)
     crawl.add([server.url()])
     with running(crawl, "--checkpoint-interval", "60") as process:
-        assert asked_for.wait(60)
+        assert asked_for.wait(HANGS)
         process.kill()
         process.wait()
     run_whole(crawl)

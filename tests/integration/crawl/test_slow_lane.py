@@ -18,6 +18,7 @@ from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, NOT_FOUND, check_whole, page, run_whole
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer, Script, Visit, path_of
+from tests.limits import HANGS
 
 Serve = Callable[..., RawServer]
 
@@ -159,7 +160,7 @@ def test_killed_at_any_point_the_slow_lane_is_still_there(crawl: Crawl, serve: S
     settings = {"patience": PATIENCE, "slow_delay": 0.1, "slow_pass": "crawl"}
     with ThreadPoolExecutor(2) as pool:
         ran = [pool.submit(crawl.run, lambda progress: None, threading.Event(), **settings) for _ in range(2)]
-        assert [one.result(60).outcome for one in ran] == ["ended", "ended"]
+        assert [one.result(HANGS).outcome for one in ran] == ["ended", "ended"]
     check_whole(crawl)
     for server in servers:
         assert rows(crawl, server) == ALL

@@ -12,6 +12,7 @@ from scrawler.fetch.downloader import Request, Response
 from scrawler.model import Result
 from tests.integration.fetch.conftest import drive
 from tests.integration.fetch.servers import Visit, always, answer
+from tests.limits import HANGS
 
 ACCEPT = ("text/html", "image/*")
 KIB, MIB = 1 << 10, 1 << 20
@@ -47,7 +48,7 @@ def test_an_unwanted_body_is_not_downloaded(serve: Callable, make: Callable, chu
     assert (response.result, response.status, response.body) == (Result.UNWANTED_TYPE, 200, b"")
     assert (response.content_type, response.detail) == ("application/zip", "application/zip is not accepted")
     assert response.head.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert pouring.over.wait(30)
+    assert pouring.over.wait(HANGS)
     assert pouring.taken < 32 * MIB  # what the buffers of both sides hold
 
 
@@ -173,5 +174,5 @@ def test_a_large_head_keeps_its_body_away(serve: Callable, make: Callable) -> No
         0
     ]
     assert response.result is Result.BAD_ANSWER
-    assert over.wait(30)
+    assert over.wait(HANGS)
     assert taken[0] < 32 * MIB

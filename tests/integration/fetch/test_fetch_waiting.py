@@ -15,7 +15,7 @@ from scrawler.fetch.poller import READ, WRITE, Poller, SelectorPoll
 from scrawler.model import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
-from tests.limits import EARLY, FAR
+from tests.limits import EARLY, FAR, HANGS
 
 
 def hanging(visit: Visit) -> None:
@@ -169,15 +169,15 @@ def test_poller(poll):
         poller.watch(reader, READ)
         assert poller.wait(0) == []
         os.write(writer, b"x")
-        assert poller.wait(5) == [(reader, READ)]
+        assert poller.wait(HANGS) == [(reader, READ)]
         poller.watch(writer, WRITE)
-        assert sorted(poller.wait(5)) == sorted([(reader, READ), (writer, WRITE)])
+        assert sorted(poller.wait(HANGS)) == sorted([(reader, READ), (writer, WRITE)])
         poller.watch(writer, READ)
         poller.forget(reader)
         poller.forget(reader)
         assert poller.wait(0) == []
         poller.wake()
-        assert poller.wait(5) == []
+        assert poller.wait(HANGS) == []
     finally:
         poller.close()
         os.close(reader)
@@ -197,7 +197,7 @@ def test_poller_forgets_until_it_watches_again(poll):
         assert poller.wait(0.2) == []  # and does not return at once for ever
         assert time.monotonic() - began >= 0.15
         poller.watch(reader, READ)
-        assert poller.wait(5) == [(reader, READ)]
+        assert poller.wait(HANGS) == [(reader, READ)]
     finally:
         poller.close()
         os.close(reader)
@@ -215,7 +215,7 @@ def test_poller_watches_a_new_socket_that_has_the_number_of_a_closed_one(poll):
         poller.opened(number)
         poller.watch(number, READ)
         os.write(writer, b"x")
-        assert poller.wait(5) == [(number, READ)]
+        assert poller.wait(HANGS) == [(number, READ)]
     finally:
         poller.close()
         for fd in (number, old_writer, reader, writer):

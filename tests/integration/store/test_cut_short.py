@@ -20,12 +20,12 @@ from scrawler.errors import StoreBusyError, StoreError
 from scrawler.store.engine import open_database
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.upgrade import upgrade_database
+from tests.limits import HANGS
 from tests.mariadb import MariaDb
 from tests.stored import load_schema_1
 
 _CHANGE = re.compile(r"CREATE|ALTER|DROP|INSERT|UPDATE|DELETE")
 _NAMES = (f"crawl_cut_{number}" for number in range(10_000))
-_WAIT = 60.0  # seconds for what takes milliseconds
 _KILLED = """\
 import os, signal, sys
 from sqlalchemy import Engine, event
@@ -165,7 +165,7 @@ def test_a_program_that_is_killed_leaves_a_database_that_the_next_one_finishes(
 ) -> None:
     for number in (1, _made() // 2, _made()):
         url = fresh()
-        killed = subprocess.run([sys.executable, "-c", _KILLED, url, str(number)], timeout=_WAIT)
+        killed = subprocess.run([sys.executable, "-c", _KILLED, url, str(number)], timeout=HANGS)
         assert killed.returncode == -signal.SIGKILL
         open_database(url).close()
         assert _shape(url) == whole, number
@@ -183,7 +183,7 @@ def test_programs_that_finish_one_database_at_once_wait_for_each_other(
 
         def make(url: str = url, together: threading.Barrier = together, failed: list[Any] = failed) -> None:
             try:
-                together.wait(_WAIT)
+                together.wait(HANGS)
                 open_database(url).close()
             except BaseException as error:
                 failed.append(error)

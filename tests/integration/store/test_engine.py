@@ -21,6 +21,7 @@ from scrawler.store.engine import Database, open_database
 from scrawler.store.migrations import migration_texts
 from scrawler.store.tables import site
 from tests.integration.store.crawling import add
+from tests.limits import HANGS
 from tests.mariadb import MariaDb
 
 _LOCKER = """
@@ -74,7 +75,7 @@ def test_a_locked_sqlite_file_is_busy_then_written(sqlite_url: str) -> None:
         with ThreadPoolExecutor(1) as threads:
             adding = threads.submit(add, database, "http://a.org/")
             locker.stdin.close()
-            assert adding.result(30).new == 1
+            assert adding.result(HANGS).new == 1
     database.close()
 
 

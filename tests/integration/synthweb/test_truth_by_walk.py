@@ -13,6 +13,7 @@ from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.truth import Party, party
 from scrawler.synthweb.web import SyntheticWeb
+from tests.limits import HANGS
 
 LINKS = {"a": "href", "area": "href", "iframe": "src"}
 
@@ -47,7 +48,7 @@ class Walker:
         parts = urlsplit(url)
         if parts.netloc not in self._connections:
             host = self._addresses.get(parts.hostname or "", parts.hostname)
-            self._connections[parts.netloc] = http.client.HTTPConnection(str(host), parts.port, timeout=10)
+            self._connections[parts.netloc] = http.client.HTTPConnection(str(host), parts.port, timeout=HANGS)
         connection = self._connections[parts.netloc]
         path = parts.path + (f"?{parts.query}" if parts.query else "")
         connection.request("GET", path, headers={"Host": parts.netloc})

@@ -11,8 +11,7 @@ import pytest
 from scrawler.crawl.checkpointer import Checkpointer
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model import SeedCounts, SeedDelta, SeedState, SiteDelta
-
-_WAIT = 5.0  # seconds; nothing takes nearly as long
+from tests.limits import HANGS
 
 
 class Shop:
@@ -33,7 +32,7 @@ class Shop:
 
     def commit(self, deltas: Sequence[SiteDelta]) -> Collection[int]:
         self.entered.release()
-        assert self.gate.wait(_WAIT)
+        assert self.gate.wait(HANGS)
         if self.refusals:
             self.events.append("refused")
             raise self.refusals.pop(0)
@@ -57,7 +56,7 @@ class Shop:
         self.told.release()
 
     def wait(self) -> None:
-        assert self.told.acquire(timeout=_WAIT)
+        assert self.told.acquire(timeout=HANGS)
 
 
 Opened = Callable[..., Checkpointer]
@@ -81,8 +80,8 @@ def opened(shop: Shop) -> Iterator[Opened]:
     yield open_one
     shop.gate.set()
     for one in made:
-        one.close(_WAIT)
-        one.join(_WAIT)
+        one.close(HANGS)
+        one.join(HANGS)
         assert not one.is_alive()
 
 
@@ -104,7 +103,7 @@ def test_what_comes_during_a_commit_is_the_next_one(shop: Shop, opened: Opened) 
     checkpointer = opened()
     shop.gate.clear()
     checkpointer.submit(delta(1))
-    assert shop.entered.acquire(timeout=_WAIT)
+    assert shop.entered.acquire(timeout=HANGS)
     checkpointer.submit(delta(2))
     assert not checkpointer.idle
     shop.gate.set()
@@ -127,8 +126,8 @@ def test_only_a_commit_that_lets_go_of_something_is_told(shop: Shop, opened: Ope
     for one in (delta(1), replace(delta(1), released=True), delta(1), replace(delta(1), seeds=(ended,)), delta(1)):
         checkpointer.submit(one)
         shop.wait()
-    checkpointer.close(_WAIT)
-    checkpointer.join(_WAIT)
+    checkpointer.close(HANGS)
+    checkpointer.join(HANGS)
     assert shop.let_go == 2
 
 
@@ -144,7 +143,7 @@ def test_a_read_sees_what_was_submitted_before_it(shop: Shop, opened: Opened) ->
     checkpointer.submit(delta(1))
     checkpointer.submit(delta(2))
     checkpointer.read(job)
-    assert done.wait(_WAIT)
+    assert done.wait(HANGS)
     assert seen == [[[1, 2]]]
 
 
@@ -207,8 +206,8 @@ def test_nothing_is_committed_after_a_failure(shop: Shop, opened: Opened) -> Non
     read: list[int] = []
     checkpointer.submit(delta(2))
     checkpointer.read(lambda: read.append(1))
-    checkpointer.close(_WAIT)
-    checkpointer.join(_WAIT)
+    checkpointer.close(HANGS)
+    checkpointer.join(HANGS)
     assert not checkpointer.is_alive()
     assert shop.batches == []
     assert read == []
@@ -228,11 +227,11 @@ def test_close_writes_what_is_there(shop: Shop, opened: Opened) -> None:
     checkpointer = opened()
     shop.gate.clear()
     checkpointer.submit(delta(1))
-    assert shop.entered.acquire(timeout=_WAIT)
+    assert shop.entered.acquire(timeout=HANGS)
     checkpointer.submit(delta(2))
-    checkpointer.close(_WAIT)
+    checkpointer.close(HANGS)
     shop.gate.set()
-    checkpointer.join(_WAIT)
+    checkpointer.join(HANGS)
     assert not checkpointer.is_alive()
     assert shop.batches == [[1], [2]]
 

@@ -118,7 +118,7 @@ def test_a_taken_over_lane_hands_out_again_what_was_in_flight() -> None:
     assert handed == [first, 2, 3]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data())
 def test_crashes_lose_nothing_and_repeat_only_what_was_not_checkpointed(data: st.DataObject) -> None:
     lane, durable = new_lane(), Durable()

@@ -11,6 +11,7 @@ from scrawler.crawl.site import SiteContext
 from scrawler.model import Scope, Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
+from tests.limits import HANGS
 
 _URL = "http://127.0.0.1/"
 
@@ -166,7 +167,7 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
     stop.set()
     with turn:
         distributor.seeds_changed()
-    distributor.join(1.0)
+    distributor.join(HANGS)
     assert not distributor.is_alive()
 
 

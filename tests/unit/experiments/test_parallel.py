@@ -12,6 +12,7 @@ import click
 import pytest
 
 from experiments.lab.parallel import side_by_side
+from tests.limits import HANGS
 
 
 def _half(number: int) -> int:
@@ -102,6 +103,6 @@ except KeyboardInterrupt:
 
 def test_a_process_that_is_just_being_started_is_ended_with_the_others(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _STARTER, str(tmp_path)]
-    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, timeout=HANGS)
     assert (done.stdout, done.stderr) == ("interrupted\n", "")
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import time
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.extract.dates import date_ms
@@ -193,7 +193,6 @@ def test_nothing_beyond_the_limits_is_decoded() -> None:
     assert read_sitemap(gzip.compress(URLSET.encode()), "", "", max_bytes=40) is None
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(
     st.lists(st.sampled_from([*"<>/&;!['\" \n", "urlset", "<url>", "<loc>", "</loc>", "<!--", "<?xml", "feed", "é"]))
 )

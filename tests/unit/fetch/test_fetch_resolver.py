@@ -23,7 +23,7 @@ class Names:
     def __call__(self, host: str) -> list[str]:
         self.asked.append(host)
         self.begun.set()
-        assert self.open.wait(10)
+        assert self.open.wait(HANGS)
         if host not in self.table:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return self.table[host]
@@ -46,7 +46,7 @@ def ask(resolver: Resolver, host: str) -> Resolution:
     answers: list[tuple[str, Resolution]] = []
     there = threading.Event()
     assert resolver.resolve(host, lambda *answer: (answers.append(answer), there.set()))
-    assert there.wait(10)
+    assert there.wait(HANGS)
     assert answers[0][0] == host
     return answers[0][1]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.model import Scope
@@ -127,7 +127,6 @@ def test_base_href() -> None:
         assert part.analyze(page, ["x", "#f"], bad) == (["http://h/docs/x"], [], {"internal": 1, "same-page": 1})
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(
     st.lists(
         st.tuples(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from ada_url import URL
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scrawler.settings import Settings
@@ -194,7 +194,6 @@ def test_ten_megabytes_are_judged_quickly(unit: str) -> None:
     assert time.thread_time() - begin < 10  # of CPU; at most 0.1 s, and anything quadratic takes days
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(ANY_TEXT | URL_TEXT, st.none() | URL_TEXT | st.sampled_from(["http://h/a/b?c", "https://h:8/", "file:///a"]))
 def test_any_text_gives_a_url_or_a_reason(text: str, base: str | None) -> None:
     url, reason = normalise(text, base)
@@ -202,7 +201,6 @@ def test_any_text_gives_a_url_or_a_reason(text: str, base: str | None) -> None:
     assert (seed_url(text).url == "") != (seed_url(text).problem == "")
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(URL_TEXT | ANY_TEXT)
 @example("http://a@b@c:80/..//./%2e?%zz'\"")
 def test_normalising_again_changes_nothing(text: str) -> None:
@@ -213,7 +211,6 @@ def test_normalising_again_changes_nothing(text: str) -> None:
     assert url.isascii()
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(
     st.text(st.sampled_from("ab.-_~/")) | URL_TEXT,
     st.sampled_from(["http://h/", "http://h/a//b/c?d/e", "https://h:8443/a/b/../c.html"]),

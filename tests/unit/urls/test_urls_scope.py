@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from ada_url import URL
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.model import Scope
@@ -36,7 +36,6 @@ URLS = st.builds(
 )
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(URLS)
 def test_the_slices_agree_with_a_parser(url: str) -> None:
     parsed = URL(url)
@@ -47,7 +46,6 @@ def test_the_slices_agree_with_a_parser(url: str) -> None:
     assert folder_of(url) == normalise(".", url).url
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(URLS, URLS, st.sampled_from(Scope))
 def test_what_is_in_scope_belongs_to_the_same_site(seed: str, url: str, scope: Scope) -> None:
     rule = scope_of(seed, scope)

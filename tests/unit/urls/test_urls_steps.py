@@ -6,7 +6,7 @@ import time
 from itertools import chain, combinations
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from scrawler.model import Scope
@@ -85,7 +85,6 @@ def test_what_a_step_leaves(step: str, path: str) -> None:
     assert run("http://h" + path) == "http://h" + path
 
 
-@settings(deadline=None)  # a busy machine is no failure
 @given(
     st.lists(st.sampled_from(PIECES), max_size=14).map("".join),
     st.sampled_from(SUBSETS),
