@@ -170,8 +170,8 @@ def test_reading_loosely_takes_linear_time(piece: str) -> None:
         assert found.listed[:1] == [Listed("/1", 0)]
         return time.thread_time() - begin
 
-    few, many = min(seconds(5_000) for _ in range(3)), min(seconds(40_000) for _ in range(2))
-    assert many < 8 * 4 * few + 0.1
+    # The machine may be busy with other things in one measurement, not in each.
+    assert any(seconds(40_000) < 8 * 4 * seconds(5_000) + 0.1 for _ in range(5))
 
 
 @pytest.mark.parametrize("kind", BROKEN)
