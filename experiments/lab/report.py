@@ -7,6 +7,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from statistics import median
 from typing import TypeAlias
@@ -99,7 +100,7 @@ def _plot_file(report: Report, plot: Plot) -> str:
 
 def _write_csv(file: Path, rows: Sequence[Row]) -> None:
     with file.open("w", newline="") as out:
-        writer = csv.DictWriter(out, list(rows[0]))
+        writer = csv.DictWriter(out, _columns(rows))
         writer.writeheader()
         writer.writerows(rows)
 
@@ -114,11 +115,17 @@ def medians(key: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def markdown(rows: Sequence[Row]) -> list[str]:
-    """Return a table, numbers to the right."""
-    first = rows[0]
-    marks = ["---" if isinstance(value, str) else "---:" for value in first.values()]
-    cells = [[_written(value) for value in row.values()] for row in rows]
-    return [f"| {' | '.join(line)} |" for line in (list(first), marks, *cells)]
+    """Return a table, numbers to the right; what a row does not have stays empty."""
+    columns = _columns(rows)
+    first = [next(row[one] for row in rows if one in row) for one in columns]
+    marks = ["---" if isinstance(value, str) else "---:" for value in first]
+    cells = [[_written(row.get(column, "")) for column in columns] for row in rows]
+    return [f"| {' | '.join(line)} |" for line in (columns, marks, *cells)]
+
+
+def _columns(rows: Sequence[Row]) -> list[str]:
+    """Return the columns of all rows: not each has to have all, such as the cost of what a run has not done."""
+    return list(dict.fromkeys(chain.from_iterable(rows)))
 
 
 def number(row: Row, column: str) -> float:

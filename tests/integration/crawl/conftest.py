@@ -36,6 +36,7 @@ class Crawl:
             "output_dir": self.folder / "output_urls",
             "delay": 0,
             "retry_pause": 0.05,
+            "patience": 0,  # a busy machine may answer late: no page is put off for that
             "timeout": 10,  # so long rests what a killed machine may have asked, and what has never answered
             "allow_private": True,
             "threads": 4,

@@ -128,7 +128,8 @@ def watch(
 
 def run_command(crawl: Crawl, *flags: str, limit: int | None = None) -> subprocess.Popen[str]:
     """Start `scrawler run` on a crawl, with files limited to `limit` bytes."""
-    command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2", *flags]
+    command = [SCRAWLER, "run", "--db", crawl.url, "--allow-private", "--delay", "0", "--threads", "2"]
+    command += ["--patience", "0", *flags]  # a busy machine may answer late: no page is put off for that
     command += ["--pages-dir", str(crawl.folder / "pages"), "--output-dir", str(crawl.folder / "output_urls")]
     limits = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (limit, limit)) if limit else None
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SCRAWLER_")}
