@@ -117,7 +117,7 @@ def test_a_hundred_thousand_links_on_a_page(crawl_on_both: Crawl, serve: Serve) 
     fine = serve(good("fine"))
     crawl.add([many.url(), fine.url()])
     began = time.process_time()
-    run_whole(crawl, max_pages=50)
+    run_whole(crawl, max_pages=50, seen="exact")  # of 50,000 URLs a Bloom filter passes by one now and then
     assert time.process_time() - began < 60  # of CPU; about 3 s, and anything quadratic takes hours
     seed = crawl.seed(many.url())
     assert (seed.end_reason, seed.counts.pages) == (EndReason.MAX_PAGES, 50)
