@@ -110,8 +110,11 @@ def medians(key: str, rows: Sequence[Row]) -> list[Row]:
     groups: dict[Value, list[Row]] = {}
     for row in rows:
         groups.setdefault(row[key], []).append(row)
-    columns = [key, *(column for column in rows[0] if column not in (key, ROUND))]
-    return [{column: _middle([row[column] for row in group]) for column in columns} for group in groups.values()]
+    columns = [key, *(column for column in _columns(rows) if column not in (key, ROUND))]
+    return [
+        {column: _middle(values) for column in columns if (values := [row[column] for row in group if column in row])}
+        for group in groups.values()
+    ]
 
 
 def markdown(rows: Sequence[Row]) -> list[str]:

@@ -124,7 +124,7 @@ def test_a_second_signal_ends_at_once(number: signal.Signals, scrawler: Scrawler
             running.send_signal(number)
             assert "stopping" in running.stderr.readline()
             running.send_signal(number)
-            assert running.wait(timeout=TIMEOUT / 2) == 130
+            assert running.wait(timeout=TIMEOUT / 4) == 130
         (status,) = rows("status")
         assert sum(status["seeds"].values()) == 1
 

@@ -218,8 +218,8 @@ def test_a_second_signal_ends_all_machines_at_once(scrawler: Scrawler, tmp_path:
             running.send_signal(signal.SIGTERM)
             assert "stopping" in running.stderr.readline()
             running.send_signal(signal.SIGTERM)
-            assert running.wait(timeout=TIMEOUT / 2) == 130
-            running.communicate(timeout=TIMEOUT / 2)  # at the end of its output: the machines, who share it, are gone
+            assert running.wait(timeout=TIMEOUT / 4) == 130
+            running.communicate(timeout=TIMEOUT / 4)  # at the end of its output: the machines, who share it, are gone
 
 
 def test_machines_end_by_themselves_when_their_supervisor_is_killed(

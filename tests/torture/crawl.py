@@ -161,6 +161,17 @@ def kill(pid: int) -> None:
     os.kill(pid, signal.SIGKILL)
 
 
+def freeze(pid: int) -> None:
+    """Send SIGSTOP, and return when all threads stand: until then one may take a lock, or write."""
+
+    def stands() -> bool:
+        states = [_stat(int(thread.name)) for thread in Path(f"/proc/{pid}/task").iterdir()]
+        return all(found is None or found[0] in "TZX" for found in states)
+
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(stands, HANGS, f"process {pid} stands")
+
+
 def runs(pid: int) -> bool:
     """Whether a process runs; one that has ended and was not waited for does not."""
     return (found := _stat(pid)) is not None and found[0] != "Z"

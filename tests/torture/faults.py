@@ -7,9 +7,8 @@ import signal
 from random import Random
 from typing import Protocol
 
-from tests.frozen import freeze
 from tests.mariadb import MariaDb
-from tests.torture.crawl import CrawlUnderTest, wait_for
+from tests.torture.crawl import CrawlUnderTest, freeze, wait_for
 
 _EARLY = 2  # machines that may be killed before they have fetched a page
 _NOTICED = 60  # seconds until the others have taken over from a machine, at most

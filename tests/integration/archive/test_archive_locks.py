@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -15,7 +16,6 @@ import pytest
 
 from scrawler.archive.locks import take_lock
 from scrawler.errors import ArchiveError
-from tests.frozen import freeze
 from tests.rolling import roll
 
 Anything = Callable[..., Any]
@@ -48,7 +48,7 @@ def hold(folder: Path) -> Iterator[subprocess.Popen[str]]:
 def test_a_process_keeps_its_lock_while_it_is_frozen_and_no_longer_than_it_lives(tmp_path: Path) -> None:
     with hold(tmp_path) as process:
         assert take_lock(tmp_path, "m1") is None
-        freeze(process.pid)
+        process.send_signal(signal.SIGSTOP)
         assert take_lock(tmp_path, "m1") is None
         other = take_lock(tmp_path, "m10")
         assert other

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import signal
@@ -26,7 +27,6 @@ from scrawler.model import EndReason, SeedState, SiteDelta
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
 from tests.consistency import check_records
-from tests.frozen import freeze
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page, run_whole
 from tests.integration.crawl.rig import run_command, running
@@ -241,7 +241,8 @@ def _freeze(process: subprocess.Popen[str], database_url: str) -> None:
     database = open_database(database_url, patience=1)
     pause = threading.Event()
     for _ in range(20):
-        freeze(process.pid)
+        process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)  # until then a thread may still write
         try:
             with database.begin() as connection:
                 connection.exec_driver_sql("UPDATE site SET token = token")

@@ -336,7 +336,6 @@ def run(opened: Callable[[], Database], examples: int, steps: int) -> None:
         stateful_step_count=steps if not _LONGER else 3 * steps,
         derandomize=not _LONGER,
         database=None,
-        deadline=None,
         print_blob=False,
         suppress_health_check=list(HealthCheck),
     )

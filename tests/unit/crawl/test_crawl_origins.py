@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import pairwise
 from math import inf
 
@@ -52,8 +53,8 @@ class Bench:
 @pytest.fixture
 def bench() -> Iterator[Bench]:
     bench = Bench()
-    yield bench
-    bench.resolver.close()
+    with closing(bench.resolver):
+        yield bench
 
 
 def site(number: int = 1) -> SiteContext:
@@ -83,10 +84,10 @@ def test_origins_and_sites_of_one_host_share_the_look_up(bench: Bench) -> None:
 
 def test_an_address_is_asked_for_again_after_its_time_to_live_only() -> None:
     bench, one = Bench(TTL), site()
-    while len(bench.asked_at) < 4:
-        if not bench.addressed(one, "http://a.example/"):
-            assert bench.answers.acquire(timeout=HANGS)
-    bench.resolver.close()
+    with closing(bench.resolver):
+        while len(bench.asked_at) < 4:
+            if not bench.addressed(one, "http://a.example/"):
+                assert bench.answers.acquire(timeout=HANGS)
     assert all(later - earlier >= TTL for earlier, later in pairwise(bench.asked_at))
 
 

@@ -45,9 +45,12 @@ def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
 
 def test_what_a_row_does_not_have_stays_empty(tmp_path: Path) -> None:
     rows = [{"who": "a", "pages/s": 1.0}, {"who": "b", "pages/s": 2.0, "claims": 3.0}]
-    write_report(Report("it", "It", "who", rows, tables={"all": rows}), tmp_path)
+    write_report(Report("it", "It", "who", rows, tables={"all": rows[::-1]}), tmp_path)
     assert (tmp_path / "it.csv").read_text().splitlines() == ["who,pages/s,claims", "a,1.0,", "b,2.0,3.0"]
-    assert "| a | 1 |  |\n| b | 2 | 3 |" in (tmp_path / "it.md").read_text()
+    text = (tmp_path / "it.md").read_text()
+    assert "| a | 1 |  |\n| b | 2 | 3 |" in text
+    assert "| b | 2 | 3 |\n| a | 1 |  |" in text
+    assert medians("who", rows[::-1]) == rows[::-1]
 
 
 def test_every_experiment_has_a_place_of_its_own_in_the_readme(tmp_path: Path) -> None:
