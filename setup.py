@@ -9,7 +9,7 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
 LINKSCAN = "scrawler/extract/linkscan_c"
 LINKSCAN_PARTS = sorted(f"{LINKSCAN}/{part.name}" for part in (HERE / LINKSCAN).glob("*.h"))
-TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "setuptools>=77", "warcio>=1.7.5"]
+TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "protego>=0.7", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9"]
 DEV = [
     *TEST,
@@ -60,7 +60,6 @@ setup(
         "click>=8.1",
         "html5lib>=1.1",
         "isal>=1.6",
-        "protego>=0.7",
         "publicsuffixlist>=1.0",
         "pybloom-live>=4.0",
         "pycurl>=7.45.3",

@@ -1,28 +1,25 @@
-"""What a robots.txt allows (RFC 9309): `robots_text` finds the rules for one crawler, protego decides by them.
+"""What a robots.txt allows (RFC 9309): `robots_text` finds the rules for one crawler, the longest that matches decides.
 
-protego has ideas of its own about escapes ("%3F" is "?", all octets that are no UTF-8 are one), counts "?" as three
-octets, and takes /index.html for its folder. So what is equal, and how long it is, is settled here: protego gets each
-octet as two hexadecimal digits and a dash ("/a" is "2f-61-"), and matches stars and finds the longest pattern.
-Which line it was, it does not say: for what is refused, the evidence is found by a matcher of our own, which also
-decides where more rules have stars than protego is fast with.
+Equal octets are spelled the same before they are compared, and the length of a rule is that of what is compared.
+A rule without stars is found in a sorted list, so it hardly matters how many there are. Those with stars are tried
+one after the other, the longest first: each passes over the URL once at most, however many stars it has.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-
-from protego import Protego
+from typing import NamedTuple
 
 from scrawler.fetch.robots_text import Line, RobotsText, read_robots
 from scrawler.fetch.wire import split_url
 
-_MOST_STARRED = 1000  # rules with stars for which protego is asked; with 27,000 it can take 0.9 s for a URL of 2 KB
 _SHOWN = 300  # characters of a rule that evidence quotes
-_Rule = tuple[bool, str, list[str], Line]  # whether it has stars, what stands before the first, and behind each
 _STARS = re.compile(r"\*+")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _NOT_ASCII = re.compile(r"[^ -~]+")
+_END = "\0"  # stands at the end of each path that is compared, and for the "$" of a rule; nowhere else
 
 
 def _unescaped(kept: str) -> dict[str, str]:
@@ -35,11 +32,6 @@ def _unescaped(kept: str) -> dict[str, str]:
 # for may end in the path or in the query, so with stars they are two everywhere.
 _IN_PATH, _IN_QUERY, _WITH_STARS = _unescaped("%/?#"), _unescaped("%&=#"), _unescaped("%/?&=#")
 
-# protego is asked for a URL that stands there twice, as patterns without stars see it and as those with stars do:
-# "/----", octets, end, octets, end. "/*00-" leads to the second one, and is as long as "/----".
-_END, _STAR = "\0", "\1"  # neither stands in what is compared
-_FIRST, _SECOND = "/----", "/*00-"
-
 
 def robots_url(url: str) -> str:
     """Return the URL of the robots.txt that holds for a normalised http or https URL."""
@@ -49,25 +41,32 @@ def robots_url(url: str) -> str:
     return f"{target.scheme}://{target.authority}/robots.txt"
 
 
+class _Rule(NamedTuple):
+    """A line as it is matched. Of those that match, the least decides: the longest, then one that allows (2.2.2)."""
+
+    shortness: int  # minus the octets that are compared; a row of stars is one
+    refuses: bool
+    number: int
+    parts: tuple[str, ...]  # what has to stand before the first star, and behind each
+    line: Line
+
+
 class RobotsRules:
     """The rules of one origin (scheme, host and port) for one crawler.
 
     `sitemaps` are the absolute URLs of its Sitemap lines, as written.
     """
 
-    __slots__ = ("_group", "_lines", "_protego", "_rules", "crawl_delay", "sitemaps", "unavailable")
+    __slots__ = ("_group", "_plain", "_starred", "crawl_delay", "sitemaps", "unavailable")
 
     def __init__(self, text: RobotsText, *, unavailable: bool = False) -> None:
         self.unavailable = unavailable  # nothing is allowed, because the site could not say (RFC 9309, 2.3.1.4)
         self.crawl_delay = text.crawl_delay  # seconds
         self.sitemaps = text.sitemaps
         self._group = text.group
-        self._lines = _by_pattern(text.rules)
-        self._rules: list[_Rule] | None = None
-        self._protego: Protego | None = None
-        if sum(pattern.startswith(_SECOND) for pattern in self._lines) <= _MOST_STARRED:
-            rules = (f"{'Allow' if line.allows else 'Disallow'}: {pattern}" for pattern, line in self._lines.items())
-            self._protego = Protego.parse("\n".join(("User-agent: *", *rules)))
+        rules = _by_parts(text.rules)
+        self._plain = _Plain({parts[0]: rule for parts, rule in rules.items() if len(parts) == 1})
+        self._starred = sorted(rule for parts, rule in rules.items() if len(parts) > 1)
 
     @classmethod
     def parse(cls, status: int, body: bytes, product_token: str) -> RobotsRules:
@@ -85,98 +84,95 @@ class RobotsRules:
         """Tell whether `url`, of this origin, may be fetched."""
         if self.unavailable:
             return False
-        if not self._lines:
-            return True
-        path = _path(url)
-        if self._protego is None:
-            line = self._deciding(path)
-            return line is None or line.allows or _is_robots(path)
-        return self._protego.can_fetch(_asked(path), "*") or _is_robots(path)
+        rule = self._deciding(url)
+        return rule is None or not rule.refuses
 
     def rule(self, url: str) -> str:
         """Return the line that decides for `url`, as evidence, such as "Disallow: /x/ (line 12, group *)", or ""."""
-        line = self._deciding(path := _path(url))
-        if line is None:
+        rule = self._deciding(url)
+        if rule is None:
             return ""
-        if not line.allows and _is_robots(path):
-            return ""
-        value = line.value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        value = rule.line.value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         shown = value if len(value) <= _SHOWN else value[:_SHOWN] + "..."
-        return f"{'Allow' if line.allows else 'Disallow'}: {shown} (line {line.number}, group {self._group})"
+        return f"{'Disallow' if rule.refuses else 'Allow'}: {shown} (line {rule.number}, group {self._group})"
 
-    def _deciding(self, path: str) -> Line | None:
-        """Return the rule that decides, found by a way of our own: one after the other, the longest first."""
-        seen = _comparable(path) + _END, _compared(path, _WITH_STARS) + _END
-        for starred, first, rest, line in self._ranked():
-            if _matches(first, rest, seen[starred]):
-                return line
-        return None
+    def _deciding(self, url: str) -> _Rule | None:
+        """Return the rule that decides; none refuses robots.txt itself (2.2.2)."""
+        slash = url.find("/", 8)
+        path = url[slash:] if slash > 0 else "/"
+        rule = self._plain.longest(_comparable(path) + _END)
+        if self._starred:
+            rule = self._longest_starred(_compared(path, _WITH_STARS) + _END, rule)
+        if rule is not None and rule.refuses and path.partition("?")[0] == "/robots.txt":
+            return None
+        return rule
 
-    def _ranked(self) -> list[_Rule]:
-        """Return the rules, those first that go before others; made when they are first asked for."""
-        if self._rules is None:
-            ranked = sorted(self._lines.items(), key=lambda rule: (-len(rule[0]), not rule[1].allows, rule[1].number))
-            split = ((line, *_parts(line.value)) for _, line in ranked)
-            self._rules = [(starred, parts[0], parts[1:], line) for line, starred, parts in split]
-        return self._rules
-
-
-def _path(url: str) -> str:
-    return url[at:] if (at := url.find("/", 8)) > 0 else "/"
-
-
-def _is_robots(path: str) -> bool:
-    """Tell whether it is robots.txt itself, which is allowed in any case (2.2.2)."""
-    return path.partition("?")[0] == "/robots.txt"
+    def _longest_starred(self, path: str, other: _Rule | None) -> _Rule | None:
+        """Return the rule with stars that goes before all others and the `other`, or that."""
+        rules = self._starred
+        if other is not None:
+            rules = rules[: bisect_left(rules, other)]
+        for rule in rules:
+            if _matches(rule.parts, path):
+                return rule
+        return other
 
 
-def _by_pattern(rules: Iterable[Line]) -> dict[str, Line]:
-    """Return rules by their patterns, spelled for protego; of equal ones the first that allows, else the first."""
-    lines: dict[str, Line] = {}
-    for line in rules:
-        pattern = _pattern(line.value)
-        if pattern not in lines or (line.allows and not lines[pattern].allows):
-            lines[pattern] = line
-    return lines
+class _Plain:
+    """Rules without stars, by what a path begins with."""
+
+    __slots__ = ("_beginnings", "_rules", "_shorter")
+
+    def __init__(self, rules: dict[str, _Rule]) -> None:
+        self._beginnings = sorted(rules)
+        self._rules = [rules[beginning] for beginning in self._beginnings]
+        self._shorter: list[int] = []  # for each the place of the longest other one with which it begins, or -1
+        nested = [-1]
+        for place, beginning in enumerate(self._beginnings):
+            while nested[-1] >= 0 and not beginning.startswith(self._beginnings[nested[-1]]):
+                nested.pop()
+            self._shorter.append(nested[-1])
+            nested.append(place)
+
+    def longest(self, path: str) -> _Rule | None:
+        """Return the rule of the longest beginning of a path."""
+        # All that stand between a beginning of the path and the path begin like it, so the last one leads there.
+        place = bisect_right(self._beginnings, path) - 1
+        while place >= 0 and not path.startswith(self._beginnings[place]):
+            place = self._shorter[place]
+        return self._rules[place] if place >= 0 else None
 
 
-def _pattern(value: str) -> str:
-    """Spell the pattern of a rule for protego."""
-    starred, parts = _parts(value)
-    if not starred:
-        return _FIRST + _octets(parts[0])
-    return _SECOND + _octets(_STAR.join(parts)).replace("01-", "***")  # a star is one octet long
+def _by_parts(lines: Iterable[Line]) -> dict[tuple[str, ...], _Rule]:
+    """Return rules by what is compared; of equal ones the first that allows, else the first."""
+    rules: dict[tuple[str, ...], _Rule] = {}
+    for line in lines:
+        parts = _parts(line.value)
+        shortness = 1 - len(parts) - sum(map(len, parts))
+        rule = _Rule(shortness, not line.allows, line.number, parts, line)
+        rules[parts] = min(rule, rules.get(parts, rule))
+    return rules
 
 
-def _parts(value: str) -> tuple[bool, list[str]]:
-    """Return whether a rule has stars, and what has to stand before, between and behind them."""
+def _parts(value: str) -> tuple[str, ...]:
+    """Return what has to stand before the first star of a rule, and behind each."""
     text = value.removesuffix("$")
     end = _END if text != value else ""
     if "*" not in text:
-        return False, [_comparable(text) + end]
+        return (_comparable(text) + end,)
     parts = [_compared(part, _WITH_STARS) for part in _STARS.sub("*", text).split("*")]
     parts[-1] += end
-    return True, parts
+    return tuple(parts)
 
 
-def _asked(path: str) -> str:
-    """Spell a path, with its query, for protego."""
-    first = _octets(_comparable(path) + _END)
-    second = _octets(_compared(path, _WITH_STARS) + _END) if "%" in path else first
-    return _FIRST + first + second
-
-
-def _octets(text: str) -> str:
-    return text.encode("ascii").hex("-") + "-"
-
-
-def _matches(first: str, rest: list[str], path: str) -> bool:
-    """Tell whether what stands before the first star of a rule, and behind each one, does so in a path."""
-    if not path.startswith(first):
+def _matches(parts: tuple[str, ...], path: str) -> bool:
+    """Tell whether a path begins with the first part, and has the others behind it in their order."""
+    if not path.startswith(parts[0]):
         return False
-    at = len(first)
-    for part in rest:
-        if (at := path.find(part, at)) < 0:
+    at = 0
+    for part in parts:
+        at = path.find(part, at)
+        if at < 0:
             return False
         at += len(part)
     return True

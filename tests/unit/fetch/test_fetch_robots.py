@@ -143,12 +143,12 @@ def test_many_names_with_many_rules_are_read_and_obeyed_in_no_time(agent, path):
 @pytest.mark.parametrize("agent", ["*", TOKEN])
 def test_one_name_many_times_is_one_group(agent):
     found = rules(f"user-agent:{agent}\n" * 15_000 + "disallow:/x\n" * 20_000 + "crawl-delay:1\n")
-    assert len(found._lines) == 1
+    assert len(found._plain._rules) == 1
     assert not found.allows("http://h/x")
     assert found.crawl_delay == 1
 
 
-@pytest.mark.parametrize("stars_before", [0, 995, 1000, 5000])
+@pytest.mark.parametrize("stars_before", [0, 5000])
 def test_any_number_of_rules_with_stars_is_obeyed_as_written(stars_before):
     rest = "Disallow: /x/*y\nAllow: /x/z**\nAllow: /x/*/open\nDisallow: /q*$\nDisallow: /x/no\n"
     text = "User-agent: *\n" + "".join(f"Disallow: /*?p{n}=\n" for n in range(stars_before)) * 2 + rest
@@ -162,13 +162,45 @@ def test_any_number_of_rules_with_stars_is_obeyed_as_written(stars_before):
     assert found.rule("http://h/x/b") == ""
 
 
-def test_the_slowest_rules_that_fit_a_file_are_obeyed_in_no_time():
-    found = rules("User-agent: *\n" + "".join(f"Disallow: /b*{'a' * 14}c{n}\n" for n in range(20_000)))
+HOSTILE = {
+    "one rule of thousands of stars": ["/" + "*a" * 250_000],
+    "thousands of stars in each of many rules": [f"/{'*a' * 1000}*{n}z" for n in range(250)],
+    "stars between what a URL is full of": [f"/*{'a*' * 15}{n}$" for n in range(11_000)],
+    "long parts that match nearly": [f"/b*{'a' * 14}c{n}" for n in range(15_000)],
+    "parts that match nearly at each place": [f"/*{'a' * 25}{n}{'a' * 25}" for n in range(7_500)],
+    "very many short ones": [f"/*{n:x}z" for n in range(25_000)],
+    "very many without stars": [f"/{n}/abc$" for n in range(22_000)],
+    "each the beginning of the next": ["/" + "a" * n for n in range(1, 950)],
+}
+
+
+@pytest.mark.parametrize("patterns", HOSTILE.values(), ids=HOSTILE)
+def test_the_slowest_rules_that_fit_a_file_are_obeyed_in_no_time(patterns):
+    body = "User-agent: *\n" + "".join(f"Disallow: {pattern}\n" for pattern in patterns)
+    assert 150_000 < len(body) < MAX_ROBOTS + 20_000
     began = time.process_time()
-    for number in range(10):
-        assert found.allows(url := "http://h/" + "a" * 2030 + str(number))
-        assert found.rule(url) == ""
-    assert time.process_time() - began < 4
+    found = rules(body)
+    for number in range(4):
+        found.allows(url := f"http://h/c{'a' * 2030}{number}b")
+        found.rule(url)
+    assert time.process_time() - began < 12  # measured: 1.4, where a part matches nearly at each place
+
+
+def test_what_a_rule_with_stars_costs_grows_as_the_url_does_and_not_with_its_stars():
+    """Each part is looked for behind the one before it, so that no place of a URL is tried again."""
+    seconds = {}
+    for stars in (500, 1000):
+        found = rules(f"User-agent: *\nDisallow: /{'*a*b' * (stars // 2)}*c$\n")
+        url = "http://h/" + "ab" * 2 * stars
+        seconds[stars] = min(_cpu(found, url) for _ in range(5))
+    assert seconds[1000] < 8 * seconds[500]  # backtracking would take more than all time
+
+
+def _cpu(found: RobotsRules, url: str) -> float:
+    began = time.process_time()
+    for _ in range(20):
+        assert found.allows(url)
+    return time.process_time() - began
 
 
 NAMES = st.sampled_from(["*", "FooBot", "foobot", "foobot*", "googlebot", "", "foobot/1.0"])
