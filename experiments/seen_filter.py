@@ -15,7 +15,7 @@ from experiments.lab.crawls import crawled
 from experiments.lab.plots import Line, Panel
 from experiments.lab.report import MIB, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.seen_cost import Cost, expected_lost, measured
-from scrawler.crawl.seen import ERROR_RATE
+from scrawler.core.seen import ERROR_RATE
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
@@ -150,7 +150,7 @@ def _claims(rows: Sequence[Row], urls: int, lost: Sequence[int]) -> list[Claim]:
 
 def _notes() -> list[str]:
     return [
-        "filters: scrawler.crawl.seen with its layers; each measurement in a process of its own; MiB: what that "
+        "filters: scrawler.core.seen with its layers; each measurement in a process of its own; MiB: what that "
         "process grew by; reserved: what the filter took from seen_memory; the exact set holds the URLs themselves",
         "an add: CPU of adding a new URL, in lists of 1,000; a known URL: of adding one again; a look-up: of asking "
         "for a new one; lost: different URLs that were taken for seen when they were added",

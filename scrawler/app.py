@@ -12,10 +12,10 @@ from dataclasses import replace
 from itertools import chain
 
 from scrawler.assembly import check_parts, fault_file, make_filters
-from scrawler.crawl.deaths import Deaths
-from scrawler.crawl.fault_log import FaultLog
-from scrawler.crawl.progress import Progress, RunSummary
-from scrawler.crawl.records import Records
+from scrawler.core.blame.deaths import Deaths
+from scrawler.core.fault_log import FaultLog
+from scrawler.core.progress import Progress, RunSummary
+from scrawler.core.records.records import Records
 from scrawler.errors import StoreAwayError, StoreBusyError
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model import EndReason, LossState, SeedState

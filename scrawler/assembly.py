@@ -13,32 +13,31 @@ from typing import Any
 
 from scrawler import __version__
 from scrawler.archive.archive import Archive
-from scrawler.crawl.answers import AnswerHandler
-from scrawler.crawl.checkpointer import Checkpointer
-from scrawler.crawl.clock import DatabaseClock
-from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.distributor import Distribution, SeedIdQueue, queue_capacity
-from scrawler.crawl.fault_log import FaultLog
-from scrawler.crawl.landing import Landing
-from scrawler.crawl.lease import Lease
-from scrawler.crawl.lister import SitemapLister
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.origins import ROBOTS_KEPT, Origins
-from scrawler.crawl.parties import Parties
-from scrawler.crawl.patience import Patience
-from scrawler.crawl.pipeline import PagePipeline
-from scrawler.crawl.ports import CollectorPorts
-from scrawler.crawl.reading import AnswerReader
-from scrawler.crawl.rules import CrawlRules
-from scrawler.crawl.seen import MemoryBudget, SeenFilter
-from scrawler.crawl.selector import SelectorPorts, UrlSelector
-from scrawler.crawl.sharing import ServerSharing
-from scrawler.crawl.site import SiteContext
-from scrawler.crawl.slots import Slots
-from scrawler.crawl.standstill import Standstill, StandstillPorts
-from scrawler.crawl.takeup import SiteTaker
-from scrawler.crawl.visits import Visits
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.pipeline import PagePipeline
+from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
+from scrawler.core.asking.patience import Patience
+from scrawler.core.asking.sharing import ServerSharing
+from scrawler.core.asking.visits import Visits
+from scrawler.core.blame.slots import Slots
+from scrawler.core.clock import DatabaseClock
+from scrawler.core.collecting.collector import UrlCollector
+from scrawler.core.collecting.landing import Landing
+from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, queue_capacity
+from scrawler.core.distribution.ports import CollectorPorts
+from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
+from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.fault_log import FaultLog
+from scrawler.core.line.standstill import Standstill, StandstillPorts
+from scrawler.core.machine.lease import Lease
+from scrawler.core.machine.machine import Machine
+from scrawler.core.party.parties import Parties
+from scrawler.core.party.site import SiteContext
+from scrawler.core.party.takeup import SiteTaker
+from scrawler.core.rules import CrawlRules, SeedLimits
+from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor

@@ -14,14 +14,14 @@ from typing import Any
 
 from scrawler.archive.archive import Archive
 from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
-from scrawler.crawl.deaths import Deaths
-from scrawler.crawl.heartbeat import Heartbeat, resident_bytes
-from scrawler.crawl.indexer import Indexer
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.progress import Progress
-from scrawler.crawl.records import Mended, Records
-from scrawler.crawl.slots import Slots, reading_file
-from scrawler.crawl.watchdog import Watchdog
+from scrawler.core.blame.deaths import Deaths
+from scrawler.core.blame.slots import Slots, reading_file
+from scrawler.core.blame.watchdog import Watchdog
+from scrawler.core.machine.heartbeat import Heartbeat, resident_bytes
+from scrawler.core.machine.machine import Machine
+from scrawler.core.progress import Progress
+from scrawler.core.records.indexer import Indexer
+from scrawler.core.records.records import Mended, Records
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver

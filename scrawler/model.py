@@ -197,8 +197,8 @@ class LaneState(NamedTuple):
     """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
 
     `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
-    `kind` tells how its entries came there (see crawl/depth.py): 0 is the normal lane. `cursor` is the lowest position
-    not finished; `ahead` lists finished positions beyond it.
+    `kind` tells how its entries came there (see core/party/depth.py): 0 is the normal lane. `cursor` is the lowest
+    position not finished; `ahead` lists finished positions beyond it.
     """
 
     seed_id: int
@@ -351,7 +351,7 @@ SUSPECTED, CONDEMNED = 1, 2  # blame; with that of all deaths together from COND
 
 
 class SuspectRow(NamedTuple):
-    """A URL that stood in a slot of a machine when that died (see crawl/deaths.py)."""
+    """A URL that stood in a slot of a machine when that died (see core/blame/deaths.py)."""
 
     site_id: int
     url_hash: bytes

@@ -62,11 +62,11 @@ PART_KINDS = {
         PartKind(
             "seen",
             "scrawler.seen_filters",
-            "scrawler.crawl.seen:SeenFilter",
+            "scrawler.core.seen:SeenFilter",
             {
-                "rbloom": "scrawler.crawl.seen:rbloom_seen",
-                "pybloom": "scrawler.crawl.seen:pybloom_seen",
-                "exact": "scrawler.crawl.seen:ExactSeen",
+                "rbloom": "scrawler.core.seen:rbloom_seen",
+                "pybloom": "scrawler.core.seen:pybloom_seen",
+                "exact": "scrawler.core.seen:ExactSeen",
             },
             {"add_new": "builtins:list"},
         ),
@@ -81,10 +81,10 @@ PART_KINDS = {
         PartKind(
             "distribution",
             "scrawler.distributions",
-            "scrawler.crawl.distributor:Distribution",
+            "scrawler.core.distribution.distributor:Distribution",
             {
-                "distributor": "scrawler.crawl.distributor:UrlDistributor",
-                "free": "scrawler.crawl.distributor:FreeCompetition",
+                "distributor": "scrawler.core.distribution.distributor:UrlDistributor",
+                "free": "scrawler.core.distribution.distributor:FreeCompetition",
             },
         ),
     )

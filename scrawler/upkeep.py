@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
-from scrawler.crawl.depth import Entry, encode
-from scrawler.crawl.holding import last_known
-from scrawler.crawl.losses import LossFinder, OwnFiles, unsaid
-from scrawler.crawl.records import Records, is_finished, prefix_of
-from scrawler.crawl.verifying import LOST, Accepted, FileVerifier, Finding, Problem
+from scrawler.core.party.depth import Entry, encode
+from scrawler.core.records.holding import last_known
+from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
+from scrawler.core.records.records import Records, is_finished, prefix_of
+from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import UnreadableError
 from scrawler.model import UNCOUNTED, Loss, LossKind
 from scrawler.settings import Settings

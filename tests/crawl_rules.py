@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from scrawler import assembly
-from scrawler.crawl.rules import CrawlRules
+from scrawler.core.rules import CrawlRules
 from scrawler.settings import Settings
 
 

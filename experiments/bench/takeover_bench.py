@@ -15,9 +15,9 @@ import click
 from experiments.lab.database import mariadb
 from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
 from scrawler.assembly import crawl_rules, make_taker
-from scrawler.crawl.clock import DatabaseClock
-from scrawler.crawl.depth import CHUNK_ENTRIES, Lane
-from scrawler.crawl.heartbeat import resident_bytes
+from scrawler.core.clock import DatabaseClock
+from scrawler.core.machine.heartbeat import resident_bytes
+from scrawler.core.party.depth import CHUNK_ENTRIES, Lane
 from scrawler.model import LaneState, Scope, SeedDelta, SiteDelta
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints

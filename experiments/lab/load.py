@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import Engine, event
 
 from experiments.lab.process import cpu_seconds
-from scrawler.crawl.depth import Entry, encode
+from scrawler.core.party.depth import Entry, encode
 from scrawler.model import (
     BEAT_EVERY,
     CandidateRow,

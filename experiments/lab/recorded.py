@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 from scrawler.cli.main import main
-from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.distributor import UrlDistributor
+from scrawler.core.collecting.collector import UrlCollector
+from scrawler.core.distribution.distributor import UrlDistributor
 
 _EVERY = 0.1  # seconds
 

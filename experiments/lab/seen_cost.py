@@ -20,7 +20,7 @@ from pybloom_live import BloomFilter
 from rbloom import Bloom
 
 from experiments.lab.process import memory
-from scrawler.crawl.seen import FIRST_LAYER, GROWTH, ExactSeen, LayeredSeen, MemoryBudget, SeenFilter
+from scrawler.core.seen import FIRST_LAYER, GROWTH, ExactSeen, LayeredSeen, MemoryBudget, SeenFilter
 
 FILTERS: dict[str, Callable[[MemoryBudget, float], SeenFilter]] = {
     "rbloom": lambda budget, rate: LayeredSeen(budget, Bloom, rate),

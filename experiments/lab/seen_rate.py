@@ -8,7 +8,7 @@ from functools import partial
 from rbloom import Bloom
 
 from scrawler.cli import main
-from scrawler.crawl import seen
+from scrawler.core import seen
 
 if __name__ == "__main__":
     rate = float(sys.argv.pop(1))

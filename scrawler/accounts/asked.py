@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrawler.crawl.rejections import sample_text
+from scrawler.core.party.rejections import sample_text
 from scrawler.model import url_hash
 from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer

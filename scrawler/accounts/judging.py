@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from scrawler.accounts.answer import REFUSED, Fact, utc
 from scrawler.accounts.asked import Asked
 from scrawler.assembly import make_filters, product_token, url_limits
-from scrawler.crawl.answers import FILTER_VERDICT
-from scrawler.crawl.context import DEPTH_VERDICT
-from scrawler.crawl.traps import pattern_of
+from scrawler.core.answers.answers import FILTER_VERDICT
+from scrawler.core.party.context import DEPTH_VERDICT
+from scrawler.core.traps.traps import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import EndReason, PatternRow, RobotsRow, Scope, SeedState

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.accounts.results import listed_at
-from scrawler.crawl.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
+from scrawler.core.party.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
 from scrawler.model import ChunkRow, EndReason, LaneState
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.crawl.progress import RunSummary
+from scrawler.core.progress import RunSummary
 from scrawler.model import EndReason, SeedState
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE

@@ -12,7 +12,8 @@ import click
 
 from scrawler.archive import cdxj, locks
 from scrawler.archive.repair import DAMAGED
-from scrawler.crawl import records, slots
+from scrawler.core.blame import slots
+from scrawler.core.records import records
 from scrawler.errors import SettingsError
 from scrawler.settings import CONFIG_FILE, Settings
 from scrawler.store.engine import Database

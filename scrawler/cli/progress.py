@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn, Self
 
 import click
 
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.seeds.importer import ImportCounts
 from scrawler.units import counted
 

@@ -19,7 +19,7 @@ from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.model import EndReason, LossState
 from scrawler.settings import Settings

@@ -13,7 +13,7 @@ from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_rows
-from scrawler.crawl.verifying import Finding
+from scrawler.core.records.verifying import Finding
 from scrawler.errors import RecordsLostError
 from scrawler.model import LossState
 from scrawler.settings import Settings

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Event, RLock
 
-from scrawler.crawl.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
+from scrawler.core.distribution.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
 from scrawler.plan.agenda import Agenda
 from scrawler.plan.collector import PlannedCollector
 from scrawler.plan.contention import processor_wait

@@ -192,7 +192,9 @@ lane = Table(
     metadata,
     _number("seed_id", "the seed that listed the entries", key=True),
     _small(
-        "kind", "0: normal; r + 100 p: r-th retry, pushed back p times; see crawl/depth.py for the others", key=True
+        "kind",
+        "0: normal; r + 100 p: r-th retry, pushed back p times; see depth.py for the others",
+        key=True,
     ),
     _number("holder_id", "the seed for which they are fetched now"),
     _number("cursor_position", "lowest position not finished"),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias
 
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.machine_run import Launch
 from scrawler.settings import Settings
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from scrawler.crawl.deaths import EXITED, KILLED
-from scrawler.crawl.progress import Progress
+from scrawler.core.blame.deaths import EXITED, KILLED
+from scrawler.core.progress import Progress
 from scrawler.errors import StartError
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
 from scrawler.supervisor.signals import terminal_signals_later

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from math import inf
 
 from scrawler.app import prepare_crawl
-from scrawler.crawl.deaths import page_at_death
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.blame.deaths import page_at_death
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from scrawler.app import faults_told, seed_counts
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import open_database

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from time import thread_time
 
-from scrawler.crawl.traps import PartyTraps
+from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.simhash import fingerprint_of, simhash
 from tests.crawl_rules import crawl_rules

@@ -14,7 +14,7 @@ from tests.integration.fetch.servers import RawServer
 BAD_PAGES = 8
 # Read by Python as it starts, so also by the processes of machines: no answer of our own makes a fault to test with.
 FAULTY = """
-from scrawler.crawl.pipeline import PagePipeline
+from scrawler.core.answers.pipeline import PagePipeline
 links = PagePipeline.links
 
 def faulty(self, response, *arguments):

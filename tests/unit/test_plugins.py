@@ -92,7 +92,7 @@ def test_our_own_parts_are_found_without_a_look_at_other_packages(monkeypatch: p
 
 
 def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
-    code = "from scrawler.crawl.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
+    code = "from scrawler.core.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
     install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
     kind = PART_KINDS["seen"]
     assert load_settings({"seen": "theirs"}).seen == "theirs"
@@ -103,7 +103,7 @@ def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
 
 def test_a_name_of_ours_stays_ours(place: Path) -> None:
     install(place, "thief", "", {"scrawler.seen_filters:exact": "steal"})
-    assert part_maker(PART_KINDS["seen"], "exact") is load_place("scrawler.crawl.seen:ExactSeen")
+    assert part_maker(PART_KINDS["seen"], "exact") is load_place("scrawler.core.seen:ExactSeen")
     assert "thief 1.0" not in {part.package for part in parts(PART_KINDS["seen"])}
 
 
@@ -139,10 +139,10 @@ def test_two_packages_with_the_same_name_are_told_apart_by_nobody(place: Path) -
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         ("", "cannot be imported: AttributeError: module 'bad_one' has no attribute 'make'"),
         ("make = 'text'", "does not fit: it is a str, nothing that makes a part"),
-        ("class make: ...", "does not fit scrawler.crawl.seen:SeenFilter: it has no add_new, __contains__, close"),
+        ("class make: ...", "does not fit scrawler.core.seen:SeenFilter: it has no add_new, __contains__, close"),
         (
             "def make(budget): return {'add_new'}",
-            "does not fit scrawler.crawl.seen:SeenFilter: it has no add_new, close",
+            "does not fit scrawler.core.seen:SeenFilter: it has no add_new, close",
         ),
         ("def make(): ...", "cannot be made: TypeError: make() takes 0 positional arguments but 1 was given"),
         ("def make(budget): raise OSError('a\\nb')", "cannot be made: OSError: a b"),
@@ -184,7 +184,7 @@ def test_a_part_answers_for_its_properties_as_well(place: Path, reads: int, erro
 
 
 def test_what_no_interface_asks_for_may_be_missing(place: Path) -> None:
-    code = "from scrawler.crawl.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
+    code = "from scrawler.core.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
     install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
     part = part_maker(PART_KINDS["seen"], "theirs")(None)
     assert not hasattr(part, "_looked_for_by_somebody")

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-import scrawler.crawl
+import scrawler.core
 from scrawler.accounts import answer
 from scrawler.accounts.results import flag_names
-from scrawler.crawl.decisions import _RETRY_RESULTS
+from scrawler.core.party.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
 from scrawler.model import NO_ERROR, EndReason, PageFlag, Result
 from scrawler.plugins import PART_KINDS
@@ -46,7 +46,8 @@ def _starred(names: Iterable[str], starred: Iterable[str]) -> set[str]:
 
 
 def _counted_verdicts() -> set[str]:
-    modules = (import_module(f"scrawler.crawl.{one.name}") for one in pkgutil.iter_modules(scrawler.crawl.__path__))
+    found = pkgutil.walk_packages(scrawler.core.__path__, "scrawler.core.")
+    modules = (import_module(one.name) for one in found)
     of_crawl = {value for module in modules for name, value in vars(module).items() if name.endswith("_VERDICT")}
     return of_crawl | set(Verdict)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.app import run_crawl
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.model import PageFlag, PageRow, Result, Scope, Seed
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates

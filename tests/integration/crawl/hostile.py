@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.model import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds

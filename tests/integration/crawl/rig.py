@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly import Stores, build_machine
-from scrawler.crawl.distributor import UrlDistributor
-from scrawler.crawl.heartbeat import Heartbeat
-from scrawler.crawl.lease import Lease
-from scrawler.crawl.machine import Machine
+from scrawler.core.distribution.distributor import UrlDistributor
+from scrawler.core.machine.heartbeat import Heartbeat
+from scrawler.core.machine.lease import Lease
+from scrawler.core.machine.machine import Machine
 from scrawler.model import ChunkRow, LaneState, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls

@@ -21,7 +21,7 @@ from sqlalchemy import Connection, make_url
 
 from scrawler import app
 from scrawler.app import retry_lost
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, StoreBusyError
 from scrawler.model import EndReason, SeedState, SiteDelta
 from scrawler.store.checkpoints import Checkpoints

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from scrawler.crawl import aliases
-from scrawler.crawl.context import SeedContext
-from scrawler.crawl.deaths import Deaths
-from scrawler.crawl.seen import ExactSeen, MemoryBudget
-from scrawler.crawl.site import Origin, SiteContext
-from scrawler.crawl.slots import SUFFIX, remains_of
+from scrawler.core.answers import aliases
+from scrawler.core.blame.deaths import Deaths
+from scrawler.core.blame.slots import SUFFIX, remains_of
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model import ClaimedSite, Scope, Seed
 from scrawler.store.claims import Claims

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import make_url
 
 from scrawler import app
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.errors import StoreAwayError
 from scrawler.model import SeedState
 from scrawler.synthweb.process import SynthServer

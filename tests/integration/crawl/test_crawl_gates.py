@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.crawl.machine import Machine
+from scrawler.core.machine.machine import Machine
 from scrawler.model import EndReason, Result
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, asked, page, redirect, run_whole
@@ -176,8 +176,8 @@ def test_hundreds_of_pages_with_gates_of_their_own(crawl: Crawl, serve: Serve) -
 def test_of_too_many_pages_with_gates_those_that_came_first_are_fetched(
     crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("scrawler.crawl.gates.MOST_FIRST", 10)
-    monkeypatch.setattr("scrawler.crawl.gates.MOST_NEWEST", 5)
+    monkeypatch.setattr("scrawler.core.party.gates.MOST_FIRST", 10)
+    monkeypatch.setattr("scrawler.core.party.gates.MOST_NEWEST", 5)
     server = serve(by_pages(gated_pages(40)))
     crawl.add([server.url()])
     run_whole(crawl, traps=False)

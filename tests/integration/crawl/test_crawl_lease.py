@@ -7,9 +7,9 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from scrawler.crawl.lease import Lease
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.progress import Progress
+from scrawler.core.machine.lease import Lease
+from scrawler.core.machine.machine import Machine
+from scrawler.core.progress import Progress
 from scrawler.errors import StoreBusyError
 from scrawler.model import MachineState
 from scrawler.store.claims import Claims

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.machine.machine import Machine
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.model import EndReason, MachineState, SeedState
 from scrawler.store.control import Control
 from scrawler.store.engine import Database, open_database

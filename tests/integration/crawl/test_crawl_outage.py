@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from scrawler import assembly
-from scrawler.crawl.outage import HOSTS
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.line.outage import HOSTS
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import EndReason, MachineState
 from scrawler.store.control import Control

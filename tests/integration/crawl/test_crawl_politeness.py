@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.visits import Visits
+from scrawler.core.asking.visits import Visits
 from scrawler.model import EndReason
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
@@ -20,7 +20,7 @@ from tests.integration.crawl.hostile import by_host, page
 from tests.limits import EARLY, FAR, HANGS
 
 if TYPE_CHECKING:
-    from scrawler.crawl.site import SiteContext
+    from scrawler.core.party.site import SiteContext
     from tests.integration.crawl.conftest import Crawl
     from tests.integration.fetch.servers import RawServer
 

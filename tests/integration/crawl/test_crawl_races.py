@@ -15,7 +15,7 @@ from scrawler.synthweb.truth import party
 from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
-    from scrawler.crawl.machine import Machine
+    from scrawler.core.machine.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from scrawler import machine_run
 from scrawler.app import run_crawl
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
@@ -23,7 +23,7 @@ from tests.integration.crawl.rig import running, watch
 from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
-    from scrawler.crawl.machine import Machine
+    from scrawler.core.machine.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 SPEC = WebSpec(seed=7, sites=5, mean_pages=20, page_bytes=800)

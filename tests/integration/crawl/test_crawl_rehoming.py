@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.model import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec

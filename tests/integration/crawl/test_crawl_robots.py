@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler.crawl import origins
+from scrawler.core.asking import origins
 from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies

@@ -19,7 +19,7 @@ from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
-    from scrawler.crawl.machine import Machine
+    from scrawler.core.machine.machine import Machine
     from tests.integration.crawl.conftest import Crawl
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"

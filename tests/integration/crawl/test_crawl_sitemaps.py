@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select
 
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.sitemaps import ELSEWHERE_VERDICT, LIMIT_VERDICT, MAX_SITEMAPS
+from scrawler.core.machine.machine import Machine
+from scrawler.core.party.sitemaps import ELSEWHERE_VERDICT, LIMIT_VERDICT, MAX_SITEMAPS
 from scrawler.model import EndReason, PageFlag, PageRow, Result, url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.tables import sitemap_url

@@ -21,7 +21,7 @@ import pytest
 
 from scrawler import assembly
 from scrawler.app import prepare_crawl
-from scrawler.crawl.progress import RunSummary
+from scrawler.core.progress import RunSummary
 from scrawler.errors import StartError
 from scrawler.machine_run import Launch
 from scrawler.store.engine import open_database

@@ -15,9 +15,9 @@ from sqlalchemy import select
 from sqlalchemy.sql.functions import count
 
 from scrawler.app import run_crawl
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.progress import Progress
-from scrawler.crawl.takeup import SiteTaker
+from scrawler.core.machine.machine import Machine
+from scrawler.core.party.takeup import SiteTaker
+from scrawler.core.progress import Progress
 from scrawler.fetch.resolver import Resolver
 from scrawler.model import ClaimedSite, SeedState
 from scrawler.store.engine import open_database
@@ -30,7 +30,7 @@ from tests.limits import EARLY, FAR, HANGS
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from scrawler.crawl.site import SiteContext
+    from scrawler.core.party.site import SiteContext
     from tests.integration.crawl.conftest import Crawl
 
 GRACE = 2.0  # seconds for requests in flight

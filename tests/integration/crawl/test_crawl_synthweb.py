@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.progress import Progress
+from scrawler.core.progress import Progress
 from scrawler.model import EndReason, Scope, SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.depth import CHUNK_ENTRIES
-from scrawler.crawl.machine import Machine
+from scrawler.core.machine.machine import Machine
+from scrawler.core.party.depth import CHUNK_ENTRIES
 from scrawler.model import EndReason, Scope, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec

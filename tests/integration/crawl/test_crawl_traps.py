@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.crawl.traps import TRAP_VERDICT, pattern_of
+from scrawler.core.traps.traps import TRAP_VERDICT, pattern_of
 from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier

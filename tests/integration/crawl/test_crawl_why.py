@@ -14,7 +14,7 @@ from scrawler.accounts.answer import CANDIDATE, LEFT_OUT, NOT_SEEN, REFUSED, WAI
 from scrawler.accounts.html import html_page
 from scrawler.accounts.report import make_report
 from scrawler.accounts.why import why
-from scrawler.crawl.rejections import SAMPLE
+from scrawler.core.party.rejections import SAMPLE
 from scrawler.errors import SettingsError
 from scrawler.model import PageRow, Scope
 from scrawler.store.crawls import Crawls

@@ -20,18 +20,18 @@ from typing import Any
 import pytest
 
 import scrawler
-from scrawler.crawl import aliases, long_pages
-from scrawler.crawl.answers import AnswerHandler
-from scrawler.crawl.context import SeedContext
-from scrawler.crawl.depth import Lane, decode_urls
-from scrawler.crawl.landing import Landing
-from scrawler.crawl.lister import SitemapLister
-from scrawler.crawl.origins import Origins
-from scrawler.crawl.pipeline import PagePipeline
-from scrawler.crawl.reading import AnswerReader
-from scrawler.crawl.seen import LayeredSeen
-from scrawler.crawl.slots import Slot
-from scrawler.crawl.visits import Visits
+from scrawler.core.answers import aliases, long_pages
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.pipeline import PagePipeline
+from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.origins import Origins
+from scrawler.core.asking.visits import Visits
+from scrawler.core.blame.slots import Slot
+from scrawler.core.collecting.landing import Landing
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import Lane, decode_urls
+from scrawler.core.seen import LayeredSeen
 from scrawler.model import EndReason, Result
 from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl

@@ -11,12 +11,12 @@ import pytest
 from scrawler.app import retry_seeds
 from scrawler.archive import warc
 from scrawler.archive.warc import WarcWriter
-from scrawler.crawl import health
-from scrawler.crawl.fault_log import MOST_BYTES, FaultLog
-from scrawler.crawl.handover import Handover
-from scrawler.crawl.lister import SitemapLister
-from scrawler.crawl.parties import Parties
-from scrawler.crawl.pipeline import PagePipeline
+from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.pipeline import PagePipeline
+from scrawler.core.durable.handover import Handover
+from scrawler.core.fault_log import MOST_BYTES, FaultLog
+from scrawler.core.party import health
+from scrawler.core.party.parties import Parties
 from scrawler.errors import ArchiveError, PluginError, StoreError
 from scrawler.faults import MOST_FAULTS, Fault
 from scrawler.fetch.cookies import CookieJar

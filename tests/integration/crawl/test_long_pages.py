@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from scrawler.crawl.answers import AnswerHandler
-from scrawler.crawl.checkpointer import Checkpointer
-from scrawler.crawl.collector import UrlCollector
-from scrawler.crawl.long_pages import MANY_LINKS, LongPage
-from scrawler.crawl.machine import Machine
-from scrawler.crawl.traps import LinkClass, PartyTraps
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.long_pages import MANY_LINKS, LongPage
+from scrawler.core.collecting.collector import UrlCollector
+from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.machine.machine import Machine
+from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.errors import PluginError
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.model import EndReason, Result, SiteDelta
@@ -72,7 +72,7 @@ def test_all_is_as_if_it_were_listed_in_one_go(crawl: Crawl, serve: Serve, monke
     server, plain = serve(long_site()), serve(long_site())
     crawl.add([server.url()])
     run_whole(crawl, traps=False)
-    monkeypatch.setattr("scrawler.crawl.long_pages.MANY_LINKS", 1 << 30)
+    monkeypatch.setattr("scrawler.core.answers.long_pages.MANY_LINKS", 1 << 30)
     crawl.add([plain.url()])
     run_whole(crawl, traps=False)
     one, other = crawl.seed(server.url()), crawl.seed(plain.url())
@@ -138,7 +138,7 @@ class InTheMidst:
 def verdicts_in_one_go(crawl: Crawl, serve: Serve, patch: pytest.MonkeyPatch) -> dict[str, int]:
     """What the links of the long site come to where no page of it is listed in parts."""
     with patch.context() as patched:
-        patched.setattr("scrawler.crawl.long_pages.MANY_LINKS", 1 << 30)
+        patched.setattr("scrawler.core.answers.long_pages.MANY_LINKS", 1 << 30)
         server = serve(long_site())
         crawl.add([server.url()])
         run_whole(crawl, traps=False)

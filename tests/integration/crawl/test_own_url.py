@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.crawl.machine import Machine
+from scrawler.core.machine.machine import Machine
 from scrawler.model import EndReason, SeedState
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from scrawler.accounts.answer import WAITING
 from scrawler.accounts.why import why
 from scrawler.app import retry_seeds
-from scrawler.crawl import site as sites
+from scrawler.core.party import site as sites
 from scrawler.model import EndReason, Result, Scope
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site

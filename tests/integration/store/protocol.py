@@ -9,17 +9,17 @@ import random
 import time
 from collections.abc import Callable
 
-from scrawler.crawl.answers import AnswerHandler
-from scrawler.crawl.clock import DatabaseClock
-from scrawler.crawl.decisions import SeedLimits
-from scrawler.crawl.deltas import merged
-from scrawler.crawl.depth import SLOW, Lane, after
-from scrawler.crawl.flights import PageFlight
-from scrawler.crawl.parties import Choice, Parties
-from scrawler.crawl.reading import Reading
-from scrawler.crawl.seen import ExactSeen, MemoryBudget
-from scrawler.crawl.site import Origin, SiteContext
-from scrawler.crawl.takeup import SiteTaker
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.reading import Reading
+from scrawler.core.clock import DatabaseClock
+from scrawler.core.durable.deltas import merged
+from scrawler.core.party.depth import SLOW, Lane, after
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.parties import Choice, Parties
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.party.takeup import SiteTaker
+from scrawler.core.rules import SeedLimits
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model import ChunkRow, ClaimedSite, Result, SiteDelta

@@ -23,8 +23,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from scrawler.crawl import depth
-from scrawler.crawl.depth import NORMAL, Entry, decode
+from scrawler.core.party import depth
+from scrawler.core.party.depth import NORMAL, Entry, decode
 from scrawler.errors import LeaseLostError
 from scrawler.model import SeedState, SiteDelta
 from scrawler.store.engine import Database, open_database

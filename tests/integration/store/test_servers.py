@@ -14,10 +14,10 @@ from time import monotonic
 import pytest
 from sqlalchemy import func, select, update
 
-from scrawler.crawl.budget import AddressBudget
-from scrawler.crawl.seen import ExactSeen, MemoryBudget
-from scrawler.crawl.sharing import ServerSharing
-from scrawler.crawl.site import SiteContext
+from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.asking.sharing import ServerSharing
+from scrawler.core.party.site import SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database

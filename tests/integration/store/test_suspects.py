@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from scrawler.crawl.deaths import Deaths
-from scrawler.crawl.slots import reading_file
+from scrawler.core.blame.deaths import Deaths
+from scrawler.core.blame.slots import reading_file
 from scrawler.model import CONDEMNED, SUSPECTED, SuspectRow, url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.suspects import Suspects
@@ -58,7 +58,7 @@ def test_a_death_whose_commit_was_not_acknowledged_is_one(proxied_url: str, prox
 _KILLED_BEFORE_IT_REMOVES_THE_FILE = """
 import os, signal, sys
 from pathlib import Path
-from scrawler.crawl.deaths import Deaths
+from scrawler.core.blame.deaths import Deaths
 from scrawler.store.engine import open_database
 from scrawler.store.suspects import Suspects
 
@@ -75,7 +75,7 @@ Deaths(Path(folder), prefix, Cut(open_database(url)), print, print).look()
 _DIES_OF_ONE_OF_TWO = """
 import os, signal, sys
 from pathlib import Path
-from scrawler.crawl.slots import Slots
+from scrawler.core.blame.slots import Slots
 
 slots = Slots(Path(sys.argv[1]), 4, 100)
 for url in sys.argv[2:]:

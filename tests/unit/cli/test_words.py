@@ -10,8 +10,8 @@ from scrawler.cli.hints import what_next
 from scrawler.cli.losses import lost_text
 from scrawler.cli.progress import crawl_text, import_text
 from scrawler.cli.verify import _progress, _said, _what_is_wrong
-from scrawler.crawl.decisions import end_detail
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.party.decisions import end_detail
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.model import SeedCounts
 from scrawler.seeds.importer import ImportCounts
 from scrawler.store.losses import LostSum

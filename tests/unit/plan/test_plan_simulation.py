@@ -8,7 +8,7 @@ from math import exp
 
 import pytest
 
-from scrawler.crawl import distributor
+from scrawler.core.distribution import distributor
 from scrawler.plan.progress import Bound
 from scrawler.plan.rules import PlannedSite, PlanRules, longer
 from scrawler.plan.simulation import Run, simulate

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.crawl.progress import Progress, RunSummary
+from scrawler.core.progress import Progress, RunSummary
 from scrawler.machine_run import Launch
 from scrawler.settings import Settings
 from scrawler.supervisor.messages import Failure, Remark, Report, order_line, read_order, read_report, report_line

@@ -9,8 +9,8 @@ from random import Random
 from typing import Any
 
 from scrawler.app import mark_losses_told
-from scrawler.crawl.progress import RunSummary
-from scrawler.crawl.verifying import Finding
+from scrawler.core.progress import RunSummary
+from scrawler.core.records.verifying import Finding
 from scrawler.model import LossKind, PageRow
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database

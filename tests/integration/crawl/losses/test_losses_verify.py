@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from scrawler.app import accept_losses, retry_lost, run_crawl
-from scrawler.crawl.progress import Progress
-from scrawler.crawl.verifying import Finding, Problem
+from scrawler.core.progress import Progress
+from scrawler.core.records.verifying import Finding, Problem
 from scrawler.store.engine import open_database
 from scrawler.store.losses import Losses, LostSum
 from tests.integration.crawl.conftest import Crawl

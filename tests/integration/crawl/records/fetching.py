@@ -8,7 +8,7 @@ from pathlib import Path
 
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, digest
 from scrawler.archive.warc import WarcWriter
-from scrawler.crawl.records import Records
+from scrawler.core.records.records import Records
 from scrawler.model import ClaimedSite, PageRow
 from scrawler.store.engine import Database
 from scrawler.store.orphans import Orphans

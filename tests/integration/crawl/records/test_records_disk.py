@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.crawl.records import Mended
+from scrawler.core.records.records import Mended
 from scrawler.errors import ArchiveError
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.records.fetching import Fetching, fetch_in_turn, names, records_of

@@ -12,7 +12,7 @@ import pytest
 
 from scrawler.archive.members import Span
 from scrawler.archive.warc import WarcWriter
-from scrawler.crawl.records import Damage, Mended
+from scrawler.core.records.records import Damage, Mended
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.records.fetching import Fetching, fetch_in_turn, names, place, records_of
 from tests.rolling import roll

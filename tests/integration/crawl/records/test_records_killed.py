@@ -9,7 +9,7 @@ import sys
 import threading
 from pathlib import Path
 
-from scrawler.crawl.records import Mended
+from scrawler.core.records.records import Mended
 from scrawler.store.engine import open_database
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.records.fetching import Fetching, add_hosts, fetch_in_turn, names, records_of
@@ -42,7 +42,7 @@ def test_menders_at_the_same_time_do_it_once(fetching: Fetching, folder: Path, d
 KILLED_AT = """
 import os, signal, sys
 from pathlib import Path
-from scrawler.crawl.records import Records
+from scrawler.core.records.records import Records
 from scrawler.store.engine import open_database
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages

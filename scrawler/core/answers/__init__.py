@@ -1,0 +1,4 @@
+"""What comes of a page's answer: it is read without the turn (`reading`), and applied under it (`answers`).
+
+`lister` and `long_pages` work off what lists very much, slice by slice; `page_rows` makes the rows of final results.
+"""

@@ -1,0 +1,358 @@
+"""What a page's answer does to its party: another try or a final result, links in, candidates out."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from scrawler.core.answers.aliases import is_same, note_sample, suspect
+from scrawler.core.answers.page_rows import fault_row, page_row
+from scrawler.core.answers.reading import Reading
+from scrawler.core.party.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
+from scrawler.core.party.decisions import has_invalid_length, location_of
+from scrawler.core.party.depth import SLOW, tries
+from scrawler.core.party.flights import AliasFlight, PageFlight
+from scrawler.core.party.own_url import follow_own
+from scrawler.core.party.relations import canonical_url, redirect_target
+from scrawler.core.party.site import SiteContext, UnsureLink
+from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
+from scrawler.core.rules import CrawlRules, retry_pause_ms
+from scrawler.core.seen import SeenFilter, SeenFullError
+from scrawler.core.traps.traps import TRAP_VERDICT, LinkClass, PartyTraps
+from scrawler.extract.links import PageLinks
+from scrawler.faults import Fault, fault_of
+from scrawler.fetch.downloader import Response
+from scrawler.model import EndReason, PageFlag, PageRow, Result
+from scrawler.urls.analyzer import Analysis
+from scrawler.urls.filters import UrlFilters
+from scrawler.urls.verdict import Verdict
+
+SEEN_VERDICT = "seen"
+EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
+FILTER_VERDICT = "url-filter"  # a filter of the user's refuses it
+_MAX_ASSET_REDIRECTS = 5
+_MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
+
+
+class AnswerHandler:
+    """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
+
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None) -> None:
+        self._rules, self._filters = rules, filters
+
+    def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
+        """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
+
+        Whatever is raised on the way leaves a party that is whole: a URL is finished, or listed again, in the last
+        step, and what goes into the seen filter is listed in the same step (see `SeedContext`). Links that were listed
+        before a fault stay listed. Raises PluginError.
+        """
+        if not reading.counted:
+            self.count(flight, response)
+        fault = response.fault or reading.fault
+        if fault is None:
+            try:
+                self._apply(flight, response, reading)
+                return None
+            except BaseException as error:
+                fault = fault_of(error)
+        self.finish(flight, fault_row(flight, response, reading, fault))
+        return fault
+
+    @staticmethod
+    def count(flight: PageFlight, response: Response) -> None:
+        """Count an answer, whatever it says; it may do so long before it is applied."""
+        counts = flight.party.counts
+        counts.requests += 1
+        counts.bytes += len(response.body)
+
+    def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
+        party = flight.party
+        party.rejections.page = flight.entry.url
+        if "set-cookie" in response.headers:
+            self.take_cookies(flight, response)
+        if reading.again is not None:
+            self._list_again(flight, response, reading.again)
+        elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
+            self.finish(flight, self._row(flight, response, reading))
+        else:
+            self._apply_last(flight, response, reading)
+
+    @staticmethod
+    def _row(flight: PageFlight, response: Response, reading: Reading) -> PageRow:
+        found = reading.links or reading.sitemap
+        note = response.detail or (found.note if found else "")
+        if response.result is Result.REDIRECT:
+            note = location_of(response)
+        return page_row(flight, response, reading, note)
+
+    def _apply_last(self, flight: PageFlight, response: Response, reading: Reading) -> None:
+        """Apply an answer that is the last one of its URL, which is finished in the very last step."""
+        party, links = flight.party, reading.links
+        row = self._row(flight, response, reading)
+        source, fetched = None, response.result is Result.FETCHED
+        shown = fetched or links is not None
+        if party.traps is not None and shown and not flight.entry.is_asset:
+            row, source = _note(party.traps, row, links)
+        if flight.is_seed and shown:  # before its links, which may lead to sitemaps
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
+        if response.result is Result.REDIRECT:
+            self._follow(flight, response, row)
+        elif links is not None:
+            if fetched and flight.entry.depth == 0:
+                note_sample(flight.site, flight.origin, response)
+            self._take_page(flight, links, reading, source)
+        names_one = "link" in response.headers or (links is not None and links.canonicals)
+        if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
+            party.add_relation(row.url_hash, "canonical", target)
+        self.finish(flight, row)
+
+    def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
+        """Take the answer at an address literal: if it is the site, the links to it that have waited are internal.
+
+        Returns the fault that it met, if any; then the rest of these links is left out. Raises PluginError.
+        """
+        site, literal = flight.site, flight.literal
+        waiting = site.unsure.get(literal, [])
+        site.unsure[literal] = []
+        site.judged.add(literal)
+        for link in waiting:
+            link.party.in_flight -= 1
+        fault = response.fault
+        if fault is None:
+            try:
+                if is_same(flight, response):
+                    self._list_waiting(site, waiting)
+            except BaseException as error:
+                fault = fault_of(error)
+        if fault is not None:
+            for link in waiting[:1]:
+                link.party.note_fault(fault.text)
+        return fault
+
+    def _list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
+        for link in waiting:
+            link.party.rejections.page = ""  # it is not known any more
+            internal = link.party.analyzer.analyze(link.url, [link.url]).internal
+            self._list(site, link.party, internal, link.depth)
+
+    @staticmethod
+    def finish(flight: PageFlight, row: PageRow) -> None:
+        """Give an entry its final result."""
+        if flight.entry.is_sitemap:
+            row = row._replace(flags=row.flags | PageFlag.SITEMAP)
+        flight.lane.finish(flight.index)
+        flight.party.add_page(row)
+
+    def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
+        party, entry = flight.party, flight.entry
+        before, again = tries(flight.lane.kind)[0], tries(kind)[0]
+        not_before = 0  # what was pushed back rests with its site
+        if again > before:
+            pause = retry_pause_ms(again, self._rules.retry_pause_ms)
+            not_before = response.started_at + response.elapsed_ms + pause
+            party.counts.retries += 1
+        if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
+            party.lengthless.add(entry.url)
+        party.counts.slowed += kind == SLOW
+        party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), kind)
+
+    def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:
+        """Follow what a page holds, as far as it and its links allow."""
+        if reading.flags and self.forbids_to_follow(reading):
+            self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links)
+            return
+        if links.unfollowed:
+            self._leave_out(flight, links.unfollowed, links)
+        analysis = reading.listed or flight.party.analyzer.analyze(
+            flight.entry.url, links.hrefs, links.base, links.charset
+        )
+        self._take(flight, analysis, flight.entry.depth + 1, source)
+        if links.assets:  # after the links: what is both is a page
+            self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
+
+    def forbids_to_follow(self, reading: Reading) -> bool:
+        """Tell whether a page asks not to follow its links, and is obeyed."""
+        return bool(reading.flags & PageFlag.NOFOLLOW) and self._rules.obey_meta
+
+    def take_cookies(self, flight: PageFlight, response: Response) -> None:
+        """Keep the cookies that an answer sets, if any; done again, it changes nothing."""
+        if "set-cookie" in response.headers and self._rules.cookies:
+            flight.party.take_cookies(response.request.url, response.head)
+
+    @staticmethod
+    def known_source(flight: PageFlight, links: PageLinks) -> LinkClass | None:
+        """Return the pages that have the links of a page which is not applied yet, if there are any."""
+        traps = flight.party.traps
+        if traps is None or flight.entry.is_asset:
+            return None
+        return traps.known_source(flight.entry.url, links.hrefs)
+
+    def list_part(self, flight: PageFlight, urls: list[str], source: LinkClass | None) -> Counter[str]:
+        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
+
+        `source` is what `known_source` returned for the page.
+        """
+        party, entry = flight.party, flight.entry
+        party.rejections.page = entry.url
+        verdicts, party.verdicts = party.verdicts, Counter()
+        try:
+            self._list(flight.site, party, urls, entry.depth + 1, source)
+        finally:
+            counted, party.verdicts = party.verdicts, verdicts
+        return counted
+
+    @staticmethod
+    def _leave_out(flight: PageFlight, hrefs: list[str], page: PageLinks) -> None:
+        """Do not follow links because their page, or their rel, asks for it."""
+        party = flight.party
+        if hrefs:
+            party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+            urls = (
+                party.analyzer.resolve(href, page.base, page.charset) or href for href in hrefs
+            )  # as many as there is room for
+            party.rejections.add_all(NOFOLLOW_VERDICT, urls, "its page, or its rel, asks not to follow it")
+
+    def _take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
+        """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
+        party = flight.party
+        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
+        counts = dict(analysis.counts)
+        if external := counts.pop(Verdict.EXTERNAL, 0):
+            counts[EXTERNAL_ASSET_VERDICT] = external
+            party.rejections.add_all(EXTERNAL_ASSET_VERDICT, analysis.external, "an asset that is external")
+        party.verdicts.update(counts)
+        self._list(flight.site, party, analysis.internal, -depth)
+
+    def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
+        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
+        party, site = flight.party, flight.site
+        for verdict, times in analysis.counts.items():
+            party.verdicts[verdict] += times
+        if analysis.external:
+            external = self.filtered(party, analysis.external, depth)
+            party.add_candidates(external, flight.entry.depth)
+            if site.sample is not None:
+                suspect(site, flight.origin, party, external, depth)
+        self._list(site, party, analysis.internal, depth, source)
+
+    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
+        """List internal URLs that stand in a sitemap."""
+        counts = flight.party.counts
+        before = counts.listed
+        self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
+        counts.sitemap_urls += counts.listed - before
+
+    def filtered(self, party: SeedContext, urls: list[str], depth: int, seen: SeenFilter | tuple[()] = ()) -> list[str]:
+        """Return URLs without those that a filter refuses; what is listed already is not judged.
+
+        Neither is where a seed's redirects lead, at depth 0. Raises PluginError.
+        """
+        if self._filters is None or depth == 0:
+            return urls
+        fresh = [url for url in urls if url not in seen]
+        refused = self._filters.sift(fresh, party.rejections.page, abs(depth))
+        if not refused:
+            return urls
+        party.verdicts[FILTER_VERDICT] += len(refused)
+        for url, words in refused.items():
+            party.rejections.add(FILTER_VERDICT, url, words)
+        return [url for url in urls if url not in refused]
+
+    def _list(
+        self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
+    ) -> None:
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
+
+        For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
+        """
+        if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
+            left_out = [url for url in urls if url not in site.seen]
+            if left_out:
+                party.verdicts[DEPTH_VERDICT] += len(left_out)
+                deepest = self._rules.limits.max_depth
+                party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
+            return
+        if self._filters is not None:
+            urls = self.filtered(party, urls, depth, site.seen)
+        if party.traps is not None and party.traps.capping and depth > 0:
+            urls = _past_traps(site, party, party.traps, urls, source)
+        try:
+            new = party.list_new(site.seen, urls, depth)
+        except SeenFullError:
+            party.leaving = EndReason.SEEN_MEMORY
+            return
+        party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        if new and source is not None and party.traps is not None:
+            party.traps.listed(new, source)
+
+    def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
+        """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
+
+        What its X-Robots-Tag says is no matter: it speaks of the links of a page, and here is none.
+        """
+        party, entry = flight.party, flight.entry
+        location = location_of(response)
+        if target := redirect_target(party.analyzer, entry.url, location):
+            party.add_relation(row.url_hash, "redirect", target)
+            if self._rules.cookies:
+                self._pass_gate(flight, response, row.url_hash, target)
+        if entry.is_sitemap:
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
+            return
+        if entry.is_asset:
+            self._follow_asset(flight, location)
+            return
+        if not flight.is_seed:
+            self._take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
+            return
+        seen = flight.site.seen
+        analysis = follow_own(party, entry.url, location, self._rules.scope, seen.__contains__)
+        if analysis.internal and party.leaving is not EndReason.REDIRECTED:
+            self._take(flight, analysis, 0)
+        else:
+            party.verdicts.update(analysis.counts)
+
+    @staticmethod
+    def _pass_gate(flight: PageFlight, response: Response, key: bytes, target: str) -> None:
+        """Ask once more for the URL to which a redirect leads back, if a cookie for it was set since; see `gates`.
+
+        One of another site is for whoever takes the party up there.
+        """
+        party, entry = flight.party, flight.entry
+        if party.redirected.asked_again(key):
+            return
+        opens = party.scope.contains(target) and party.ask_opened(target)
+        if not opens and tries(flight.lane.kind)[0] == 0 and flight.lane.seed_id == party.seed.id:
+            party.redirected.note(key, entry.depth, entry.position, response.request.cookie)
+
+    def _follow_asset(self, flight: PageFlight, location: str) -> None:
+        """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
+        depth = 1 - flight.entry.depth
+        if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
+            flight.party.verdicts[DEPTH_VERDICT] += 1
+            return
+        self._take_assets(flight, [location], depth)
+
+
+def _past_traps(
+    site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
+) -> list[str]:
+    """Return the URLs that no trap holds; count the others."""
+    kept = traps.to_list(urls, site.seen, source)
+    if len(kept) < len(urls):
+        party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
+        if party.rejections.wants(TRAP_VERDICT):
+            held = set(urls).difference(kept)
+            capped = (url for url in urls if url in held)
+            party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
+    return kept
+
+
+def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
+    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
+    text = links.fingerprint if links is not None else None
+    noted = traps.note(row.url, bool(row.revisit), links.hrefs if links is not None else (), text)
+    if text is not None:
+        flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
+        row = row._replace(simhash=text.simhash, flags=flags)
+    return row, noted.source

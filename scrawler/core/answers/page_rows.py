@@ -1,0 +1,63 @@
+"""The rows of URLs that have their final result."""
+
+from __future__ import annotations
+
+from scrawler.archive.record import RecordRef
+from scrawler.core.answers.reading import Reading
+from scrawler.core.party.flights import PageFlight
+from scrawler.faults import Fault
+from scrawler.fetch.downloader import Response
+from scrawler.model import Millis, PageFlag, PageRow, Result, RobotsRecord, url_hash
+
+_DETAIL_CHARACTERS = 1000
+_LOCATION_CHARACTERS = 16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed
+_NO_RECORD = RecordRef("", 0, 0, b"", False)
+
+
+def page_row(flight: PageFlight, response: Response, reading: Reading, note: str) -> PageRow:
+    """Make the row of a URL's final result."""
+    entry = flight.entry
+    file, offset, length, digest, revisit = reading.record or _NO_RECORD
+    most = _LOCATION_CHARACTERS if response.result is Result.REDIRECT and flight.is_seed else _DETAIL_CHARACTERS
+    return PageRow(  # names would cost half as much again, for each page
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        response.result._value_, response.status, reading.media_type[:100], len(response.body), digest,
+        flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
+        note[:most], int(reading.flags),
+    )  # fmt: skip
+
+
+def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: Fault) -> PageRow:
+    """Make the row of a URL whose answer met a fault: of the answer, only what needs no reading."""
+    entry = flight.entry
+    file, offset, length, digest, revisit = reading.record or _NO_RECORD
+    return PageRow(
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        Result.INTERNAL_ERROR.value, response.status, reading.media_type[:100], len(response.body), digest,
+        flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
+        fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.is_asset else 0),
+    )  # fmt: skip
+
+
+def robots_record(response: Response, record: RecordRef) -> RobotsRecord:
+    """Make the row of the record of an answer to a request for a robots.txt."""
+    return RobotsRecord(
+        warc_file=record.file,
+        warc_offset=record.offset,
+        warc_length=record.length,
+        url=response.request.url,
+        fetched_at=response.started_at,
+        status=response.status,
+        content_type=response.content_type[:100],
+        digest=record.digest,
+    )
+
+
+def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) -> PageRow:
+    """Make the row of a URL that is not asked for."""
+    entry = flight.entry
+    return PageRow(
+        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
+        PageFlag.ASSET if entry.is_asset else 0,
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""One answer's way from the downloader to its page row and links: archive, decode, extract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from scrawler.archive.archive import Archive, UnrecordableError
+from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
+from scrawler.core.party.decisions import header_text
+from scrawler.core.party.site import SiteContext
+from scrawler.extract.decode import decode_body
+from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
+from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.rules import refresh_target
+from scrawler.extract.simhash import fingerprint_of
+from scrawler.extract.sitemaps import Sitemap, read_sitemap
+from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
+from scrawler.extract.xhtml import is_xhtml, is_xml
+from scrawler.fetch.downloader import Response
+from scrawler.fetch.wire import header_values
+from scrawler.model import Result
+from scrawler.urls.normalise import normalise
+
+_TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
+
+
+class PagePipeline:
+    """Archives answers and finds their links; shared by the collectors of a machine.
+
+    X-Robots-Tag headers address this crawler by `product_token`.
+    """
+
+    def __init__(
+        self, archive: Archive, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
+    ) -> None:
+        self._archive, self._extractor = archive, extractor
+        self._max_decoded, self._max_ratio = max_decoded, max_ratio
+        self._product_token = product_token
+
+    def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
+        """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
+
+        Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
+        already is written as a revisit of the first record: that one is committed before, or with, everything that
+        comes after it in this site.
+        """
+        if not response.head or response.result is Result.UNWANTED_TYPE:
+            return None
+        is_whole = response.body != b"" and response.result.answered
+        exchange = _exchange(response, site if is_whole else None)
+        record = self._archive.write(exchange)
+        if is_whole and exchange.revisit_of is None:
+            site.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
+        return record
+
+    def archive_alone(self, response: Response) -> RecordRef | None:
+        """Write the records of an answer to which no other refers; None if it was none. Raises as `archive`."""
+        if not response.head:
+            return None
+        record = self._archive.write(_exchange(response))
+        return record if record.file else None
+
+    def sitemap(self, response: Response) -> Sitemap | None:
+        """Read a sitemap; None for anything else."""
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        return read_sitemap(response.body, encoding, content_type, self._max_decoded)
+
+    @staticmethod
+    def media_type(response: Response) -> str:
+        """Return the media type of an answer: as declared or, where nothing valid is, by its first bytes."""
+        declared = response.content_type
+        if declared not in UNKNOWN_TYPES:
+            return declared
+        start = decode_body(response.body, response.headers.get("content-encoding", ""), RESOURCE_HEADER).body
+        nosniff = response.headers.get("x-content-type-options", "").partition(",")[0].strip().lower() == "nosniff"
+        return sniffed_type(start, scriptable=not nosniff)
+
+    def links(
+        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None = None
+    ) -> PageLinks | None:
+        """Find the links of a page, which is HTML unless a header refreshes it; None for anything else.
+
+        `media_type` is what the answer was found to be. `wants_text` tells by the links whether the page's text is to
+        be compared with that of others.
+        """
+        found = self._in_body(response, media_type, wants_text)
+        return found if "refresh" not in response.headers else _refreshed(response, found)
+
+    def _in_body(
+        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None
+    ) -> PageLinks | None:
+        other_xml = media_type not in HTML_TYPES
+        if other_xml and not is_xml(media_type):
+            return None
+        encoding = response.headers.get("content-encoding", "")
+        content_type = response.headers.get("content-type", "")
+        if encoding:
+            decoded = decode_body(response.body, encoding, self._max_decoded, self._max_ratio)
+            body, note = decoded.body, decoded.note
+        else:
+            body, note = response.body, ""
+        if other_xml and not is_xhtml(body, content_type):
+            return None
+        found = self._extractor.links(body, response.request.url, content_type or media_type, wants_text)
+        if found.words is None and not note:  # of most pages that is all
+            return found
+        text = None if found.words is None else fingerprint_of(found.words)
+        return replace(found, note=note or found.note, words=None, fingerprint=text)
+
+    def directives(self, response: Response, links: PageLinks | None) -> Directives:
+        """Return what a page, HTML or not, allows robots to do with it."""
+        said = links.robots if links else []
+        if not said and "x-robots-tag" not in response.headers:
+            return ALL_ALLOWED
+        headers = header_values(response.head, "x-robots-tag")
+        return directives(said, headers, self._product_token, response.started_at)
+
+
+def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
+    """Return what is archived of an answer: a revisit of the record in which `site` has its payload already, if any.
+
+    Raises UnrecordableError.
+    """
+    try:
+        payload_digest = digest(response.body)
+        known = site.archived.get(payload_digest) if site is not None else None
+        http, tls, cipher = response.protocols or ("", "", "")
+        return Exchange(
+            url=response.request.url,
+            address=response.request.address,
+            date_ms=response.started_at,
+            request_head=response.request_head,
+            response_head=response.head,
+            body=response.body,
+            payload_digest=payload_digest,
+            truncated=_TRUNCATED.get(response.result, ""),
+            revisit_of=known,
+            protocols=(http, tls),
+            cipher_suite=cipher,
+        )
+    except Exception as error:
+        raise UnrecordableError from error
+
+
+def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
+    """Return the links of a page with that of its Refresh header, which comes before them; a <base> is not for it."""
+    target, url = refresh_target(header_text(response, "refresh")), response.request.url
+    if not target:
+        return links
+    if links is None:
+        return PageLinks(url, [target])
+    if links.base != url:
+        target = normalise(target, url).url or target
+    return replace(links, hrefs=[target, *links.hrefs])

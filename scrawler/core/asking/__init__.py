@@ -1,0 +1,5 @@
+"""What is asked of a site, and when.
+
+`visits` starts requests; what it asks is made ready by `origins` (addresses, robots.txt), and may be held back by
+`budget` and `sharing` (requests at an IP address, on this machine and on all of them) and by `patience` (slow pages).
+"""

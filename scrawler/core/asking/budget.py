@@ -1,0 +1,228 @@
+"""One budget a server: what all sites at one IP address may ask of it together. Guarded by the machine's turn.
+
+Every request counts, whatever it is for: pages, robots.txt, address literals. A site that finds its address full, or
+within its pause, stands in line there; it is visited again when a place is its own, first come, first served. A site
+stands in one line at most, keeps its place when it moves between collectors, and leaves the line when it has nothing
+to ask there any more.
+
+Where several machines live, a machine uses the places that sharing.py has got for it. With a pause between two
+requests to an address they go one at a time, each at a time that was reserved in the database: so the pause holds
+between machines, and from one run to the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from itertools import islice
+from math import inf
+
+from scrawler.core.party.site import Server, SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.model import Slot
+
+_IDLE = 30.0  # seconds without a request after which the other machines may have the places of an address
+_ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get places that other machines have
+
+
+class AddressBudget:
+    """Requests in flight and pauses by IP address.
+
+    `look_again(site)` lets its holder visit a site; `ask()` says that something is to be asked of the database: places
+    at the addresses in `unknown`, or slots for those in `wishes`; or told: that places were let go.
+    """
+
+    def __init__(self, rules: CrawlRules, look_again: Callable[[SiteContext], None]) -> None:
+        self._rules, self._look_again = rules, look_again
+        self.servers: dict[str, Server] = {}
+        self.alone = False  # no other machine lives, and none can begin without our knowing
+        self.unknown: set[str] = set()
+        self.wishes: set[str] = set()
+        self.ask: Callable[[], None] = lambda: None
+        self._left: set[str] = set()  # addresses whose places nobody has been told are free
+
+    def wait_for(self, site: SiteContext, address: str, now: float) -> float:
+        """Return 0 if the site may ask the address now; else it stands in line, and may try at the time returned.
+
+        It is inf for a site that is visited once its turn has come.
+        """
+        server = self.servers.get(address) or self._meet(address)
+        server.unwanted = False
+        free, line = self._free(server), server.line
+        if len(line) >= free and site not in islice(line, max(0, free)):
+            at = inf if self.alone or server.places else self._ask_again(server, address, site, now)
+        elif self._rules.delay_per_ip:
+            at = self._slot(server, address)
+        else:
+            return 0.0
+        if at and site.line is not server:
+            self.leave(site)
+            line[site] = None
+            site.line = server
+        site.in_line = bool(at)
+        return at
+
+    def leave(self, site: SiteContext) -> None:
+        """Take a site out of the line in which it stands, if any."""
+        server, site.line = site.line, None
+        if server is not None:
+            del server.line[site]
+            self._call(server)
+            if server.line and not (server.places or self.alone):
+                self._look_again(next(iter(server.line)))  # it asks again from now on
+
+    def began(self, site: SiteContext, address: str) -> None:
+        """Note that a request has started, for which `wait_for` has returned 0 just before."""
+        server = self.servers[address]
+        server.in_flight += 1
+        server.slot = None
+        if site.line is not None:
+            self.leave(site)
+
+    def over(self, address: str, now: float) -> None:
+        """Note that a request is over, or given up."""
+        server = self.servers[address]
+        server.in_flight -= 1
+        server.asked_at = now
+        if server.line:
+            self._call(server)
+        elif server.unwanted:
+            self._let_go(address, server, now)
+
+    def could_dismiss(self, address: str) -> bool:
+        """Whether it matters to other machines that no site here asks an address, and no site here waits for it."""
+        server = None if self.alone else self.servers.get(address)
+        return server is not None and not server.line
+
+    def dismiss(self, address: str, now: float, *, waited_for: bool) -> None:
+        """Let the other machines have the places of an address at which no site here has anything to ask any more.
+
+        If they are `waited_for` that is told at once, else with what is asked next, a heartbeat at the latest.
+        """
+        server = self.servers.get(address)
+        if server is not None and not self.alone:
+            server.unwanted = True
+            if self._let_go(address, server, now) and waited_for:
+                self.ask()
+
+    def _let_go(self, address: str, server: Server, now: float) -> bool:
+        """Forget a server unless something is going on there, or its pause is not over: then it is tried again."""
+        asking = address in self.unknown or address in self.wishes
+        if server.in_flight or server.line or asking or server.asked_at + self._rules.delay_per_ip > now:
+            return False
+        if server.slot is not None and server.slot.end >= now:
+            return False
+        del self.servers[address]
+        if not self.alone:
+            self._left.add(address)
+        return True
+
+    def tidy(self, now: float) -> None:
+        """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds."""
+        rest = max(_IDLE, self._rules.delay_per_ip)
+        for address, server in list(self.servers.items()):
+            if server.line:
+                self._call(server)
+            elif server.unwanted or server.asked_at + rest <= now:
+                self._let_go(address, server, now)
+            elif server.slot is not None and server.slot.end < now:
+                server.slot = None
+
+    # -- what other machines are told, and tell ----------------------------------------------------------------
+
+    def shared(self) -> None:
+        """Note that other machines live: start nothing more until it is known what may be used."""
+        self.alone = False
+        for server in self.servers.values():
+            server.places = 0
+
+    def pledged(self, addresses: Collection[str]) -> dict[str, int]:
+        """Return how many places at these addresses are in use, or may be before the next answer is there."""
+        found = ((address, self.servers.get(address)) for address in addresses)
+        return {address: max(server.places, server.in_flight) for address, server in found if server is not None}
+
+    def left(self) -> list[str]:
+        """Return the addresses that were left, and are not asked again, since the last `granted`."""
+        self._left.difference_update(self.servers)
+        return list(self._left)
+
+    def granted(self, places: Mapping[str, int] | None, left: Collection[str]) -> bool:
+        """Take over what may be used (None: no other machine lives); returns whether less than before."""
+        self._left.difference_update(left)
+        self.alone = places is None
+        self.unknown.difference_update(self.servers if places is None else places)
+        less = False
+        for address in list(self.servers) if places is None else places:
+            server = self.servers.get(address)
+            if server is None:
+                continue  # left meanwhile
+            if places is not None:
+                less = less or places[address] < server.places
+                server.places = places[address]
+                self._answered(server)
+            self._call(server)
+            if server.unwanted:
+                self._let_go(address, server, time.monotonic())
+        return less
+
+    def slots_wished(self, now: float) -> dict[str, float]:
+        """Return the addresses for which slots are wished, and the seconds that must go by before."""
+        delay = self._rules.delay_per_ip
+        return {address: max(0.0, self.servers[address].asked_at + delay - now) for address in self.wishes}
+
+    def reserved(self, slots: Mapping[str, Slot]) -> None:
+        """Take slots."""
+        self.wishes.difference_update(slots)
+        for address, slot in slots.items():
+            server = self.servers[address]
+            server.slot = slot
+            self._call(server)
+
+    # -- places ------------------------------------------------------------------------------------------------
+
+    def _meet(self, address: str) -> Server:
+        server = self.servers[address] = Server()
+        if not self.alone:
+            self.unknown.add(address)
+            self.ask()
+        return server
+
+    def _answered(self, server: Server) -> None:
+        """Where others have all places, let the first in line ask again after a pause, which grows."""
+        first, longest = _ASK_PAUSES
+        if server.places:
+            server.ask_pause = 0.0
+        elif server.line:
+            server.ask_pause = min(max(first, 2 * server.ask_pause), longest)
+            server.ask_at = time.monotonic() + server.ask_pause
+            self._look_again(next(iter(server.line)))
+
+    def _ask_again(self, server: Server, address: str, site: SiteContext, now: float) -> float:
+        """Return when a site, if it is the first in line, tries again to get places that other machines have."""
+        if next(iter(server.line), site) is not site or address in self.unknown:
+            return inf
+        if now >= server.ask_at:
+            self.unknown.add(address)
+            self.ask()
+            return inf
+        return server.ask_at
+
+    def _free(self, server: Server) -> int:
+        """Return how many places are free; with a pause between two requests they go one at a time."""
+        limit = self._rules.per_ip if self.alone else server.places
+        return (min(1, limit) if self._rules.delay_per_ip else limit) - server.in_flight
+
+    def _slot(self, server: Server, address: str) -> float:
+        """Return 0 if a reserved time has come, or when it comes; ask for one if there is none."""
+        now, slot = time.monotonic(), server.slot
+        if slot is not None and now <= slot.end:
+            return 0.0 if now >= slot.begin else slot.begin
+        if address not in self.wishes:
+            self.wishes.add(address)
+            self.ask()
+        return inf
+
+    def _call(self, server: Server) -> None:
+        """Visit the sites whose turn it is."""
+        for site in list(islice(server.line, max(0, self._free(server)))):
+            self._look_again(site)

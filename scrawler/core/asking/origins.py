@@ -1,0 +1,277 @@
+"""Makes an origin ready to be asked: its address from the resolver, its robots.txt from the server.
+
+An answer to the request for robots.txt that says something holds for 24 hours, also across restarts: it goes to the
+database with the next checkpoint. One that cannot be had forbids all, unless an answer of the last 30 days is there.
+"""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Iterable
+from math import inf
+from typing import TYPE_CHECKING
+
+from scrawler.core.asking.robots_body import ROBOTS_BYTES, robots_body
+from scrawler.core.party.decisions import PUSH_BACK, has_invalid_length, location_of, wants_retry
+from scrawler.core.party.flights import RobotsFlight
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.rules import CrawlRules, retry_pause_ms
+from scrawler.faults import Fault, fault_of
+from scrawler.fetch.downloader import Request, Response
+from scrawler.fetch.resolver import Resolution, Resolver
+from scrawler.fetch.robots import RobotsRules, robots_url
+from scrawler.fetch.robots_text import MAX_ROBOTS
+from scrawler.model import Millis, Result, RobotsRow, url_hash
+from scrawler.units import format_seconds
+from scrawler.urls.normalise import normalise
+from scrawler.urls.ports import is_refused_port
+from scrawler.urls.scope import authority, host_port
+from scrawler.urls.scope import origin as origin_of
+
+if TYPE_CHECKING:
+    from threading import RLock
+
+ROBOTS_REDIRECTS = 5  # RFC 9309, 2.3.1.2
+ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
+ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
+_ASTRAY: Millis = 60_000  # what clocks of machines may differ by
+_AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
+_UNREADABLE = "its content encoding cannot be undone"
+_REFUSED_PORT = "a port of another service than HTTP, which is never asked"
+
+
+class Origins:
+    """Looks after the origins of sites; everything happens under the machine's turn.
+
+    `look_again(site)` is called when an answer has come that the site waited for, `name_found` when the resolver has
+    found a name.
+    """
+
+    def __init__(
+        self,
+        turn: RLock,
+        resolver: Resolver,
+        product_token: str,
+        obey_robots: bool,
+        rules: CrawlRules,
+        look_again: Callable[[SiteContext], None],
+        name_found: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._turn, self._resolver, self._token = turn, resolver, product_token
+        self.obey_robots, self._look_again = obey_robots, look_again
+        self._rules, self._name_found = rules, name_found
+
+    def of(self, site: SiteContext, url: str) -> Origin:
+        """Return the origin of a URL, made on first use."""
+        name = origin_of(url)
+        known = site.origins.get(name)
+        if known is None:
+            if len(site.origins) >= site.most_origins:
+                site.forget_origins(time.monotonic())
+            known = site.origins[name] = Origin(name, host_port(url)[0])
+            if (row := site.robots_kept.pop(name, None)) is not None:
+                self._restore(site, known, row)
+        return known
+
+    def addressed(self, site: SiteContext, origin: Origin, now: float) -> bool:
+        """Tell whether it is known where the origin is (or that it is nowhere); else ask for it."""
+        if (origin.address or origin.failure) and now < origin.expires_at:
+            return True
+        if not origin.pending:
+            self._resolve(site, origin)
+        return bool((origin.address or origin.failure) and not origin.pending)
+
+    def _resolve(self, site: SiteContext, origin: Origin) -> None:
+        def done(_host: str, resolution: Resolution) -> None:
+            with self._turn:
+                origin.pending = False
+                site.waiting -= 1
+                self.hear(origin, resolution)
+                self._look_again(site)
+
+        known = self._resolver.lookup(origin.host)
+        if known is not None:
+            self.learn(origin, known)
+            return
+        origin.pending = True
+        site.waiting += 1
+        if not self._resolver.resolve(origin.host, done):  # its queue is full: the collector asks again
+            origin.pending = False
+            site.waiting -= 1
+
+    def hear(self, origin: Origin, resolution: Resolution) -> None:
+        """Take over what the resolver said when it was asked: an address shows that it can be reached."""
+        self.learn(origin, resolution)
+        if resolution.address and resolution.expires_at != inf:
+            self._name_found()
+
+    @staticmethod
+    def learn(origin: Origin, resolution: Resolution) -> None:
+        """Take over what is known of a name."""
+        origin.sure = origin.sure and not resolution.address
+        origin.address = resolution.address or ""
+        origin.failure = None if resolution.address else (resolution.result or Result.NO_ADDRESS)
+        origin.detail, origin.expires_at = resolution.detail, resolution.expires_at
+        if is_refused_port(authority(origin.origin + "/")):  # no link leads to one, but older databases hold some
+            origin.failure, origin.detail = Result.CONNECT_FAILED, _REFUSED_PORT
+
+    def recall(self, site: SiteContext, rows: Iterable[RobotsRow]) -> None:
+        """Take what the database has of the site's robots.txt files; needs no turn while nobody else has the site."""
+        site.robots_kept.update((row.origin, row) for row in rows)
+
+    def _restore(self, site: SiteContext, origin: Origin, row: RobotsRow) -> None:
+        body = zlib.decompressobj().decompress(row.body, MAX_ROBOTS) if row.body else b""
+        origin.robots, origin.robots_row = RobotsRules.parse(row.status, body, self._token), row
+        age = site.clock.now() - row.fetched_at
+        # Of one that is from the future nobody knows the age: the clock was set back. It is asked for anew.
+        left = min(ROBOTS_FRESH - age, ROBOTS_FRESH) if age > -_ASTRAY else 0
+        origin.robots_until = time.monotonic() + left / 1000
+
+    def robots_request(self, site: SiteContext, origin: Origin) -> Request | None:
+        """Return the request for the origin's robots.txt, which is then awaited; None while it is on its way.
+
+        One that has killed a process is not asked for: then it is not awaited either, and nothing is allowed.
+        """
+        if origin.pending:
+            return None
+        flight = RobotsFlight(site, origin, robots_url(origin.origin + "/"))
+        if flight.url in site.condemned:
+            self._unavailable(flight, site.condemned[flight.url], Result.ROBOTS_UNAVAILABLE)
+            return None
+        origin.pending = True
+        return Request(flight.url, origin.address, flight, ROBOTS_BYTES)
+
+    def awaits_robots(self, origin: Origin, now: float) -> bool:
+        """Tell whether pages of the origin have to wait for its robots.txt."""
+        return self.obey_robots and (origin.robots is None or now >= origin.robots_until)
+
+    def crawl_delay(self, origin: Origin) -> float | None:
+        """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
+        asked = origin.robots.crawl_delay if origin.robots else None
+        return None if asked is None else min(asked, self._rules.max_crawl_delay)
+
+    def asks_too_much(self, origin: Origin) -> str:
+        """Say, in words, that robots.txt asks for a longer pause than is kept; empty if it does not."""
+        asked = origin.robots.crawl_delay if origin.robots else None
+        if asked is None or asked <= self._rules.max_crawl_delay:
+            return ""
+        kept = format_seconds(self._rules.max_crawl_delay)
+        return f"{origin.origin}/robots.txt asks for a Crawl-delay of {asked:g} s; max_crawl_delay is {kept}"
+
+    def robots_answer(self, flight: RobotsFlight, response: Response) -> Fault | None:
+        """Take the answer; what follows it, as the request of a redirect, is queued at the site.
+
+        Returns the fault that it met, if any: then nothing is known of what the site wants, and so nothing is allowed.
+        """
+        fault = response.fault
+        if fault is None:
+            try:
+                follow = self._robots_answer(flight, response)
+                if follow is not None:
+                    flight.site.queued.append(follow)
+                return None
+            except BaseException as error:
+                fault = fault_of(error)
+        self._unavailable(flight, fault.text, Result.ROBOTS_UNAVAILABLE)
+        for party in flight.site.parties[:1]:
+            party.note_fault(f"{flight.url}: {fault.text}")
+        return fault
+
+    def _robots_answer(self, flight: RobotsFlight, response: Response) -> Request | None:
+        """Take the answer; returns the next request, of a redirect inside the host or without regard to its length."""
+        origin = flight.origin
+        if has_invalid_length(response):
+            return response.request._replace(ignore_length=True)
+        if response.result is Result.REDIRECT and flight.hop < ROBOTS_REDIRECTS:
+            target = normalise(location_of(response), flight.url).url
+            if target and host_port(target)[0] == origin.host:
+                follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
+                return Request(target, origin.address, follow, ROBOTS_BYTES)
+            if target:
+                self._robots_elsewhere(flight, target)
+                return None
+        if response.status in PUSH_BACK and not self._has_copy(flight):
+            origin.pending = False  # asked again after the rest that the server wants
+        elif response.status in PUSH_BACK:
+            self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
+        elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
+            self._ask_later(flight)
+        else:
+            self._take_answer(flight, response)
+        return None
+
+    def _ask_later(self, flight: RobotsFlight) -> None:
+        """Let the host rest before its robots.txt is asked for again."""
+        site, origin = flight.site, flight.origin
+        origin.pending = False
+        origin.robots_tries += 1
+        pause = retry_pause_ms(origin.robots_tries, self._rules.retry_pause_ms) / 1000
+        site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
+
+    def _take_answer(self, flight: RobotsFlight, response: Response) -> None:
+        whole = response.result.answered or response.result is Result.TOO_LARGE
+        if not whole:  # no server: that is more telling than what it could not say
+            self._unavailable(flight, response.detail, response.result)
+        elif response.status >= 500:
+            self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
+        else:
+            detail = f"redirects end at {flight.url}" if response.result is Result.REDIRECT else response.detail
+            text = robots_body(response) if response.status < 300 else b""
+            if text is None:
+                self._unavailable(flight, _UNREADABLE, Result.ROBOTS_UNAVAILABLE)
+                return
+            self._take_rules(flight.site, flight.origin, response.status, text, detail)
+
+    def _take_rules(self, site: SiteContext, origin: Origin, status: int, text: bytes, detail: str) -> None:
+        """Follow from now on what the site says, and keep it."""
+        now = time.monotonic()
+        rules = RobotsRules.parse(status, text, self._token)
+        row = RobotsRow(
+            url_hash(origin.origin), origin.origin, site.id, site.clock.now(), status, detail, zlib.compress(text)
+        )
+        origin.pending, origin.robots_tries = False, 0
+        origin.robots, origin.robots_row = rules, row
+        origin.robots_until = now + ROBOTS_FRESH / 1000
+        site.robots_news.append(origin.robots_row)
+        pause = self.crawl_delay(origin)
+        if pause is not None and not self.asks_too_much(origin):
+            site.due[origin.host] = max(site.due_at(origin.host), now + pause)
+
+    def _unavailable(self, flight: RobotsFlight, problem: str, failure: Result) -> None:
+        """Let what the site said in the last 30 days go on to hold, else allow nothing; it is asked again later."""
+        site, origin = flight.site, flight.origin
+        origin.pending, origin.robots_tries = False, 0
+        origin.robots_until = time.monotonic() + _AGAIN
+        row = origin.robots_row
+        if row is not None and self._has_copy(flight):
+            site.robots_news.append(row._replace(detail=f"an older copy holds, for it cannot be had: {problem}"))
+            return
+        origin.robots = RobotsRules.parse(0, b"", self._token)
+        origin.robots_failure, origin.robots_detail = failure, f"robots.txt: {problem}"
+
+    @staticmethod
+    def _has_copy(flight: RobotsFlight) -> bool:
+        """Whether there is something that the site said in the last 30 days."""
+        row = flight.origin.robots_row
+        return row is not None and row.fetched_at + ROBOTS_KEPT > flight.site.clock.now()
+
+    def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> None:
+        """Follow a redirect of robots.txt to another host, once that one's address is known."""
+        origin, site = flight.origin, flight.site
+
+        def done(_host: str, resolution: Resolution) -> None:
+            with self._turn:
+                site.waiting -= 1
+                if resolution.address:
+                    follow = RobotsFlight(site, origin, target, flight.hop + 1)
+                    site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
+                else:
+                    self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
+                self._look_again(site)
+
+        host = host_port(target)[0]
+        site.waiting += 1
+        if not self._resolver.resolve(host, done):
+            site.waiting -= 1
+            origin.pending = False  # asked again from the start

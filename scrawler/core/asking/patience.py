@@ -1,0 +1,59 @@
+"""How long the first pass waits for a page before it is put off. Guarded by the machine's turn."""
+
+from __future__ import annotations
+
+from scrawler.core.rules import CrawlRules
+from scrawler.fetch.downloader import Response
+from scrawler.model import Result
+
+_WINDOW = 32  # answers of the first pass, from one judgement to the next
+_MANY = 8  # of them given up: to wait for longer costs less than to ask for them again
+_FEW = 4  # of them that take more than half the time
+
+
+class Patience:
+    """Waits for `patience`, and for longer where it is the line that is slow, not a page here and there.
+
+    Behind a line so narrow that the answers of all sites together take longer than that, a fixed patience throws away
+    what has half come, again and again, and the line is filled with what nobody keeps. Other than by slow pages,
+    nearly all answers are late then: when a quarter of them is given up, and of those that come half take more than
+    half the time, patience is doubled, up to `timeout`; when few are late, it is halved again. Where nothing comes at
+    all, the same is done: on a line of which each has its share, all may come too late at once, and where nobody
+    answers, nobody is kept waiting.
+    """
+
+    def __init__(self, rules: CrawlRules) -> None:
+        self._rules = rules
+        self._base, self._times = rules.patience, 1  # what `patience` is, and is multiplied by
+        self._come = self._given_up = self._late = 0
+
+    def timeout(self) -> float:
+        """Return the seconds that a request of the first pass may take; 0: the downloader's own limit."""
+        base, limit = self._rules.patience, self._rules.timeout
+        if base != self._base:  # it was set anew
+            self._base, self._times = base, 1
+            self._come = self._given_up = self._late = 0
+        return min(base * self._times, limit) if base < limit else 0.0
+
+    def note(self, response: Response) -> None:
+        """Take in how a request of the first pass has ended."""
+        timeout = self.timeout()
+        if not timeout or not response.request_head:
+            return  # without a head that was sent nobody is there
+        if response.result is Result.TIMEOUT:
+            if response.request.timeout != timeout:
+                return  # asked for before that was the time to wait
+            self._given_up += 1
+        else:
+            self._come += 1
+            self._late += response.elapsed_ms > 500 * timeout
+        if self._come + self._given_up >= _WINDOW:
+            self._judge()
+
+    def _judge(self) -> None:
+        if self._given_up >= _MANY and 2 * self._late >= self._come:
+            if self._base * self._times < self._rules.timeout:
+                self._times *= 2
+        elif self._given_up + self._late <= _FEW and self._times > 1:
+            self._times //= 2
+        self._come = self._given_up = self._late = 0

@@ -1,0 +1,99 @@
+"""Keeps a machine's use of servers in line with other machines', by the database; runs on the store thread.
+
+With every heartbeat a machine tells what it holds and learns what it may use; an address that it meets in between is
+asked for at once, and again after a while where others have all places. What it loses it stops to use at once, and
+tells so when it does; places that it needs no more it lets go. A machine that lives alone asks nothing more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.rules import CrawlRules
+from scrawler.model import Millis, Slot
+
+if TYPE_CHECKING:
+    from threading import RLock
+
+_WIDTHS = (0.1, 0.25)  # seconds, least and most, for which a reserved time may be used ...
+_WIDTH = 0.2  # ... else this part of the pause
+_ON_THE_WAY = 0.05  # seconds by which one request may take longer to come out than the next
+
+
+class Servers(Protocol):
+    """The part of the store in which machines share servers."""
+
+    def share(
+        self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
+    ) -> Mapping[str, int] | None:
+        """Tell what is held and left at addresses; return what may be used, None for all, as the only machine."""
+
+    def reserve(self, wishes: Mapping[str, Millis], pause: Millis, width: Millis) -> Mapping[str, Slot]:
+        """Reserve a time at each address."""
+
+
+class ServerSharing:
+    """Asks for the places and times that the budget needs; `read(job)` runs a job on the store thread."""
+
+    def __init__(
+        self,
+        budget: AddressBudget,
+        servers: Servers,
+        rules: CrawlRules,
+        turn: RLock,
+        read: Callable[[Callable[[], None]], None],
+    ) -> None:
+        self._budget, self._servers, self._rules = budget, servers, rules
+        self._turn, self._read = turn, read
+        self._machines = 1  # that live, or are about to
+        self._all = self._asked = False
+        budget.ask = self._ask
+
+    def beat(self, machines: int) -> None:
+        """Go on after a heartbeat that has found so many machines."""
+        with self._turn:
+            self._machines = machines
+            self._budget.tidy(time.monotonic())
+            if self._budget.alone and machines > 1:
+                self._budget.shared()
+            if not self._budget.alone:
+                self._all = True
+                self._ask()
+
+    def _ask(self) -> None:
+        if not self._asked:
+            self._asked = True
+            self._read(self._answer)
+
+    def _answer(self) -> None:
+        """Ask the database for what is needed by now; done again from the start where that is busy."""
+        with self._turn:
+            self._asked = False
+            budget, everything, alone = self._budget, self._all, self._machines == 1
+            self._all = False
+            held = budget.pledged(budget.servers if everything else budget.unknown)
+            left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
+        if (everything or held or left) and not budget.alone:
+            try:
+                places = self._servers.share(held, left, per_ip, alone)
+            except BaseException:
+                self._all = self._all or everything
+                raise
+            with self._turn:
+                if budget.granted(places, left):
+                    self._all = True
+                    self._ask()
+        with self._turn:
+            wishes = budget.slots_wished(time.monotonic())
+        if wishes:
+            width = min(_WIDTHS[1], max(_WIDTHS[0], pause * _WIDTH))
+            slots = self._servers.reserve(
+                {address: int(seconds * 1000) + 1 for address, seconds in wishes.items()},
+                int((pause + _ON_THE_WAY) * 1000) + 1,
+                int(width * 1000),
+            )
+            with self._turn:
+                budget.reserved(slots)

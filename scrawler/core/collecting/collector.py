@@ -1,0 +1,399 @@
+"""URL Collector: one crawling thread, a small event loop over its Seed Contexts (paper 004, section 3.2).
+
+It starts a download for every site that is due and handles what has completed. Only `Downloader.wait` blocks, and
+only that happens outside the machine's turn. Politeness is a due time in a heap.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from math import inf
+from operator import attrgetter
+
+from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.reading import Reading
+from scrawler.core.asking.visits import Visits
+from scrawler.core.blame.slots import Slot
+from scrawler.core.collecting.landing import Landing
+from scrawler.core.collecting.schedule import Schedule
+from scrawler.core.distribution.ports import CollectorPorts
+from scrawler.core.durable.handover import Handover
+from scrawler.core.line.standstill import Standstill
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.flights import Flight, PageFlight, flight_of, read_url
+from scrawler.core.party.site import SiteContext
+from scrawler.core.progress import Totals
+from scrawler.core.rules import CrawlRules
+from scrawler.faults import fault_of
+from scrawler.fetch.downloader import Downloader, Response
+from scrawler.model import Result
+
+_LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
+# parsing and compressing use the second processor then, but the threads fight over the interpreter lock
+# (seven threads: 1,080 us of CPU a page against 960, for 8 % more pages/s).
+
+_TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
+# (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
+
+_GIVE_WAY = 0.001  # seconds between two slices of a long list: who takes a lock back at once has it before who waits
+
+_PARTIES = attrgetter("parties")
+
+
+class UrlCollector(threading.Thread):
+    """One of the machine's crawling threads; holds up to `capacity` Seed Contexts."""
+
+    def __init__(
+        self,
+        number: int,
+        turn: threading.RLock,
+        stop: threading.Event,
+        downloader: Downloader,
+        visits: Visits,
+        landing: Landing,
+        lister: SitemapLister,
+        slot: Slot,
+        standstill: Standstill,
+        rules: CrawlRules,
+        ports: CollectorPorts,
+    ) -> None:
+        super().__init__(name=f"collector-{number}")
+        self.number = number
+        self.totals = Totals()
+        self._turn, self._halt = turn, stop
+        self._downloader, self._visits, self._landing, self._lister = downloader, visits, landing, lister
+        self._slot, self._standstill = slot, standstill
+        self._rules, self._ports = rules, ports
+        self.sites: dict[int, SiteContext] = {}
+        self._schedule = Schedule(self)
+        self._handover = Handover(ports.submit, rules)
+        self._blocked = False  # a site could not be visited, because nothing may be started now
+        self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
+        self._retired = False
+        self._grace_ends = inf
+
+    # -- called by others, under the turn ------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Seeds held now."""
+        return sum(map(len, map(_PARTIES, self.sites.values())))  # each `site.count`, in half of its time
+
+    @property
+    def room(self) -> int:
+        """Seeds that may still be given to this collector."""
+        return 0 if self._retired else self._rules.capacity - self.held
+
+    def take_in(self, site: SiteContext) -> None:
+        """Receive a site with its parties, from the queue or from another collector."""
+        site.collector = self
+        self._standstill.witnesses.came(site)
+        self.sites[site.id] = site
+        self._fill(site)
+        self.look_again(site)
+        self._downloader.wake()
+
+    def give_away(self, site: SiteContext) -> None:
+        """Let go of an inactive site, so that another collector can take it in."""
+        del self.sites[site.id]
+        site.collector, site.wake_at = None, -1.0
+
+    def look_again(self, site: SiteContext) -> None:
+        """Visit a site as soon as possible."""
+        self._schedule.put(site, 0.0)
+
+    def drop(self, site: SiteContext) -> None:
+        """Forget a site whose lease is lost; nothing of it may be written any more."""
+        site.lost = True
+        self._release(site, time.monotonic())
+
+    def wake(self) -> None:
+        """Make the loop turn once."""
+        self._downloader.wake()
+
+    def retire(self) -> None:
+        """Come to an end by itself: what is in flight is finished, then the sites go back to the database."""
+        self._retired = True
+        for site in self.sites.values():
+            self._visits.leave(site)
+        self._downloader.wake()
+
+    def hurry(self) -> None:
+        """Do not wait, at the end, for what is in flight."""
+        self._grace_ends = 0.0
+        self._downloader.wake()
+
+    def abandon(self) -> None:
+        """Let go of what it has, in the place of its thread, which could not be started."""
+        self._downloader.close()
+        self._slot.close()
+
+    @property
+    def _ending(self) -> bool:
+        return self._retired or self._halt.is_set()
+
+    # -- the loop ------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Loop until stopped; errors end the machine, not just this thread."""
+        self._slot.belongs_here()
+        try:
+            going = True
+            while going:
+                self._downloader.wait(self._patience(), begin=self._may_begin)
+                with self._turn:
+                    going, large = self._take_turn()
+                self._lister.read()
+                if large:
+                    readings = list(map(self._read, large))  # others go on meanwhile
+                    with self._turn:
+                        for response, reading in self._lister.take_long(large, readings):
+                            self._apply(response, reading)
+                        going = self._go_on(self._ending)
+            with self._turn:
+                while self._lister.begun:  # it is in what the site hands over as a whole, or not at all
+                    self._list_part()
+        except BaseException as error:
+            with self._turn:
+                self._ports.failed(error)
+        finally:
+            with self._turn:
+                self._let_go(time.monotonic())
+            self._downloader.close()
+            self._slot.close()
+
+    def _patience(self) -> float:
+        """Seconds until something is due."""
+        if self._lister.busy and not self._blocked:
+            return _GIVE_WAY
+        at = min(self._schedule.next_at, self._handover.checkpoint_at, self._grace_ends)
+        return max(0.0, at - time.monotonic())
+
+    def _take_turn(self) -> tuple[bool, list[Response]]:
+        """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
+        ends_at = time.monotonic() + _TURN
+        while True:
+            ending = self._ending
+            landed = self._land(time.monotonic(), ending)
+            for response in landed:
+                if len(response.body) > _LARGE_BODY:
+                    return True, landed
+            for response in landed:
+                self._read_and_apply(response)
+            going = self._go_on(ending)
+            if not going or time.monotonic() >= ends_at or not self._downloader.ready():
+                return going, []
+
+    def _land(self, now: float, ending: bool) -> list[Response]:
+        """Take what has completed; where there is no delay, the next request starts before the page is read."""
+        landed = []
+        for response in self._downloader.completed():
+            flight = flight_of(response.request)
+            site, due = flight.site, self._visits.landed(flight, response, now)
+            counts, as_sitemap = True, False
+            looks_inside = not _is_usual(flight, response)
+            if looks_inside:
+                self._slot.enter(site.id, read_url(flight, response.request))
+            try:
+                counts = self._visits.note(flight, response, now)
+                as_sitemap = looks_inside and counts and self._lister.wants(response)
+            except BaseException as error:
+                response = response.met(fault_of(error))
+            finally:
+                if looks_inside:
+                    self._slot.leave()
+            if due <= now and not ending and not self._ports.wants_site(self):
+                site.wake_at = -1.0
+                self._visit(site, now)
+            if as_sitemap:
+                self._lister.take(response)
+            elif counts:
+                landed.append(response)
+        if self._standstill.released:
+            landed += self._standstill.take_released()
+        return landed
+
+    def _read(self, response: Response) -> Reading | None:
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
+        try:
+            return self._landing.read(flight, response)
+        finally:
+            self._slot.leave()
+
+    def _apply(self, response: Response, reading: Reading | None) -> None:
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
+        try:
+            self._apply_to_site(flight, response, reading)
+        finally:
+            self._slot.leave()
+
+    def _read_and_apply(self, response: Response) -> None:
+        """Do both for one that is in the slot all the time."""
+        flight = flight_of(response.request)
+        self._slot.enter(flight.site.id, read_url(flight, response.request))
+        try:
+            self._apply_to_site(flight, response, self._landing.read(flight, response))
+        finally:
+            self._slot.leave()
+
+    def _apply_to_site(self, flight: Flight, response: Response, reading: Reading | None) -> None:
+        site = flight.site
+        try:
+            fault = self._landing.apply(flight, response, reading)
+        except BaseException:
+            site.lost = True  # applied in part: what was checkpointed is whole, this is not
+            raise
+        if isinstance(flight, PageFlight):
+            self.totals.count(response, fault is None)
+            self._handover.changes_if_many(site, flight.party)
+            if site.collector is self and self._let_rest(site, flight):
+                return
+        holder = site.collector
+        if holder is not None and site.in_flight < self._rules.most_in_flight:
+            holder.look_again(site)  # another collector by now, if the site moved when its request was over
+
+    def _let_rest(self, site: SiteContext, flight: PageFlight) -> bool:
+        """Let a site wait for the pause of its host, if that is all that is to be done; returns whether it is."""
+        if site.wake_at != inf or self._ports.wants_site(self):
+            return False
+        at = self._visits.let_rest(site, flight.origin, time.monotonic())
+        if at:
+            self._schedule.put(site, at)
+        return at > 0
+
+    def _go_on(self, ending: bool) -> bool:
+        """Start what is due, list on, checkpoint if it is time; returns whether to go on."""
+        if self._lister.busy:
+            self._list_on()
+        now = time.monotonic()
+        if not ending:
+            self._ports.help_yourself(self)
+            while (site := self._schedule.take_due(now)) is not None:
+                self._visit(site, now)
+        if now >= self._handover.checkpoint_at:
+            self._handover.checkpoint(self.sites.values(), now)
+        if ending:
+            self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
+            at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
+            return at_work and now < self._grace_ends
+        if not self._downloader.at_once:
+            may_start = self._ports.may_start()
+            self._may_begin = may_start or self._standstill.resting  # then only probes were started
+            self._blocked = self._blocked or not may_start
+        return True
+
+    def _list_on(self) -> None:
+        """List some more of what is in work."""
+        if self._ports.may_start():
+            self._list_part()
+        else:  # rows of what is listed wait as well
+            self._blocked = True
+
+    def _list_part(self) -> None:
+        part = self._lister.work_off()
+        if part is None:
+            return
+        site = part.flight.site
+        if part.over:
+            self._apply(part.response, part.reading)
+            if site.listing:
+                site.listing = False
+                self._handover.changes(site, time.monotonic())
+        else:
+            self._handover.changes_if_many(site, part.flight.party)
+        self.look_again(site)
+
+    # -- visits --------------------------------------------------------------------------------------------
+
+    def unblocked(self) -> None:
+        """Go on: requests may be started again."""
+        if self._blocked:
+            self._blocked = False
+            for site in self.sites.values():
+                self.look_again(site)
+            self._downloader.wake()
+
+    def _visit(self, site: SiteContext, now: float) -> None:
+        """Start what the site may start now, end its parties that are over, and note when to come back."""
+        if site.collector is not self:
+            return
+        if not self._ports.may_start():
+            if self._ports.may_probe(site):
+                self._schedule.put(site, self._visits.probe(site, now))
+                return
+            self._blocked = True
+            site.held_since = 0.0  # by something else than politeness
+            return
+        inactive = site.inactive
+        if site.going and inactive and not site.queued:
+            self._release(site, now)
+            self._ports.seeds_changed()
+            return
+        if inactive:
+            self._ports.site_inactive(self)
+            if site.collector is not self:
+                return
+        at = self._visits.start_requests(site, now)
+        if [party for party in site.parties if party.ended] or (not site.parties and site.inactive):
+            self._settle(site, now)
+        elif site.inactive and not site.queued and site.rests_long(at, now):
+            self._release(site, now, resting=True)
+            self._ports.seeds_changed()
+        if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
+            self._schedule.put(site, at)
+
+    # -- ends of parties, and of sites here ----------------------------------------------------------------
+
+    def _settle(self, site: SiteContext, now: float) -> None:
+        """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
+        self._handover.changes(site, now)
+        if not site.listing:
+            site.forget_ended()
+        for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
+            self._fill(other)
+        if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room
+            if site.more_seeds:
+                self._ports.more_seeds(site)
+            else:
+                self._release(site, now)
+        self._ports.seeds_changed()
+
+    def _fill(self, site: SiteContext) -> None:
+        while site.set_aside and self.room > 0:
+            site.parties.append(site.set_aside.popleft())
+            self.look_again(site)
+
+    def add_parties(self, site: SiteContext, parties: list[SeedContext], more: bool) -> None:
+        """Take further seeds of a site that is held already (or none: then it is let go)."""
+        site.more_seeds = more
+        site.set_aside.extend(parties)
+        self._settle(site, time.monotonic())
+        self._downloader.wake()
+
+    def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
+        self._handover.release(site, now, resting)
+        self._visits.leave(site)
+        self.sites.pop(site.id, None)
+        site.collector = None
+        self._ports.site_released(site)
+
+    def submit_now(self, site: SiteContext) -> None:
+        """Hand over what the site has not yet handed over."""
+        self._handover.changes(site, time.monotonic())
+
+    def _let_go(self, now: float) -> None:
+        """Give all sites back to the database; what was in flight is fetched again by the next owner."""
+        for request in self._downloader.cancel():
+            self._visits.given_up(request, now)
+        for site in list(self.sites.values()):
+            self._release(site, now)
+
+
+def _is_usual(flight: Flight, response: Response) -> bool:
+    """Whether nothing of an answer is looked at before it is read: a page below the seed's, whole, and no sitemap."""
+    if response.result is not Result.FETCHED or not isinstance(flight, PageFlight):
+        return False
+    return flight.entry.depth != 0 and not flight.entry.is_sitemap

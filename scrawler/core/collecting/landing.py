@@ -1,0 +1,62 @@
+"""What comes of a response that has landed, by what its request was for.
+
+A fault of this program that it meets on the way ends its URL, and with too many of them its seed; see `faults`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.page_rows import robots_record
+from scrawler.core.answers.reading import AnswerReader, Reading
+from scrawler.core.asking.origins import Origins
+from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, RobotsFlight
+from scrawler.faults import Fault, fault_of
+from scrawler.fetch.downloader import Response
+
+
+class Landing:
+    """Reads responses, which needs no turn, and applies them, which needs it; shared by the collectors.
+
+    `tell(url, fault)` is called, under the turn, for each fault that an answer has met.
+    """
+
+    def __init__(
+        self, reader: AnswerReader, answers: AnswerHandler, origins: Origins, tell: Callable[[str, Fault], None]
+    ) -> None:
+        self._reader, self._answers, self._origins, self._tell = reader, answers, origins, tell
+
+    def read(self, flight: Flight, response: Response) -> Reading | None:
+        """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""
+        if isinstance(flight, PageFlight):
+            return self._reader.read(flight, response)
+        return self._reader.archive(response) if isinstance(flight, RobotsFlight) else None
+
+    def apply(self, flight: Flight, response: Response, reading: Reading | None) -> Fault | None:
+        """Apply a response to its site; return the fault that it met, if any.
+
+        Raises PluginError, and what the machinery raises.
+        """
+        if isinstance(flight, PageFlight):
+            assert reading is not None
+            fault = self._answers.handle(flight, response, reading)
+            flight.party.in_flight -= 1
+            flight.site.fetching.discard(flight.entry.url)
+        elif isinstance(flight, AliasFlight):
+            fault = self._answers.handle_alias(flight, response)
+        else:
+            assert reading is not None
+            fault = self._apply_robots(flight, response, reading)
+        if fault is not None:
+            self._tell(response.request.url, fault)
+        return fault
+
+    def _apply_robots(self, flight: RobotsFlight, response: Response, reading: Reading) -> Fault | None:
+        fault = reading.fault
+        if reading.record is not None:
+            try:
+                flight.site.robots_records.append(robots_record(response, reading.record))
+            except BaseException as error:
+                fault = fault_of(error)
+        return self._origins.robots_answer(flight, response if fault is None else response.met(fault))

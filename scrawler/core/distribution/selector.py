@@ -1,0 +1,255 @@
+"""URL Selector: claims seeds from the database into the Seed ID Queue (paper 004, section 3.2).
+
+A seed enters the queue when its host's address is known: waiting for DNS holds no collector's place. The selector
+also brings further seeds of sites that are held already, and notices that the crawl has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol, TypeVar
+
+from scrawler.backoff import Backoff
+from scrawler.core.asking.origins import Origins
+from scrawler.core.distribution.distributor import SeedIdQueue
+from scrawler.core.party.site import SiteContext
+from scrawler.core.party.takeup import SiteTaker
+from scrawler.errors import StoreBusyError
+from scrawler.fetch.resolver import Resolution, Resolver
+from scrawler.model import ClaimedSite, Millis, Seed, SeedState, SiteDelta
+
+T = TypeVar("T")
+
+_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to, ...
+_LOOK_SOON, _OF_IDLE_TIME = 0.1, 0.1  # ... and sooner by a machine that has just run out of work: others may end, too
+_RESOLVER_FULL = 0.05
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
+
+
+class Claims(Protocol):
+    """The part of the store that gives out sites and seeds."""
+
+    def claim(self, sites: int, seeds_per_site: int, *, machines: int, longest_rest: Millis) -> list[ClaimedSite]:
+        """Claim up to so many sites, no more than a fair share among so many machines; none that still rests."""
+
+    def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
+        """Claim further seeds of a site that is held."""
+
+    def surplus(self, machines: int) -> int:
+        """Return how many sites to give back because one of so many machines has none."""
+
+    def states_left(self) -> Set[SeedState]:
+        """Tell in which states but done there are seeds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorPorts:
+    """What the selector asks of the rest of its machine and of the store; the first three are called under the turn."""
+
+    holding: Callable[[], bool]  # whether anything of this machine is in work or not yet durable
+    held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
+    may_claim: Callable[[], bool]  # whether sites may be claimed now
+    give_back: Callable[[int], None]  # let go of so many sites
+    give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
+    sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
+    look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
+    promote: Callable[[], int]  # make seeds of candidates, or let those go on that wait with their slow lane; how many
+    queued: Callable[[], None]  # the queue has seeds
+    ended: Callable[[], None]  # no seed is left
+    failed: Callable[[BaseException], None]
+
+
+def look_again_after(idle: float) -> float:
+    """Return the seconds after which a machine that has had nothing to do for so long asks the database again.
+
+    A tenth of that time at most is lost when the last machine at work finds the end of the crawl, or other work.
+    """
+    return min(max(_LOOK_SOON, _OF_IDLE_TIME * idle), _LOOK_AGAIN)
+
+
+class UrlSelector(threading.Thread):
+    """Keeps the Seed ID Queue filled; `machines` is how many machines share the crawl."""
+
+    def __init__(
+        self,
+        claims: Claims,
+        taker: SiteTaker,
+        queue: SeedIdQueue[SiteContext],
+        resolver: Resolver,
+        origins: Origins,
+        turn: threading.RLock,
+        stop: threading.Event,
+        seeds_per_site: int,
+        machines: int,
+        ports: SelectorPorts,
+    ) -> None:
+        super().__init__(name="selector")
+        self._claims, self._taker, self._queue = claims, taker, queue
+        self._resolver, self._origins = resolver, origins
+        self._halt, self._seeds_per_site = stop, seeds_per_site
+        self.machines, self._ports = machines, ports
+        self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
+        self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
+        self._changed = threading.Condition(turn)
+        self._turn = turn
+        self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
+        self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
+        self._news = True  # something happened since the database was last asked
+        self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
+        queue.on_taken = self.look_again
+
+    def look_again(self) -> None:
+        """Ask the database again: there is room, or something was committed. Called under the turn."""
+        self._news = True
+        self._changed.notify()
+
+    def ask_more(self, site: SiteContext) -> None:
+        """Bring further seeds of a held site. Called under the turn."""
+        site.waiting += 1
+        self._hungry.append(site)
+        self.look_again()
+
+    def seeds_came(self) -> None:
+        """Look for seeds that were added, also at sites that are held already."""
+        with self._turn:
+            self._seeds_came = True
+            self.look_again()
+
+    def run(self) -> None:
+        """Claim until stopped or until nothing is left."""
+        try:
+            while not self._halt.is_set():
+                with self._changed:
+                    self._changed.wait_for(self._has_work, self._rhythm())
+                    self._news = False
+                    hungry, self._hungry = self._hungry, []
+                    seeds_came, self._seeds_came = self._seeds_came, False
+                    may_claim = self._ports.may_claim()
+                    room = self._queue.room if self._queue.low and may_claim else 0
+                if self._halt.is_set():
+                    return
+                if seeds_came:
+                    self._look_at_held()
+                self._feed(hungry)
+                if may_claim:
+                    self._share()
+                if room > 0 and not self._fill(room) and not hungry and self._patiently(self._is_over):
+                    self._ports.ended()
+                    return
+        except BaseException as error:
+            if not (isinstance(error, StoreBusyError) and self._halt.is_set()):
+                self._ports.failed(error)
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` until the database is free to, or until stopped: what is claimed must come into the queue."""
+        backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+        while True:
+            try:
+                return work()
+            except StoreBusyError:
+                if self._halt.wait(backoff.pause()):
+                    raise
+
+    def _rhythm(self) -> float:
+        """Return the seconds after which the database is asked again at the latest."""
+        now = time.monotonic()
+        if self._ports.holding():
+            self._busy_at = now
+            return _LOOK_AGAIN
+        return look_again_after(now - self._busy_at)
+
+    def _has_work(self) -> bool:
+        return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._queue.low)
+
+    def _look_at_held(self) -> None:
+        """Ask for the seeds that were added to held sites."""
+        with self._turn:
+            ids = [site.id for site in self._ports.held_sites()]
+        found = self._patiently(lambda: self._ports.sites_with_ready(ids))
+        with self._turn:
+            for site in self._ports.held_sites():
+                if site.id in found:
+                    self.ask_more(site)
+
+    def _feed(self, hungry: list[SiteContext]) -> None:
+        """Bring further seeds to sites that are held; a site of which there are none is let go."""
+        for site in hungry:
+            seeds = self._patiently(partial(self._claims.more, site.id, site.token, self._seeds_per_site))
+            parties = [self._patiently(partial(self._taker.further, site, seed)) for seed in seeds]
+            with self._turn:
+                site.waiting -= 1
+                if site.collector is not None:
+                    site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
+
+    def _share(self) -> None:
+        """Give sites back for a machine that has come when all were taken."""
+        if self.machines > 1 and time.monotonic() >= self._share_at:
+            self._share_at = time.monotonic() + _LOOK_AGAIN
+            with suppress(StoreBusyError):
+                if surplus := self._claims.surplus(self.machines):
+                    self._ports.give_back(surplus)
+
+    def _fill(self, room: int) -> int:
+        """Claim sites for the free places of the queue; returns how many came."""
+        longest = self._taker.longest_rest_ms
+        try:
+            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines, longest_rest=longest)
+        except StoreBusyError:
+            return 1  # another program writes: asked again after a while
+        untaken = deque(claimed)
+        try:
+            if any(site.after_death for site in claimed):
+                self._patiently(self._ports.look_at_deaths)
+            while untaken and not self._halt.is_set():  # to take up a large party takes a while
+                site = self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site))
+                untaken.popleft()
+                self._enqueue(site)
+        finally:
+            with self._turn:
+                for left in untaken:
+                    self._ports.give_back_untaken(self._taker.untaken(left))
+        if claimed:
+            with self._changed:
+                self._news = True  # there may be more
+        return len(claimed)
+
+    def _enqueue(self, site: SiteContext) -> None:
+        """Put a site into the queue as soon as the address of its first seed's host is known."""
+        origin = self._origins.of(site, site.set_aside[0].seed.home_url)
+
+        def done(_host: str, resolution: Resolution) -> None:
+            with self._turn:
+                if site in self._nameless:
+                    self._nameless.remove(site)
+                    self._origins.hear(origin, resolution)
+                    self._queue.put(site)
+                    self._ports.queued()
+
+        with self._turn:
+            self._queue.reserved += 1
+            self._nameless.add(site)
+        while not self._resolver.resolve(origin.host, done):
+            if self._halt.wait(_RESOLVER_FULL):
+                return  # it is given back with the others
+
+    def take_nameless(self) -> set[SiteContext]:
+        """Hand over the sites whose addresses are not known yet: they do not come into the queue. Under the turn."""
+        nameless, self._nameless = self._nameless, set()
+        return nameless
+
+    def _is_over(self) -> bool:
+        """Whether the crawl has ended: nothing in work here, nothing left in the database, nothing to promote."""
+        with self._turn:
+            if self._ports.holding() or self._news:
+                return False
+        left = self._claims.states_left()
+        if SeedState.READY in left or SeedState.ACTIVE in left or self._ports.promote():
+            return False
+        # Once more, for another machine may have promoted between our look and our try, which then found nothing.
+        return not self._claims.states_left()

@@ -1,0 +1,4 @@
+"""On the way to the database.
+
+`deltas` of sites are what has changed in memory, `handover` gives them away, the `checkpointer` commits them.
+"""

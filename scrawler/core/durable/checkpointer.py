@@ -1,0 +1,174 @@
+"""Checkpointer: makes the collectors' deltas durable, one transaction a batch, and reads chunks for them.
+
+It is the machine's store thread: it works in the order in which it was asked, so that what a reader asks for after
+a delta was submitted sees that delta. The WARC data that rows refer to is flushed first.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Sequence
+from math import inf
+from typing import Protocol, TypeVar
+
+from scrawler.backoff import Backoff
+from scrawler.core.durable.deltas import merged
+from scrawler.errors import StoreBusyError
+from scrawler.model import SiteDelta
+
+T = TypeVar("T")
+
+_LINGER = 0.1  # seconds a batch waits for company
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between tries on a busy database, in seconds
+
+
+class Checkpoints(Protocol):
+    """The part of the store that commits deltas."""
+
+    def commit(self, deltas: Sequence[SiteDelta]) -> Collection[int]:
+        """Commit all in one transaction; return ids of sites that are no longer this machine's.
+
+        After a StoreBusyError the same deltas are given again, and are not written twice.
+        """
+
+
+class Checkpointer(threading.Thread):
+    """The one thread that writes for the collectors.
+
+    `room` is the number of rows that may wait. `on_committed(lost site ids, was_full)` and `failed` are called
+    without any lock, and so is `on_let_go` after the commit of a delta that lets go of something. `give_up_after` is
+    the time in seconds a busy database is tried again.
+    """
+
+    def __init__(
+        self,
+        checkpoints: Checkpoints,
+        flush: Callable[[], None],
+        on_committed: Callable[[Collection[int], bool], None],
+        failed: Callable[[BaseException], None],
+        room: int,
+        give_up_after: float,
+        on_let_go: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(name="checkpointer")
+        self._checkpoints, self._flush = checkpoints, flush
+        self._on_committed, self._failed, self._give_up_after = on_committed, failed, give_up_after
+        self._room, self._on_let_go = room, on_let_go
+        self._changed = threading.Condition()
+        self._deltas: list[SiteDelta] = []
+        self._reads: deque[Callable[[], None]] = deque()
+        self._rows = 0  # waiting or being written
+        self._busy = self._full = self._closing = self._broken = False
+        self._give_up_at = inf
+        self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
+        self.commits = 0
+        self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
+
+    def submit(self, delta: SiteDelta) -> None:
+        """Take a delta; never blocks (collectors ask `has_room` before they start requests)."""
+        with self._changed:
+            self._deltas.append(delta)
+            self._rows += _weight(delta)
+            self._changed.notify()
+
+    def read(self, job: Callable[[], None]) -> None:
+        """Run a reading job after all that was submitted before."""
+        with self._changed:
+            self._reads.append(job)
+            self._changed.notify()
+
+    def has_room(self) -> bool:
+        """Whether collectors may go on to make rows; once it says no, `on_committed` tells that there was no room."""
+        if self._rows < self._room and not self._full:  # as nearly always; asked before each request, without the lock
+            return True
+        with self._changed:
+            self._full = self._full or self._rows >= self._room
+            return not self._full
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything submitted is durable."""
+        with self._changed:
+            return not (self._deltas or self._reads or self._busy)
+
+    def close(self, patience: float) -> None:
+        """Write what is there, then end; a busy database is tried again for so many seconds from now."""
+        with self._changed:
+            self._closing, self._give_up_at = True, time.monotonic() + patience
+            self._changed.notify()
+        self._hurry.set()
+
+    def run(self) -> None:
+        """Commit batches and answer reads until closed; an error ends the machine."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._deltas or self._reads or self._closing)
+                self._changed.wait_for(lambda: self._reads or self._closing or self._rows >= self._room / 4, _LINGER)
+                deltas, self._deltas = self._deltas, []
+                reads, self._reads = self._reads, deque()
+                if not deltas and not reads:
+                    return
+                self._busy = True
+            try:
+                self._work(deltas, reads)
+            except BaseException as error:
+                self._broken = True
+                self.refused += _pages(deltas)
+                self._failed(error)
+            with self._changed:
+                self._busy = False
+
+    def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
+        lost: Collection[int] = ()
+        if deltas and not self._broken:
+            self._flush()
+            whole = merged(deltas)
+            lost = self._patiently(lambda: self._commit(whole))
+            self.refused += _pages(delta for delta in whole if delta.site_id in lost)
+        elif self._broken:
+            self.refused += _pages(deltas)
+        with self._changed:
+            self._rows -= sum(map(_weight, deltas))
+            was_full, self._full = self._full, False
+            self._busy = False  # before others are told: all of this is durable
+        self._on_committed(lost, was_full)
+        if any(delta.lets_go for delta in deltas):
+            self._on_let_go()
+        if not self._broken:
+            for job in reads:
+                self._patiently(job)
+
+    def _patiently(self, work: Callable[[], T]) -> T:
+        """Do `work` until the database is free to; once closing, not for much longer."""
+        give_up_at, backoff = time.monotonic() + self._give_up_after, Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+        while True:
+            try:
+                return work()
+            except StoreBusyError:
+                left = min(give_up_at, self._give_up_at) - time.monotonic()
+                if left <= 0:
+                    raise
+            self._hurry.wait(min(left, backoff.pause()))
+            self._hurry.clear()
+
+    def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
+        self.commits += 1
+        return self._checkpoints.commit(deltas)
+
+
+def _pages(deltas: Iterable[SiteDelta]) -> int:
+    return sum(len(seed.pages) for delta in deltas for seed in delta.seeds)
+
+
+def _weight(delta: SiteDelta) -> int:
+    """Rows of a delta, about."""
+    return (
+        1
+        + 8 * len(delta.robots)
+        + sum(
+            len(seed.pages) + len(seed.candidates) + len(seed.relations) + len(seed.sitemap_urls) + 8 * len(seed.chunks)
+            for seed in delta.seeds
+        )
+    )

@@ -1,0 +1,1 @@
+"""One crawling machine: its threads, its lease, its heartbeat."""

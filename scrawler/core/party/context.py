@@ -1,0 +1,324 @@
+"""Seed Context: all state of one party in work (paper 004, section 3.2). Guarded by the machine's turn.
+
+What the parties of one site share (Bloom filter, politeness clocks, robots rules, addresses) is in its SiteContext.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from scrawler.core.party.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
+from scrawler.core.party.gates import Redirected
+from scrawler.core.party.rejections import RejectionSample
+from scrawler.core.seen import SeenFilter
+from scrawler.core.traps.traps import PartyTraps
+from scrawler.faults import MOST_FAULTS
+from scrawler.fetch.cookies import CookieJar
+from scrawler.model import (
+    CandidateRow,
+    EndReason,
+    LaneState,
+    Millis,
+    PageFlag,
+    PageRow,
+    Rehoming,
+    RelationRow,
+    Result,
+    Seed,
+    SeedDelta,
+    SeedState,
+    SitemapRow,
+    url_hash,
+)
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import ScopeRule, host_port
+
+DEPTH_VERDICT = "depth"
+NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page, or their rel, asks for it
+
+
+class SeedContext:
+    """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
+
+    def __init__(
+        self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
+    ) -> None:
+        self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
+        self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
+        self.counts = seed.counts.copy()
+        self.verdicts: Counter[str] = Counter(seed.verdicts)
+        self.rejections = analyzer.sample = RejectionSample(seed.id)
+        self.refetches = False  # it was taken up with URLs whose records were lost, and may have some left
+        self.in_flight = 0  # requests whose answer has not been handled
+        self.deciding = False  # the store was asked whether its URL is fetched already
+        self.begun = False  # it has been decided that it is crawled
+        self.redirects = seed.rehomed  # of the seed's own URL
+        self.home_host = host_port(seed.home_url)[0]  # another one of its domain, if its URL redirects there
+        self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
+        self.seed_result: Result | None = None
+        self.seed_problem = ""  # why its URL could not be fetched
+        self.leaving: EndReason | Rehoming | None = None  # takes effect when nothing is in flight
+        self.end: EndReason | None = None
+        self.end_detail = ""
+        self.rehoming: Rehoming | None = None
+        self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
+        self.started = started
+        self.cookies: CookieJar | None = None  # made when the first one is set
+        self.redirected = Redirected()
+        self.lengthless: set[str] = set()  # URLs whose Content-Length was invalid, until they are asked for once more
+        self.pages: list[PageRow] = []
+        self._candidates: dict[str, tuple[int, int]] = {}
+        self._sitemap_urls: dict[bytes, SitemapRow] = {}
+        self._relations: list[RelationRow] = []
+        self._dirty = True
+
+    @property
+    def ended(self) -> bool:
+        """Whether the party is over here: it has an end reason, goes to another site, or waits with its slow lane."""
+        return self.end is not None or self.rehoming is not None or self.put_off
+
+    def lane(self, kind: int) -> Lane:
+        """Return the party's own lane of a kind, made on first use."""
+        for lane in self.lanes:
+            if lane.kind == kind and lane.seed_id == self.seed.id:
+                return lane
+        made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0))
+        own = 0 if kind == SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        self.lanes.insert(own, made)
+        return made
+
+    def next_lane(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
+        """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
+
+        What was pushed back comes after that, and the slow lane when nothing else is left. Before all of them comes
+        what is asked for again because its record was lost. Returns a time when only retries that are not due are
+        left, None when there is nothing to hand out (or a chunk is missing: see `missing_lane`). A retry that would
+        wait for more than `longest` was listed by a clock which was ahead, and is due.
+        """
+        if self.refetches:
+            if self.refetches_left:
+                return self._next_refetch(now, longest)
+            self.refetches = False
+        found = self._next_among(now, longest, slow=False)
+        return self._next_among(now, longest, slow=True) if found is None and self.only_slow_left else found
+
+    @property
+    def refetches_left(self) -> bool:
+        """Whether URLs are to be asked for, or are being asked for, because their records were lost."""
+        return any(lane.refetches and lane.unfinished for lane in self.lanes)
+
+    def _next_refetch(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
+        earliest: Millis | None = None
+        for lane in self.lanes:
+            entry = lane.peek() if lane.refetches else None
+            if entry is None:
+                continue
+            if not now < entry.not_before <= now + longest:
+                return lane, entry
+            earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
+        return earliest
+
+    def _next_among(self, now: Millis, longest: Millis, slow: bool) -> tuple[Lane, Entry] | Millis | None:
+        first: tuple[Lane, Entry] | None = None
+        pushed_back: tuple[Lane, Entry] | None = None
+        earliest: Millis | None = None
+        reading = False  # what a sitemap lists comes before the rest
+        for lane in self.lanes:
+            kind = lane.kind
+            if lane.slow is not slow or (kind == LEFTOVER and self._keeps(lane)):
+                continue
+            entry = None if reading and lane.kind == NORMAL else lane.peek()
+            if entry is None:
+                reading = reading or (lane.kind == SITEMAP and lane.unfinished)
+                continue
+            if now < entry.not_before <= now + longest:
+                earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
+            elif NORMAL < kind < PUSHED_BACK:
+                return lane, entry
+            elif kind >= PUSHED_BACK:
+                pushed_back = pushed_back or (lane, entry)
+            elif first is None:
+                first = lane, entry
+        return first or pushed_back or earliest
+
+    def _keeps(self, lane: Lane) -> bool:
+        """Whether a lane of leftovers is this party's own: it keeps them for the next one."""
+        return lane.holder_id == lane.seed_id == self.seed.id
+
+    @property
+    def only_slow_left(self) -> bool:
+        """Whether the slow lane is all that is left: nothing else is listed, or in flight, that could list more."""
+        left = [lane for lane in self.lanes if lane.unfinished and not (lane.kind == LEFTOVER and self._keeps(lane))]
+        return bool(left) and all(lane.slow for lane in left)
+
+    @property
+    def lists_unfinished(self) -> bool:
+        """Whether URLs that this party itself has listed are still to be fetched."""
+        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.kind != LEFTOVER for lane in self.lanes)
+
+    def missing_lane(self) -> Lane | None:
+        """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
+        with_slow = self.only_slow_left
+        lanes = (lane for lane in self.lanes if with_slow or not lane.slow)
+        if self.refetches:
+            lanes = (lane for lane in self.lanes if lane.refetches)
+        return next((lane for lane in lanes if lane.missing is not None), None)
+
+    def elapsed_ms(self, now: float) -> int:
+        """Time in work, over all machines, in milliseconds."""
+        return self.seed.elapsed_ms + int((now - self.started) * 1000)
+
+    def add_page(self, row: PageRow) -> None:
+        """Note the final result of a URL, in the row and in the counts."""
+        self.pages.append(row)
+        counts, result = self.counts, row.result
+        if result == Result.FETCHED:
+            counts.pages += 1
+            counts.revisits += row.revisit
+        elif result == Result.REDIRECT:
+            counts.redirects += 1
+        elif result == Result.HTTP_ERROR:
+            counts.http_errors += 1
+        elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
+            counts.denied += 1
+        elif result == Result.TRAP:
+            counts.trapped += 1
+        elif result == Result.UNWANTED_TYPE:
+            counts.unwanted += 1
+        else:
+            counts.failures += 1
+            if result == Result.INTERNAL_ERROR:
+                self.note_fault(row.detail)
+        if row.flags:
+            self._count_flags(row.flags, result == Result.FETCHED)
+        if row.depth == 0 and row.lane_seed == self.seed.id:
+            self.note_own(Result(result), row.status, row.detail, row.flags)
+        self._dirty = True
+
+    def note_fault(self, text: str) -> None:
+        """Count an answer that met a fault of this program; with too many of them the party ends."""
+        self.counts.internal_errors += 1
+        self._dirty = True
+        if self.counts.internal_errors >= MOST_FAULTS and self.leaving is None:
+            self.leaving = EndReason.INTERNAL_ERROR
+            self.end_detail = text
+
+    def list_new(self, seen: SeenFilter, urls: list[str], depth: int) -> list[str]:
+        """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.
+
+        Nothing stands between the filter and the list: a URL in the filter alone would never be fetched.
+        """
+        lane = self.lane(NORMAL)
+        new = seen.add_new(urls)
+        if new:
+            lane.extend(new, depth)
+            self.counts.listed += len(new)
+            if depth < 0:
+                self.counts.assets += len(new)
+        return new
+
+    def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:
+        """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
+        lane = self.lane(SITEMAP)
+        for new in seen.add_new([url]):
+            lane.append(new, level, position=-1 - lane.length)
+            self.counts.listed += 1
+
+    def list_again(self, lane: Lane, index: int, entry: Entry, kind: int) -> None:
+        """Pass an entry on to the party's own lane of a kind."""
+        other = self.lane(kind)
+        other.append(*entry)
+        lane.finish(index)
+        self._dirty = True
+
+    def note_own(self, result: Result, status: int, detail: str, flags: int) -> None:
+        """Note what became of the seed's own URL, or of where that redirects: from the row, now or after a stop.
+
+        One that was cut, and read, is no result for which the seed could end.
+        """
+        self.seed_result = None if flags & PageFlag.TRUNCATED else result
+        self.seed_problem = "" if result is Result.FETCHED else detail or f"HTTP status {status}"
+
+    def _count_flags(self, flags: int, fetched: bool) -> None:
+        counts = self.counts
+        counts.noindex += bool(flags & PageFlag.NOINDEX)
+        counts.nofollow += bool(flags & PageFlag.NOFOLLOW)
+        counts.near_duplicates += bool(flags & PageFlag.NEAR_DUPLICATE)
+        if fetched:
+            counts.slow_pages += bool(flags & PageFlag.SLOW)
+
+    def take_cookies(self, url: str, head: bytes) -> None:
+        """Keep the cookies that an answer sets; `head` is raw."""
+        self.cookies = self.cookies or CookieJar()
+        self.cookies.take(url, head)
+
+    def ask_opened(self, url: str) -> bool:
+        """List a URL once more if it is to be asked again, with the cookies that were set since; see `gates`."""
+        opened = self.redirected.take_opened(url, self.cookies)
+        if opened is not None:
+            self.lane(after(NORMAL, retries=1)).append(*opened._replace(not_before=0))
+        return opened is not None
+
+    def add_candidates(self, urls: list[str], depth: int) -> None:
+        """Note external URLs found on a page of a depth."""
+        known = self._candidates
+        for url in urls:
+            first, times = known.get(url, (depth, 0))
+            known[url] = (first, times + 1)
+        self.counts.candidates += len(urls)
+
+    def add_sitemap_url(self, row: SitemapRow) -> None:
+        """Note what a sitemap says of an internal URL."""
+        self._sitemap_urls[row.url_hash] = row
+        self._dirty = True
+
+    def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
+        """Note that a page says which URL stands for it."""
+        self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
+
+    @property
+    def weight(self) -> int:
+        """Rows that the next checkpoint of this party will write, about."""
+        return len(self.pages) + len(self._candidates) + len(self._relations) + len(self._sitemap_urls)
+
+    def touch(self) -> None:
+        """Note that something changed that the next checkpoint must write."""
+        self._dirty = True
+
+    def take_delta(self, now: float) -> SeedDelta | None:
+        """Return what changed since the last checkpoint, or None."""
+        changed = [change for lane in self.lanes if (change := lane.take_delta())]
+        if not (self._dirty or changed):
+            return None
+        seed_id = self.seed.id
+        found = self._candidates.items()
+        candidates = [CandidateRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in found]
+        delta = SeedDelta(
+            seed_id=seed_id,
+            pages=tuple(self.pages),
+            lanes=tuple(state for state, _ in changed),
+            chunks=tuple(row for _, rows in changed for row in rows),
+            candidates=tuple(candidates),
+            rejections=self.rejections.take(),
+            counts=self.counts.copy(),
+            verdicts=dict(self.verdicts),
+            elapsed_ms=self.elapsed_ms(now),
+            state=self._state(),
+            end_reason=self.end,
+            end_detail=self.end_detail,
+            rehoming=self.rehoming,
+            patterns=self.traps.take_rows() if self.traps is not None else (),
+            relations=tuple(self._relations),
+            sitemap_urls=tuple(self._sitemap_urls.values()),
+            jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
+        )
+        self.pages, self._candidates, self._dirty = [], {}, False
+        self._relations, self._sitemap_urls = [], {}
+        return delta
+
+    def _state(self) -> SeedState:
+        if self.rehoming is not None:
+            return SeedState.READY
+        if self.put_off:
+            return SeedState.SLOW
+        return SeedState.DONE if self.end is not None else SeedState.ACTIVE

@@ -1,0 +1,92 @@
+"""What a request in flight is for: a page, a robots.txt, or the look at an address literal.
+
+A flight goes with its request as the tag, and comes back with the response.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import NORMAL, Entry, Lane, tries
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.fetch.downloader import Request
+from scrawler.fetch.robots import robots_url
+from scrawler.urls.scope import host_port
+from scrawler.urls.scope import origin as origin_of
+
+
+class PageFlight(NamedTuple):
+    """A page in flight: which entry of which lane, for which party."""
+
+    site: SiteContext
+    party: SeedContext
+    lane: Lane
+    index: int  # type: ignore[assignment]  # in the lane; hides tuple.index, which nobody wants here
+    entry: Entry
+    origin: Origin
+
+    @property
+    def asked(self) -> Origin:
+        """The origin that is asked."""
+        return self.origin
+
+    @property
+    def is_seed(self) -> bool:
+        """Whether it is its party's own URL, or where that redirects."""
+        return self.entry.depth == 0 and self.lane.seed_id == self.party.seed.id
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first attempt."""
+        if self.lane.kind == NORMAL:
+            return 1
+        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RobotsFlight:
+    """A robots.txt in flight."""
+
+    site: SiteContext
+    origin: Origin  # whose it is
+    url: str
+    hop: int = 0
+
+    @property
+    def asked(self) -> Origin:
+        """The origin that is asked: a redirect may lead elsewhere, also to one of which the site has pages."""
+        name = origin_of(self.url)
+        return self.site.origins.get(name) or Origin(name, host_port(self.url)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AliasFlight:
+    """A page asked for at an address literal."""
+
+    site: SiteContext
+    origin: Origin  # of the name
+    literal: str  # authority by address
+    payload: bytes  # digest of the same page at the name
+
+    @property
+    def asked(self) -> Origin:
+        """The origin that counts as asked."""
+        return self.origin
+
+
+Flight = PageFlight | RobotsFlight | AliasFlight
+_KINDS = (PageFlight, RobotsFlight, AliasFlight)  # the union would be made anew for each question
+
+
+def flight_of(request: Request) -> Flight:
+    """Return what a request is for."""
+    flight = request.tag
+    assert isinstance(flight, _KINDS)
+    return flight
+
+
+def read_url(flight: Flight, request: Request) -> str:
+    """Return the URL that is to blame if its answer is not read to an end: of a robots.txt, that of its origin."""
+    return robots_url(flight.origin.origin + "/") if isinstance(flight, RobotsFlight) else request.url

@@ -1,0 +1,98 @@
+"""How a site bears up: whether it pushes back, or does not answer at all. Guarded by the machine's turn.
+
+An answer of 429 or 503 makes the whole host rest, for as long as its Retry-After asks; where that is nothing, or is
+over already, for a pause that doubles with each such answer. A failure is an attempt that brought no HTTP head: no
+connection, no TLS, no answer in time, cut or not HTTP from the first byte on. Failures are counted by host: a domain
+can have hosts that are long gone. From the third failure in a row the host rests too, so that a server that is started
+again is not given up meanwhile. Any other answer shows that the site is there and willing, and ends both rows.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
+from scrawler.core.rules import CrawlRules, retry_pause_ms
+from scrawler.fetch.downloader import Response
+from scrawler.fetch.retry_after import retry_after
+from scrawler.model import EndReason, Millis, Result
+
+_FAILURES = frozenset(
+    {Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER}
+)  # where no head came
+_UNMINDED = 2  # failures in a row after which the next request goes out as usual
+_JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
+
+
+@dataclass(slots=True)
+class SiteHealth:
+    """What the last answers of a site's hosts were."""
+
+    pushbacks: int = 0  # in a row, of requests that went out after the one before had come back
+    failures: dict[str, int] = field(default_factory=dict)  # host -> in a row
+    problem: str = ""  # the last of either, in words
+    rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
+    _pushed_at: Millis = 0  # when the last push-back that counts came
+
+    def note(self, response: Response, host: str, kind: int | None, now: float, rules: CrawlRules) -> bool:
+        """Take in an answer of a host; returns whether it pushes back.
+
+        `kind` is that of the page's lane, None for a robots.txt: many servers go on to give that while they push
+        back. `now` is machine time.
+        """
+        if response.status in PUSH_BACK:
+            self._pushed_back(response, host, now, rules)
+            return True
+        if response.status:
+            if self.failures:
+                self.failures.pop(host, None)
+            if kind is not None:
+                self.pushbacks = 0
+        elif response.result in _FAILURES and not (kind is not None and _is_only_slow(response, kind)):
+            self.failures[host] = self.failures.get(host, 0) + 1
+            self.problem = f"{response.result.value}: {response.detail or response.request.url}"
+            if self.failures[host] > _UNMINDED:
+                self._rest(host, now + rules.retry_pause_ms / 1000)
+        return False
+
+    def forgive(self, host: str) -> None:
+        """Forget the failures of a host: it was not to blame."""
+        self.failures.pop(host, None)
+
+    @property
+    def troubled(self) -> bool:
+        """Whether there is anything for which a host could be given up."""
+        return bool(self.pushbacks or self.failures)
+
+    def given_up(self, home: str, rules: CrawlRules) -> EndReason | None:
+        """Tell whether a party at the host `home` is not to go on, and why."""
+        if self.pushbacks >= rules.max_pushbacks:
+            return EndReason.PUSHED_BACK
+        return EndReason.DEAD if self.is_dead(home, rules) else None
+
+    def is_dead(self, host: str, rules: CrawlRules) -> bool:
+        """Tell whether a host has failed too often to be asked any more."""
+        return self.failures.get(host, 0) >= rules.max_failures
+
+    def _pushed_back(self, response: Response, host: str, now: float, rules: CrawlRules) -> None:
+        came_at = int(time.time() * 1000)
+        self.failures.pop(host, None)
+        was_set_back = self._pushed_at > came_at
+        if response.started_at > self._pushed_at or was_set_back:  # else it was on its way when the site said so before
+            self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
+        asked = retry_after(response.headers.get("retry-after", ""), came_at)
+        if not asked:  # nothing, or a time that is over: at once it would be asked until it is given up
+            doubled = retry_pause_ms(min(self.pushbacks, 30), rules.retry_pause_ms) / 1000
+            asked = doubled * random.uniform(1.0, 1.0 + _JITTER)  # sites of one server shall not all come back at once
+        self.problem = f"HTTP status {response.status} for {response.request.url}"
+        self._rest(host, now + min(asked, rules.max_retry_after))
+
+    def _rest(self, host: str, until: float) -> None:
+        self.rests[host] = max(self.rests.get(host, 0.0), until)
+
+
+def _is_only_slow(response: Response, kind: int) -> bool:
+    """Whether the server had the request, and was only slower than the first pass waits."""
+    return bool(response.request_head) and out_of_patience(response, kind)

@@ -1,0 +1,221 @@
+"""Begin and end of parties: which seeds are crawled at all, which entry is next, what an end leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import NamedTuple
+
+from scrawler.core.party.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
+from scrawler.core.party.decisions import end_detail, end_reason, limit_reached
+from scrawler.core.party.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.core.party.site import SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.core.seen import SeenFullError
+from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
+
+COVERED_VERDICT = "covered"
+
+ChunkLoader = Callable[[Lane, int, Callable[[ChunkRow | None], None]], None]
+FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
+
+
+class Choice(NamedTuple):
+    """What a site fetches next."""
+
+    party: SeedContext
+    lane: Lane
+    entry: Entry
+
+
+class Parties:
+    """Chooses the next entry of a site among its parties; ends those that have nothing left.
+
+    `load_chunk(lane, position, done)` and `check_fetched(site, hash, done)` are answered later, under the turn;
+    then `look_again(site)` is called.
+    """
+
+    def __init__(
+        self,
+        rules: CrawlRules,
+        load_chunk: ChunkLoader,
+        check_fetched: FetchedCheck,
+        look_again: Callable[[SiteContext], None],
+    ) -> None:
+        self._rules, self._load_chunk, self._check_fetched = rules, load_chunk, check_fetched
+        self._look_again = look_again
+
+    def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
+        """Return the next entry, or the machine time at which to ask again (inf: an event will come first)."""
+        earliest = inf
+        parties = site.parties
+        for turn in range(len(parties)):
+            party = parties[(site.next_party + turn) % len(parties)]
+            found = self._of_party(site, party, now, wall)
+            if isinstance(found, Choice):
+                site.next_party = (site.next_party + turn + 1) % len(parties)
+                return found
+            earliest = min(earliest, found)
+        return earliest
+
+    def goes_on(self, site: SiteContext, party: SeedContext, now: float) -> bool:
+        """Whether a party is not over, and has an entry at hand, which may be one for later."""
+        if not party.begun or party.ended or self._over(site, party, now) is not None:
+            return False
+        return any(not lane.slow and lane.peek() is not None for lane in party.lanes)
+
+    def _of_party(self, site: SiteContext, party: SeedContext, now: float, wall: Millis) -> Choice | float:
+        if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
+            return inf
+        while (reason := self._over(site, party, now)) is None:
+            found = party.next_lane(wall, self._rules.longest_retry_ms)
+            if isinstance(found, int):
+                if (lane := party.missing_lane()) is not None:  # it need not wait for retries that are not due
+                    self._ask_for_chunk(site, lane)
+                return now + (found - wall) / 1000
+            if found is None:
+                return self._nothing_at_hand(site, party)
+            lane, entry = found
+            if lane.slow and self._waits_with_slow_lane(party):
+                party.put_off = True
+                party.touch()
+                return inf
+            alone = len(site.owners) < 2 and lane.seed_id == party.seed.id
+            if alone or self._is_for(site, party, lane, entry):
+                return Choice(party, lane, entry)
+        if party.in_flight == 0:
+            if reason is site.health.given_up(party.home_host, self._rules):
+                party.end_detail = party.end_detail or site.health.problem
+            self._end(site, party, reason)
+        return inf
+
+    def _waits_with_slow_lane(self, party: SeedContext) -> bool:
+        """Whether a party of which only the slow lane is left is put off until the rest of the crawl is done.
+
+        One that moves on to another site does not wait: nobody would know of that afterwards.
+        """
+        first_pass = self._rules.slow_pass == "crawl" and not party.seed.slow_pass
+        return first_pass and party.leaving is None and party.in_flight == 0
+
+    def _over(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | Rehoming | None:
+        leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
+        if party.leaving is not None and not leaves_later:
+            return party.leaving
+        limits = self._rules.limits
+        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
+        reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
+        if reason is not None and party.refetches and party.refetches_left:
+            reason = None  # they were counted before their records were lost
+        if reason is None and site.health.troubled:
+            reason = site.health.given_up(party.home_host, self._rules)
+        if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
+            return self._natural_end(party)
+        return reason
+
+    def _nothing_at_hand(self, site: SiteContext, party: SeedContext) -> float:
+        lane = party.missing_lane()
+        if lane is not None:
+            self._ask_for_chunk(site, lane)
+        elif party.in_flight == 0:
+            self._end(site, party, self._natural_end(party))
+        return inf
+
+    def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
+        """Tell whether this party fetches the entry; else pass it by."""
+        owner = site.owners.get(url_hash(entry.url)) if len(site.owners) > 1 else None
+        # What is kept for the next seed stands in its last holder's list; there, position 0 tells a seed's own URL.
+        owners_entry = lane.seed_id == owner or (lane.kind == LEFTOVER and entry.position == 0)
+        if owner is not None and not owners_entry:
+            lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
+            party.verdicts[COVERED_VERDICT] += 1
+            party.rejections.add(COVERED_VERDICT, entry.url, f"a seed itself: fetched for seed {owner}", page="")
+            return False
+        if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
+            party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
+            lane.finish(lane.take())
+            return False
+        return True
+
+    @staticmethod
+    def _natural_end(party: SeedContext) -> EndReason:
+        return end_reason(party.counts, party.seed_result, party.verdicts[DEPTH_VERDICT] > 0)
+
+    def _ask_for_chunk(self, site: SiteContext, lane: Lane) -> None:
+        position = lane.missing
+        if lane.loading or position is None:
+            return
+
+        def done(row: ChunkRow | None) -> None:
+            lane.loading = False
+            site.waiting -= 1
+            if row is not None:
+                lane.filled(row)
+            self._look_again(site)
+
+        lane.loading = True
+        site.waiting += 1
+        self._load_chunk(lane, position, done)
+
+    def _begin(self, site: SiteContext, party: SeedContext) -> bool:
+        """Decide whether the seed is crawled (paper 004, section 3.2, step 1); list its URL as entry 0."""
+        home = party.seed.home_url
+        key = url_hash(home)
+        if site.in_work(site.owners.get(key, party.seed.id)) not in (None, party):
+            self._end(site, party, EndReason.COVERED)
+            return False
+        if home in site.fetching or site.listing:  # for another party: its result will tell, and the store know of it
+            return False
+        site.owners[key] = party.seed.id
+        if home not in site.seen:
+            return self._list_home(site, party)
+        party.deciding = True  # listed by another party, perhaps fetched: ask
+
+        def done(fetched: bool) -> None:
+            site.waiting -= 1
+            party.deciding = False
+            if fetched:
+                self._end(site, party, EndReason.COVERED)
+            else:
+                party.begun = True
+                party.lane(NORMAL).append(home, 0)
+                self._adopt(site, party)
+            self._look_again(site)
+
+        site.waiting += 1
+        self._check_fetched(site, key, done)
+        return False
+
+    def _list_home(self, site: SiteContext, party: SeedContext) -> bool:
+        try:
+            site.seen.add_new([party.seed.home_url])
+        except SeenFullError:
+            self._end(site, party, EndReason.SEEN_MEMORY)
+            return False
+        party.lane(NORMAL).append(party.seed.home_url, 0)
+        party.counts.listed += 1
+        party.begun = True
+        self._adopt(site, party)
+        return True
+
+    @staticmethod
+    def _adopt(site: SiteContext, party: SeedContext) -> None:
+        """Take over what ended seeds of the site have left unfetched."""
+        for lane in site.orphans:
+            lane.hand_to(party.seed.id)
+            party.lanes.append(lane)
+        site.orphans = []
+
+    def _end(self, site: SiteContext, party: SeedContext, reason: EndReason | Rehoming) -> None:
+        if isinstance(reason, Rehoming):
+            party.rehoming = reason
+        else:
+            party.end = reason
+            party.end_detail = party.end_detail or ("" if party.counts.pages else party.seed_problem)
+            if reason is EndReason.COMPLETED and not party.end_detail:
+                party.end_detail = end_detail(party.counts, party.verdicts[NOFOLLOW_VERDICT])
+        party.touch()
+        left = [lane for lane in party.lanes if lane.unfinished]
+        site.orphans += left
+        heir = next((other for other in site.parties if other.begun and not other.ended), None)
+        if heir is not None:
+            self._adopt(site, heir)

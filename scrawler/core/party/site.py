@@ -1,0 +1,232 @@
+"""A site in work: what moves between collectors. Guarded by the machine's turn.
+
+It carries the Seed Contexts of the site's active seeds, and what they share: politeness clocks, robots rules,
+addresses, the Bloom filter (with one seed a site, as usual, that is the party's own) and the digests of archived
+payloads.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import chain
+from math import ceil, inf
+from typing import Protocol
+
+from scrawler.archive.record import RevisitOf
+from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.health import SiteHealth
+from scrawler.core.seen import SeenFilter
+from scrawler.fetch.downloader import Request
+from scrawler.fetch.robots import RobotsRules
+from scrawler.model import EndReason, Result, RobotsRecord, RobotsRow, SiteDelta, Slot
+
+LONG_REST = 60.0  # seconds
+_DIGESTS_KEPT = 10_000
+_MOST_ORIGINS = 2_000  # that a site remembers: with scope `domain` a name server may know as many hosts as it likes
+
+
+@dataclass(slots=True)
+class Origin:
+    """One scheme, host and port of a site: where it is and what its robots.txt says."""
+
+    origin: str  # "http://host:port"
+    host: str
+    address: str = ""
+    expires_at: float = 0.0  # of the address, machine clock
+    failure: Result | None = None  # no address, or one that must not be asked
+    detail: str = ""
+    robots: RobotsRules | None = None
+    robots_until: float = inf  # machine time at which they are asked for again
+    robots_row: RobotsRow | None = None  # the last answer that said something
+    robots_tries: int = 0  # that failed
+    robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
+    robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
+    pending: bool = False  # a look-up or a robots.txt is on its way
+    sure: bool = False  # it is the name that does not resolve, not this machine's line that is down
+
+
+@dataclass(eq=False, slots=True)
+class Server:
+    """What is at one IP address; times are the machine's."""
+
+    in_flight: int = 0
+    asked_at: float = 0.0  # when the last request was over
+    line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
+    places: int = 0  # that this machine may use, if it does not live alone
+    slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
+    unwanted: bool = False  # no site here has anything to ask: its places are for other machines
+    ask_at: float = 0.0  # when to ask for places again, while other machines have them all ...
+    ask_pause: float = 0.0  # ... and how long that waits; 0: there are some
+
+
+@dataclass(frozen=True, slots=True)
+class UnsureLink:
+    """A link to an address literal, found before it is known what stands there."""
+
+    party: SeedContext
+    url: str
+    depth: int
+
+
+class Holder(Protocol):
+    """The collector that holds a site."""
+
+    def look_again(self, site: SiteContext) -> None:
+        """Visit the site as soon as possible."""
+
+    def wake(self) -> None:
+        """Make the collector's loop turn once."""
+
+    def submit_now(self, site: SiteContext) -> None:
+        """Hand over what the site has not yet handed over."""
+
+    def add_parties(self, site: SiteContext, parties: list[SeedContext], more: bool) -> None:
+        """Take further seeds of the site."""
+
+
+@dataclass(eq=False, slots=True)
+class SiteContext:
+    """A claimed site with its parties; the unit that is dealt out, moved and checkpointed."""
+
+    id: int
+    key: str
+    token: int
+    seen: SeenFilter
+    more_seeds: bool  # the database may hold further ready seeds of this site
+    parties: list[SeedContext] = field(default_factory=list)
+    set_aside: deque[SeedContext] = field(default_factory=deque)  # no room for them at the collector yet
+    clock: DatabaseClock = field(default_factory=DatabaseClock)
+    rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
+    pause: float = 0.0  # seconds between two requests, as last applied
+    slowest_ms: int = 0  # its slowest answer so far, under whatever owner
+    collector: Holder | None = None
+    origins: dict[str, Origin] = field(default_factory=dict)
+    most_origins: int = _MOST_ORIGINS  # at which the oldest are forgotten
+    due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
+    health: SiteHealth = field(default_factory=SiteHealth)
+    in_flight: int = 0
+    line: Server | None = None  # where it stands in line for a place at its address ...
+    in_line: bool = False  # ... and whether its last visit found it still has to
+    held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
+    fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
+    listing: bool = False  # a page of it is listed in part: what it has done waits for the rest
+    waiting: int = 0  # answers expected from the store or the resolver
+    owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
+    condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
+    archived: OrderedDict[bytes, RevisitOf] = field(default_factory=OrderedDict)
+    orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
+    queued: list[Request] = field(default_factory=list)  # to be started before anything else
+    robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
+    robots_news: list[RobotsRow] = field(default_factory=list)  # for the next checkpoint
+    robots_records: list[RobotsRecord] = field(default_factory=list)  # the same
+    aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
+    sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
+    unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
+    judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
+    wake_at: float = -1.0  # the one valid entry in its collector's heap
+    going: bool = False  # it is given back to the database as soon as it is inactive
+    lost: bool = False  # the lease is gone: nothing of it may be written
+    next_party: int = 0  # whose turn it is, round robin
+
+    @property
+    def inactive(self) -> bool:
+        """Whether it can move: nothing is in flight, being read, or expected."""
+        return not (self.in_flight or self.fetching or self.waiting)
+
+    @property
+    def count(self) -> int:
+        """How many of its seeds count as held by its collector."""
+        return len(self.parties)
+
+    def in_work(self, seed_id: int) -> SeedContext | None:
+        """Return the party of a seed, if it is here and not over."""
+        here = (party for party in chain(self.parties, self.set_aside) if party.seed.id == seed_id)
+        return next((party for party in here if not party.ended), None)
+
+    def forget_ended(self) -> None:
+        """Forget the parties that are over; what they did has been handed over."""
+        if any(party.end is EndReason.SEEN_MEMORY for party in self.parties):
+            self.more_seeds = False  # its holder lets go of it and its memory; what is left is claimed again later
+        self.parties = [party for party in self.parties if not party.ended]
+
+    def remember(self, digest: bytes, archived: RevisitOf) -> None:
+        """Keep the newest payload digests with their records, to which later ones may refer."""
+        self.archived[digest] = archived
+        if len(self.archived) > _DIGESTS_KEPT:
+            self.archived.popitem(last=False)
+
+    def count_push_back(self, party: SeedContext | None) -> None:
+        """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""
+        for one in [party] if party else self.parties[:1]:
+            one.counts.pushed_back += 1
+            one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+
+    def rests_long(self, at: float, now: float) -> bool:
+        """Tell whether, with nothing to do before `at`, it rests so long that its place is for others.
+
+        What an earlier owner was told counts as well. Failures do not: who takes it up later begins to count anew, and
+        would never give it up.
+        """
+        rest = max(self.rest_until, *self.health.rests.values()) if self.health.rests else self.rest_until
+        return not self.health.failures and now + LONG_REST < at <= rest
+
+    def next_due(self) -> float:
+        """Return the latest politeness clock of the site's hosts, machine time."""
+        due = max(self.due.values(), default=self.rest_until)
+        return max(due, *self.health.rests.values()) if self.health.rests else due
+
+    def due_at(self, host: str) -> float:
+        """Return the machine time before which a host is not asked."""
+        due, rests = self.due.get(host, self.rest_until), self.health.rests
+        return max(due, rests.get(host, due)) if rests else due
+
+    def forget_origins(self, now: float) -> None:
+        """Forget the older half of the origins, and how their hosts are; they are looked up anew if there is need.
+
+        Those for which something is on its way stay, and those whose hosts are to be left alone, or are a party's home.
+        """
+        homes = {party.home_host for party in chain(self.parties, self.set_aside)}
+        for name, origin in list(self.origins.items())[: len(self.origins) // 2]:
+            host = origin.host
+            if origin.pending or host in homes or self.due_at(host) > now:
+                continue
+            del self.origins[name]
+            self.due.pop(host, None)
+            self.health.rests.pop(host, None)
+            self.health.failures.pop(host, None)
+        self.most_origins = max(_MOST_ORIGINS, 2 * len(self.origins))  # not again for each one, where many have to stay
+
+    def address(self) -> str:
+        """Return the address of the site's first host, if it is known."""
+        return next((origin.address for origin in self.origins.values() if origin.address), "")
+
+    def may_ask(self, address: str) -> bool:
+        """Whether one of the hosts that it has met has an address."""
+        return any(origin.address == address for origin in self.origins.values())
+
+    def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
+        """Return what changed since the last checkpoint, or None; `now` is machine time."""
+        seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
+        if not (seeds or self.robots_news or self.robots_records or released):
+            return None
+        robots, self.robots_news = tuple(self.robots_news), []
+        records, self.robots_records = tuple(self.robots_records), []
+        due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
+        return SiteDelta(
+            self.id,
+            self.token,
+            tuple(seeds),
+            due_at,
+            self.address(),
+            released,
+            pause_ms=int(self.pause * 1000),
+            slowest_ms=self.slowest_ms,
+            pushbacks=self.health.pushbacks,
+            resting=resting,
+            robots=robots,
+            robots_records=records,
+        )

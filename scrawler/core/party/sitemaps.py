@@ -1,0 +1,59 @@
+"""Sitemaps of a party: which are asked for, and in which order they stand before its pages.
+
+They are entries of a lane of their own. A sitemap's entry has a negative position, wherever it stands (a retry lane,
+what is left to another seed), and depth 1 if robots.txt or the seed's URL names it, one more for each index between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import SITEMAP
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.core.seen import SeenFullError
+from scrawler.model import EndReason
+from scrawler.urls.normalise import normalise
+from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
+
+MAX_SITEMAPS = 1_000  # of a party
+MAX_LEVEL = 3  # indexes one in another
+FIRST_LEVEL = 1
+SITEMAP_DEPTH = 1  # of the URLs that they list
+
+ELSEWHERE_VERDICT = "sitemap-elsewhere"  # it is of another site
+LIMIT_VERDICT = "sitemap-limit"  # one too many, or too deep
+
+
+def list_named(site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules) -> None:
+    """List the sitemaps that the robots.txt of the seed's origin names, or else the usual one."""
+    if rules.sitemaps == "also" and rules.limits.max_depth > 0:
+        named = origin.robots.sitemaps if origin.robots is not None else ()
+        list_sitemaps(site, party, named[:MAX_SITEMAPS] or ("/sitemap.xml",), page, FIRST_LEVEL, rules)
+
+
+def list_sitemaps(
+    site: SiteContext, party: SeedContext, hrefs: Iterable[str], page: str, level: int, rules: CrawlRules
+) -> None:
+    """List sitemaps of the party's own site, at `level`; `page` says where they are named."""
+    verdicts, lane = party.verdicts, party.lane(SITEMAP)
+    for href in hrefs:
+        url = party.analyzer.resolve(href, page)
+        if not url and normalise(href, page).reason is Verdict.PORT:
+            verdicts[Verdict.PORT] += 1
+            party.rejections.add(Verdict.PORT, href, "a sitemap at a port of another service", page)
+        elif not url or site_key(url, rules.scope) != site.key:
+            verdicts[ELSEWHERE_VERDICT] += 1
+            party.rejections.add(ELSEWHERE_VERDICT, url or href, "a sitemap of another site", page)
+        elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:
+            verdicts[LIMIT_VERDICT] += 1
+            words = f"one of more than {MAX_SITEMAPS:,} sitemaps, or below more than {MAX_LEVEL - 1} indexes"
+            party.rejections.add(LIMIT_VERDICT, url, words, page)
+        else:
+            try:
+                party.list_sitemap(site.seen, url, level)
+            except SeenFullError:
+                party.leaving = EndReason.SEEN_MEMORY
+                return

@@ -1,0 +1,288 @@
+"""Takes up claimed sites: Site and Seed Contexts for them, fresh or as the last checkpoint left them."""
+
+from __future__ import annotations
+
+import time
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Protocol
+
+from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import NORMAL, Entry, Lane, decode, decode_urls, tries
+from scrawler.core.party.gates import MOST_FIRST
+from scrawler.core.party.own_url import follow_inside, follow_own
+from scrawler.core.party.site import SiteContext
+from scrawler.core.rules import CrawlRules
+from scrawler.core.seen import SeenFilter, SeenFullError
+from scrawler.core.traps.traps import PartyTraps
+from scrawler.faults import MOST_FAULTS
+from scrawler.fetch.cookies import CookieJar
+from scrawler.model import (
+    ChunkRow,
+    ClaimedSite,
+    EndReason,
+    LaneState,
+    Millis,
+    PatternRow,
+    Result,
+    Seed,
+    SiteDelta,
+    url_hash,
+)
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import ScopeRule, scope_of
+from scrawler.urls.steps import spellings
+
+
+class Frontier(Protocol):
+    """The part of the store that keeps lanes and chunks."""
+
+    def lanes(self, site_id: int) -> list[LaneState]:
+        """All lanes of the site that are unfinished or whose holder is active."""
+
+    def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
+        """The last chunk of a lane."""
+
+    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
+        """The chunk that holds a position."""
+
+    def listed(self, site_id: int) -> Iterator[bytes]:
+        """The chunks of all normal lanes of the site."""
+
+    def own_urls(self, site_id: int) -> Mapping[bytes, int]:
+        """Hash of the home URL -> seed, of all seeds of the site that were taken up."""
+
+    def fetched(self, url_hash: bytes) -> bool:
+        """Whether a page row with this URL exists."""
+
+    def own_page(self, seed_id: int, url_hash: bytes) -> tuple[Result, int, str, int] | None:
+        """Result, status and detail of the seed's own URL, or of one of those to which it redirects."""
+
+    def patterns(self, seed_id: int) -> list[PatternRow]:
+        """What the patterns of a party's URLs have yielded so far."""
+
+    def jar(self, seed_id: int) -> bytes | None:
+        """The cookies of a party, if it has any."""
+
+    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int]]:
+        """Hash, depth and position of a party's newest URLs that were redirected, each asked for once; oldest first."""
+
+
+class SiteTaker:
+    """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database.
+
+    `recall_robots(site)` brings back what is kept of a site's robots.txt, `condemned(claimed)` the URLs of the site
+    that have killed a process, with the reasons.
+    """
+
+    def __init__(
+        self,
+        frontier: Frontier,
+        rules: CrawlRules,
+        clock: DatabaseClock,
+        make_seen: Callable[[], SeenFilter],
+        make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
+        recall_robots: Callable[[SiteContext], None] = lambda site: None,
+        condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
+    ) -> None:
+        self._frontier, self._rules, self._clock = frontier, rules, clock
+        self._recall_robots, self._condemned = recall_robots, condemned
+        self._make_seen, self._make_analyzer = make_seen, make_analyzer
+
+    @property
+    def longest_rest_ms(self) -> Millis:
+        """How long a site can have to rest, by the settings as they are."""
+        return self._rules.longest_rest_ms
+
+    def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
+        """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
+        site = SiteContext(
+            claimed.id,
+            claimed.key,
+            claimed.token,
+            self._make_seen(),
+            more_seeds=len(claimed.seeds) >= asked_for,
+            clock=self._clock,
+        )
+        site.slowest_ms = claimed.slowest_ms
+        site.pause = claimed.pause_ms / 1000
+        site.condemned = self._condemned(claimed)
+        longest = max(self.longest_rest_ms, claimed.pause_ms)
+        rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
+        if claimed.after_death:
+            rest_ms = max(rest_ms, self._rest_after_death(claimed))
+        site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least
+        site.rest_until = time.monotonic() + rest_ms / 1000
+        states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
+        site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
+        if not claimed.fresh:
+            self._recall_robots(site)
+            site.owners.update(self._frontier.own_urls(claimed.id))
+            site.owners.update(
+                (url_hash(party.seed.home_url), party.seed.id) for party in site.set_aside if party.begun
+            )
+            self._rebuild_seen(site)
+            self._take_orphans(site, states)
+        return site
+
+    def untaken(self, claimed: ClaimedSite) -> SiteDelta:
+        """Return what gives a site back that was claimed, and not taken up: nobody has asked it since.
+
+        Left with this machine, which ends, it would be taken for one that it may have asked.
+        """
+        due_at = claimed.next_due_at
+        if claimed.after_death:
+            due_at = max(due_at, self._clock.now() + self._rest_after_death(claimed))
+        return SiteDelta(
+            claimed.id,
+            claimed.token,
+            (),
+            due_at,
+            released=True,
+            pause_ms=claimed.pause_ms,
+            slowest_ms=claimed.slowest_ms,
+            pushbacks=claimed.pushbacks,
+        )
+
+    def _rest_after_death(self, claimed: ClaimedSite) -> int:
+        """Return how long a site rests that its dead owner may have asked at last, which no checkpoint tells.
+
+        The server may still be at work on that: for as long as it has taken at most so far, or, where it has never
+        answered, for as long as an answer may take. The pause begins after that.
+        """
+        pause_ms = max(claimed.pause_ms, int(self._rules.delay * 1000))
+        answer_ms = claimed.slowest_ms or int(self._rules.timeout * 1000)
+        asked_ago = max(0, self._clock.now() - claimed.silent_since)
+        return max(pause_ms, answer_ms + pause_ms - asked_ago) + self._clock.doubt
+
+    def party(self, site: SiteContext, seed: Seed, states: list[LaneState]) -> SeedContext:
+        """Make the context of one seed; it is begun if it has a list already."""
+        scope = scope_of(seed.home_url, self._rules.scope)
+        aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
+        analyzer = self._make_analyzer(scope, aliases)
+        party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed))
+        if self._rules.cookies and seed.counts.requests:  # begun, or come here from another site
+            jar = self._frontier.jar(seed.id)
+            party.cookies = CookieJar.load(jar) if jar else None
+        held = [state for state in states if state.holder_id == seed.id]
+        held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
+        party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
+        party.refetches = party.refetches_left
+        if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
+            party.leaving = EndReason.INTERNAL_ERROR  # its machine was gone before the party had ended
+        if self._rules.cookies and seed.counts.redirects:
+            self._recall_redirected(party, held)
+        party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
+        if party.begun and seed.rehomed:
+            self._look_for_home(party)
+        if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
+            self._recall_own(party)
+        return party
+
+    def _recall_redirected(self, party: SeedContext, held: list[LaneState]) -> None:
+        """Bring back which URLs were redirected, and which of them wait to be asked once more.
+
+        What cookies they got is not known any more: those that there are now count as set since.
+        """
+        seed_id, redirected = party.seed.id, party.redirected
+        for key, depth, position in self._frontier.redirected(seed_id):
+            redirected.note(key, depth, position, "")
+        for state in held:
+            if state.seed_id == seed_id and state.cursor < state.length and tries(state.kind)[0]:
+                waiting = islice(self._own_entries(seed_id, state.cursor, state.kind), MOST_FIRST)
+                for _, entry in waiting:
+                    redirected.note_again(url_hash(entry.url))
+
+    def _traps(self, seed: Seed) -> PartyTraps | None:
+        if not self._rules.traps:
+            return None
+        rows = self._frontier.patterns(seed.id) if seed.counts.requests else ()
+        return PartyTraps(seed.id, self._rules, rows)
+
+    def further(self, site: SiteContext, seed: Seed) -> SeedContext:
+        """Make the context of a seed that comes to a site which is held already."""
+        return self.party(site, seed, self._frontier.lanes(site.id) if seed.rehomed else [])
+
+    def _look_for_home(self, party: SeedContext) -> None:
+        """Tell a party that went on at its new home from one that has just come there, or has come back in a loop.
+
+        Its list goes on behind the URLs of the redirects, so these stand before position `rehomed`.
+        """
+        seed = party.seed
+        before = islice(self._own_entries(seed.id, 0), seed.rehomed)
+        party.led_from.update(entry.url for _, entry in before if entry.depth == 0)
+        at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
+        party.begun = at is not None and (at >= seed.rehomed or self._has_opened(party))
+        if at is not None and not party.begun:
+            party.leaving = EndReason.REDIRECTED
+            party.end_detail = f"redirects lead back to {seed.home_url}"
+
+    def _has_opened(self, party: SeedContext) -> bool:
+        """Tell whether a home to which redirects over other sites have led back is no loop, but a gate; see `gates`.
+
+        If a cookie for it was set on the way, it is asked for once more here. A party that was taken up before then may
+        be waiting for that answer, or have had it.
+        """
+        home = party.seed.home_url
+        key = url_hash(home)
+        own = self._frontier.own_page(party.seed.id, key)
+        was_shown = own is not None and own[0] is not Result.REDIRECT
+        return was_shown or party.redirected.asked_again(key) or party.ask_opened(home)
+
+    def _recall_own(self, party: SeedContext) -> None:
+        """Bring back what became of the seed's own URL, and where its redirects led.
+
+        That takes effect when nothing else of the party is to be done, and a stop may have come before. Where the list
+        tells what a redirect led to, nothing is decided again: settings may have changed since.
+        """
+        seed, url, at = party.seed, party.seed.home_url, -1
+        while (found := self._frontier.own_page(seed.id, url_hash(url))) is not None:
+            result, status, detail, flags = found
+            party.note_own(result, status, detail, flags)
+            if result is not Result.REDIRECT:
+                return
+            if at < 0:
+                at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == url), 0)
+            after = ((at, entry.url) for at, entry in self._own_entries(seed.id, at + 1) if entry.depth == 0)
+            next_place, target = next(after, (at, ""))
+            if not target:  # what it led to would be listed, had it not been before
+                follow_own(party, url, detail, self._rules.scope, lambda target: True)
+                return
+            party.redirects += 1
+            follow_inside(party, url, target)
+            at, url = next_place, target
+
+    def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL) -> Iterator[tuple[int, Entry]]:
+        """Yield the entries of a seed's lane from a position on."""
+        while (row := self._frontier.chunk(seed_id, kind, first)) is not None:
+            yield from ((row.first + n, entry) for n, entry in enumerate(decode(row.data)) if row.first + n >= first)
+            first = row.first + row.count
+
+    def _lane(self, state: LaneState, with_tail: bool) -> Lane:
+        tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
+        return Lane(state, tail)
+
+    def _rebuild_seen(self, site: SiteContext) -> None:
+        try:
+            for data in self._frontier.listed(site.id):
+                site.seen.add_new(decode_urls(data))
+        except SeenFullError:
+            for party in site.set_aside:
+                party.leaving = party.leaving or EndReason.SEEN_MEMORY
+
+    def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
+        taken = {party.seed.id for party in site.set_aside}
+        orphans = [
+            self._lane(state, with_tail=False)
+            for state in states
+            if state.holder_id not in taken and state.cursor < state.length
+        ]
+        begun = next((party for party in site.set_aside if party.begun), None)
+        if begun is None:
+            site.orphans = orphans
+            return
+        for lane in orphans:
+            lane.hand_to(begun.seed.id)
+        begun.lanes += orphans

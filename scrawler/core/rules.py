@@ -1,0 +1,82 @@
+"""The settings that the crawling threads follow, in one object for all: it can be changed while they run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+from scrawler.model import Millis, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class SeedLimits:
+    """Limits of one seed; None means no limit."""
+
+    max_depth: int
+    max_pages: int | None = None
+    max_bytes: int | None = None
+    max_time_ms: int | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class CrawlRules:
+    """Times in seconds unless the name says otherwise. Guarded by the machine's turn."""
+
+    scope: Scope
+    delay: float
+    per_site: int
+    retries: int
+    retry_pause_ms: int
+    limits: SeedLimits
+    capacity: int  # seeds that a collector holds at most
+    checkpoint_interval: float
+    checkpoint_rows: int
+    stop_timeout: float
+    per_ip: int
+    delay_per_ip: float
+    delay_factor: float
+    delay_cap: float
+    max_crawl_delay: float
+    max_retry_after: float
+    max_pushbacks: int
+    max_failures: int
+    outage_patience: float
+    timeout: float
+    patience: float
+    slow_timeout: float
+    slow_delay: float
+    slow_per_site: int
+    slow_pass: str  # "party" or "crawl"
+    obey_meta: bool
+    cookies: bool
+    accept: tuple[str, ...]  # media ranges; none: all
+    insecure: bool
+    sitemaps: str  # "off", "seed" or "also"
+    www: bool  # www.example.org and example.org are one site
+    traps: bool
+    trap_pages: int
+    trap_yield: float
+    near_duplicates: str  # "off", "doubt" or "all"
+    most_in_flight: int = field(init=False)  # requests that a site may have, in whatever lane
+    longest_retry_ms: Millis = field(init=False)  # pause of a URL before its last retry
+    longest_rest_ms: Millis = field(init=False)  # of a site, whatever it asks for and however it fails
+
+    def __post_init__(self) -> None:
+        """Compute what is asked for with each request.
+
+        A stored time that is farther off than the longest pause of its kind was never owed: the clock was set back
+        after it was written.
+        """
+        self.most_in_flight = max(self.per_site, self.slow_per_site)
+        self.longest_retry_ms = retry_pause_ms(self.retries + 1, self.retry_pause_ms)
+        pauses = self.delay, self.slow_delay, self.delay_cap, self.max_crawl_delay, self.max_retry_after
+        self.longest_rest_ms = max(int(max(pauses) * 1000), self.longest_retry_ms)
+
+    def change_to(self, other: CrawlRules) -> None:
+        """Take over all that another one says."""
+        for one in fields(self):
+            setattr(self, one.name, getattr(other, one.name))
+
+
+def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
+    """Pause before the next attempt: doubled each time, the same for all entries of one retry lane."""
+    return int(first_pause_ms * 2 ** (attempt - 1))

@@ -1,0 +1,1 @@
+"""Traps: which patterns of a party's URLs bring nothing new, so that no more of them is fetched."""

@@ -1,0 +1,78 @@
+"""What is remembered of what the web says is bounded, however many different things it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sized
+from functools import _lru_cache_wrapper
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+
+import pytest
+
+import scrawler
+from scrawler.core.line.witnesses import Witnesses
+from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
+from scrawler.extract import simhash
+from scrawler.extract.rules import link_kind, relations
+from scrawler.fetch.transfer import TlsSessions
+from scrawler.mime import media_type
+from scrawler.model import Scope
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+
+MANY = 5_000
+WITHOUT_ARGUMENTS = {"scrawler.urls.scope._suffixes"}
+OF_THIS_HOST = {"scrawler.store.processes"}  # module whose caches are keyed by nothing that comes from the web
+
+
+def caches() -> dict[str, _lru_cache_wrapper[object]]:
+    """All caches of functions, by name."""
+    found: dict[str, _lru_cache_wrapper[object]] = {}
+    for info in walk_packages([str(Path(scrawler.__file__).parent)], "scrawler."):
+        if info.name.endswith("__main__") or info.name.rpartition(".")[2].startswith("_"):
+            continue
+        module = import_module(info.name)
+        for name, value in vars(module).items():
+            if isinstance(value, _lru_cache_wrapper) and value.__module__ == info.name:
+                found[f"{info.name}.{name}"] = value
+    return found
+
+
+def test_every_cache_of_a_function_has_a_bound() -> None:
+    found = caches()
+    assert len(found) > 10
+    unbounded = {name for name, cache in found.items() if cache.cache_parameters()["maxsize"] is None}
+    unbounded = {name for name in unbounded if name.rpartition(".")[0] not in OF_THIS_HOST}
+    assert unbounded <= WITHOUT_ARGUMENTS
+
+
+@pytest.mark.parametrize("ask", [relations, link_kind, media_type])
+def test_of_many_short_texts_some_are_remembered_and_of_long_ones_none(ask: Callable[[str], object]) -> None:
+    for number in range(MANY):
+        ask(f"value{number}")
+    sizes = {name: cache.cache_info().currsize for name, cache in caches().items()}
+    assert max(sizes.values()) < MANY
+    for number in range(10):
+        ask(f"{number}" + "x" * 100_000)
+    assert {name: cache.cache_info().currsize for name, cache in caches().items()} == sizes
+
+
+def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
+    words = simhash._Lanes()
+    sessions, redirected, witnesses = TlsSessions(), Redirected(), Witnesses()
+    analyzer = UrlAnalyzer(scope_of("http://a.example/", Scope.HOST), cache_entries=1_000)
+    for number in range(simhash._WORDS_KEPT + MANY):
+        words[f"w{number}".encode()]
+    for number in range(3 * MANY):
+        sessions.note((f"https://h{number}/", "1.2.3.4"), "TLSv1.3", "x")
+        redirected.note(number.to_bytes(16, "big"), 1, number, "")
+        witnesses.answered(f"10.0.{number >> 8}.{number & 255}", None)  # type: ignore[arg-type]
+        base = f"http://b{number}.example/"
+        analyzer.analyze("http://a.example/", [f"/{number}"], base)
+    assert len(words) <= simhash._WORDS_KEPT
+    assert len(sessions._known) <= 10_000
+    assert len(redirected) <= MOST_FIRST + MOST_NEWEST
+    assert len(witnesses._sites) <= 100
+    of_links: tuple[Sized, ...] = (analyzer._places, analyzer._in_origins)
+    assert max(map(len, of_links)) <= 1_001

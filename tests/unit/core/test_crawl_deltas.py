@@ -1,0 +1,73 @@
+"""Deltas of one site that wait together become one, with the newest state of everything in it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrawler.core.durable.deltas import merged
+from scrawler.model import CandidateRow, ChunkRow, LaneState, PageRow, SeedCounts, SeedDelta, SeedState, SiteDelta
+
+
+def page(position: int) -> PageRow:
+    return PageRow(1, b"", f"u{position}", 0, 1, position, "fetched", 200, "", 0, b"", 1, 0, 0, "", 0, 0, 0, "")
+
+
+def of_seed(
+    seed: int,
+    *,
+    pages: int = 0,
+    lanes: tuple[LaneState, ...] = (),
+    chunks: tuple[ChunkRow, ...] = (),
+    done: bool = False,
+) -> SeedDelta:
+    state = SeedState.DONE if done else SeedState.ACTIVE
+    candidate = CandidateRow(seed, b"h", "http://x/", 0, 1)
+    counts = SeedCounts(pages=pages)
+    return SeedDelta(seed, (page(pages),), lanes, chunks, (candidate,), counts, {"seen": pages}, pages * 10, state)
+
+
+def of_site(number: int, *seeds: SeedDelta, token: int = 1, due: int = 0, released: bool = False) -> SiteDelta:
+    return SiteDelta(number, token, seeds, due, "127.0.0.1", released)
+
+
+def test_one_delta_a_site_is_left_as_it_is() -> None:
+    deltas = [of_site(1, of_seed(1)), of_site(2, of_seed(2))]
+    assert merged(deltas) == deltas
+
+
+def test_rows_add_up_and_the_newest_state_counts() -> None:
+    (site,) = merged([of_site(1, of_seed(1, pages=1)), of_site(1, of_seed(1, pages=2, done=True), due=9)])
+    (seed,) = site.seeds
+    assert [row.position for row in seed.pages] == [1, 2]
+    assert len(seed.candidates) == 2
+    assert (seed.counts.pages, seed.verdicts, seed.elapsed_ms, seed.state) == (2, {"seen": 2}, 20, SeedState.DONE)
+    assert site.next_due_at == 9
+
+
+def test_the_newest_jar_stays_though_a_later_delta_has_none() -> None:
+    jars = (b"old", b"new", None)
+    (site,) = merged([of_site(1, replace(of_seed(1), jar=jar)) for jar in jars])
+    assert site.seeds[0].jar == b"new"
+
+
+def test_a_release_is_not_forgotten() -> None:
+    (site,) = merged([of_site(1, of_seed(1)), of_site(1, released=True)])
+    assert site.released
+    assert len(site.seeds) == 1
+
+
+def test_a_lane_that_changed_hands_stands_once_with_its_newest_holder() -> None:
+    old, new = LaneState(5, 0, 5, 3, 10, (7,)), LaneState(5, 0, 2, 3, 10, (5, 7))
+    (site,) = merged([of_site(1, of_seed(5, lanes=(old,))), of_site(1, of_seed(2, lanes=(new,)))])
+    assert [lane for seed in site.seeds for lane in seed.lanes] == [new]
+
+
+def test_a_tail_chunk_stands_once_with_most_entries() -> None:
+    first, second = ChunkRow(1, 0, 4, 0, 2, b"a"), ChunkRow(1, 0, 4, 0, 5, b"b")
+    (site,) = merged([of_site(1, of_seed(1, chunks=(first,))), of_site(1, of_seed(1, chunks=(second,)))])
+    assert site.seeds[0].chunks == (second,)
+
+
+def test_an_older_lease_of_a_site_is_kept_apart() -> None:
+    deltas = [of_site(1, of_seed(1), token=1), of_site(1, of_seed(1), token=2)]
+    assert merged(deltas) == deltas

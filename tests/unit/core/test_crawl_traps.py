@@ -1,0 +1,251 @@
+"""What is capped, by the pages of a party alone: traps soon, and what only looks like one never."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import count, islice, product
+from pathlib import Path
+
+import pytest
+
+from scrawler.core.traps.traps import PartyTraps, pattern_of
+from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.simhash import fingerprint_of, words_of
+from scrawler.model import PatternRow, Scope
+from scrawler.synthweb.pages import PageWriter
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.traps.pages import words
+from scrawler.synthweb.web import SyntheticWeb, page_path
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
+
+MENU = words(0, count=2_000)  # of a shop that shows all it has on every page
+DOCS = {
+    "python": Path("/usr/share/doc/python3.11/html"),
+    "git": Path("/usr/share/doc/git-doc"),
+    "django": Path("/usr/share/doc/python-django-doc/html"),
+}
+
+
+def party(near_duplicates: str = "doubt", rows: Iterable[PatternRow] = (), trap_pages: int = 50) -> PartyTraps:
+    rules = crawl_rules(traps=True, trap_pages=trap_pages, near_duplicates=near_duplicates)
+    return PartyTraps(7, rules, rows)
+
+
+def show(traps: PartyTraps, url: str, text: str, exact: bool = False, hrefs: Sequence[str] = ()) -> bool:
+    """Fetch a page if it may be fetched; returns whether it was."""
+    if traps.refusal(url):
+        return False
+    says = fingerprint_of(words_of(text)) if traps.wants_text(url, hrefs) else None
+    traps.note(url, exact, hrefs, says)
+    return True
+
+
+def fetched(traps: PartyTraps, pages: Iterable[tuple[str, str]]) -> int:
+    return sum(show(traps, url, text) for url, text in pages)
+
+
+def test_a_calendar_is_capped_once_it_is_empty() -> None:
+    traps = party()
+    full = [(f"http://h/day/{day}", f"{day} March {words(day)}") for day in range(300)]
+    empty = [(f"http://h/day/{day}", f"{day} March, no events") for day in range(300, 1_000)]
+    assert fetched(traps, full) == 300
+    assert 45 <= fetched(traps, empty) <= 130
+    (row,) = traps.take_rows()
+    assert row.pattern == "http://h/day/*"
+    assert row.evidence == traps.refusal("http://h/day/4711")
+
+
+@pytest.mark.parametrize("mode", ["doubt", "all"])
+def test_real_pages_under_numbers_are_never_capped(mode: str) -> None:
+    """However little they say, and however much of them is the same on each."""
+    traps = party(mode)
+    for name, text in {
+        "product": lambda n: f"{MENU} {words(n, count=4)} {n},99",
+        "thread": lambda n: f"{words(1)} {words(n, count=30)}",
+        "numbers": lambda n: f"{words(2)} " + " ".join(str(n * n * step) for step in range(3, 40)),
+        "short": lambda n: words(n, count=3),
+    }.items():
+        pages = [(f"http://h/{name}?id={n}", text(n)) for n in range(400)]
+        assert fetched(traps, pages) == 400, name
+
+
+def test_pages_with_pictures_of_their_own_are_never_capped() -> None:
+    traps = party("all")
+    for number in range(200):
+        url = f"http://h/photo/{number}.html"
+        assert not traps.refusal(url)
+        traps.note(url, False, (), fingerprint_of(words_of(f"Photo {number}", [f"/img/{number}.jpg?w=800"])))
+
+
+def test_actions_of_a_wiki_are_capped_and_its_pages_are_not() -> None:
+    """Each page comes with its empty talk page, its login and its edit form; all say nothing."""
+    traps, pages, actions = party(), 0, 0
+    for number in range(300):
+        title = words(number, count=1)
+        pages += show(traps, f"http://h/index.php?title={title}", words(number, 5))
+        for action in ("edit", "info"):
+            url = f"http://h/index.php?title={title}&action={action}&section={number}"
+            actions += show(traps, url, f"You need to log in {title}")
+        actions += show(traps, f"http://h/index.php?returnto={title}", "Log in", exact=number > 0)
+    assert pages == 300
+    assert actions <= 200
+
+
+def test_many_sets_of_parameters_need_few_pages_each() -> None:
+    """2^6 of them: each would have 50 pages, were it not for the others."""
+    traps, asked = party(), 0
+    for chosen in islice(product((0, 1), repeat=6), 1, None):
+        keys = [f"f{'abcdefgh'[place]}" for place, on in enumerate(chosen) if on]
+        for value in range(60):
+            url = "http://h/shop?" + "&".join(f"{key}={value}" for key in keys)
+            asked += show(traps, url, f"{words(value % 5)} {MENU}")
+    assert asked <= 50 + 63 * 15
+
+
+def test_links_that_lead_to_their_like_are_capped_and_those_of_frames_are_not() -> None:
+    """Frames are the same in every folder, but what they lead to is not."""
+    traps, links = party(), ("more/", "else/")
+    seen: set[str] = set()
+    waiting, asked = ["http://h/gone/"], 0
+    while waiting and asked < 1_000:
+        url = waiting.pop(0)
+        if traps.refusal(url):
+            continue
+        asked += 1
+        source = traps.note(url, asked > 1, links).source
+        listed = traps.to_list([url + link for link in links], seen, source)  # type: ignore[arg-type]
+        if source is not None:
+            traps.listed(listed, source)
+        waiting += listed
+    assert 50 <= asked <= 60
+    traps = party()
+    for name in map(words, range(400), [1] * 400):
+        folder = f"http://h/{name.replace(' ', '')}/"
+        source = traps.note(folder, True, ("toc.html", "text.html")).source
+        below = [folder + "toc.html", folder + "text.html"]
+        assert traps.to_list(below, seen, source) == below  # type: ignore[arg-type]
+        if source is not None:
+            traps.listed(below, source)
+        traps.note(folder + "toc.html", True, ("../x",))
+        assert show(traps, folder + "text.html", name)
+
+
+def test_many_copies_of_a_site_are_not_capped() -> None:
+    """Translations of which next to nothing is done: the same bytes, the same relative links, in every language."""
+    names = [words(number, 4, count=1) for number in range(60)]
+    index = "".join(f'<a href="{name}.html">x</a>' for name in names).encode()
+
+    def page(url: str) -> bytes | None:
+        folder, _, name = url.removeprefix("http://h/").rpartition("/")
+        if not folder:
+            return "".join(f'<a href="{language}/">x</a>' for language in "abcdefghijkl").encode()
+        if not name:
+            return index
+        near = names[names.index(name.removesuffix(".html")) - 1]
+        return f'{name} {words(len(name), 5)} <a href="./">up</a> <a href="{near}.html">near</a>'.encode()
+
+    assert walk(party("all"), "http://h/", page) == 1 + 12 * (1 + len(set(names)))
+
+
+def test_counts_and_caps_go_on_where_they_were() -> None:
+    first, rows = party(), dict[bytes, PatternRow]()
+    addresses = (f"http://h/p?id={number}" for number in count())
+    for url in islice(addresses, 30):
+        show(first, url, "", exact=True)
+    rows |= {row.pattern_hash: row for row in first.take_rows()}
+    assert first.take_rows() == ()
+    second = party(rows=rows.values())
+    asked = sum(show(second, url, "", exact=True) for url in islice(addresses, 100))
+    assert asked == 20
+    rows |= {row.pattern_hash: row for row in second.take_rows()}
+    third = party(rows=rows.values())
+    assert not any(show(third, url, "", exact=True) for url in islice(addresses, 10))
+    known = pattern_of("http://h/p?id=0", rows.values())
+    assert known is not None
+    assert (known.fetched, known.exact, known.refused) == (50, 50, 80)
+    wider = pattern_of("http://h/p?other=0", rows.values())
+    assert wider is not None
+    assert wider.pattern == "http://h/p?**"
+
+
+def test_memory_is_bounded_and_caps_survive_it() -> None:
+    traps = party()
+    for number in range(60):
+        show(traps, f"http://h/trap?n={number}", "", exact=True)
+    names = [words(number, 3, count=2).replace(" ", "-") for number in range(6_000)]
+    for name in names:
+        show(traps, f"http://h/{name}?id=1", name, hrefs=(name,))
+    assert traps.refusal("http://h/trap?n=100")
+    assert len(traps._yields) <= 1_000
+    assert len(traps._classes) <= 512
+    assert len(traps._memories) <= 32
+
+
+def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> int:
+    """Follow the links of a site breadth first; nothing of it may be capped. Returns the number of its pages."""
+    extractor, analyzer = LexborExtractor(), UrlAnalyzer(scope_of(home, Scope.HOST))
+    seen, waiting, payloads, pages = {home}, [home], set[bytes](), 0
+    for url in waiting:
+        assert not traps.refusal(url)
+        body = page(url)
+        if body is None:
+            continue
+        pages += 1
+        links = extractor.links(body, url, "", partial(traps.wants_text, url))
+        text = None if links.words is None else fingerprint_of(links.words)
+        source = traps.note(url, body in payloads, links.hrefs, text).source
+        payloads.add(body)
+        internal = analyzer.analyze(url, links.hrefs, links.base).internal
+        assert traps.to_list(internal, seen, source) == internal  # type: ignore[arg-type]
+        new = [link for link in internal if link not in seen]
+        if source is not None:
+            traps.listed(new, source)
+        seen.update(new)
+        waiting += new
+    assert not any(row.evidence for row in traps.take_rows())
+    return pages
+
+
+@pytest.mark.parametrize("mode", ["doubt", "all"])
+def test_nothing_of_the_synthetic_web_is_capped(mode: str) -> None:
+    web = SyntheticWeb(WebSpec(seed=9, sites=1, equal=True, mean_pages=1_200, page_bytes=3_000, hidden=0))
+    writer, site = PageWriter(web), web.site(0)
+    paths = {page_path(number, site.private(number)): number for number in range(site.pages)}
+
+    def page(url: str) -> bytes | None:
+        number = paths.get(url.removeprefix(f"http://{site.authority}"))
+        return None if number is None else writer.page(site, number)
+
+    assert walk(party(mode), web.seeds_of(0)[0], page) == site.pages
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_nothing_of_real_documentation_is_capped(name: str) -> None:
+    folder = DOCS[name]
+    if not folder.is_dir():
+        pytest.skip(f"{folder} is not installed")
+
+    def page(url: str) -> bytes | None:
+        path = url.removeprefix("http://h/").partition("?")[0]
+        file = folder / (path or "index.html")
+        return file.read_bytes() if file.suffix == ".html" and file.is_file() else None
+
+    assert walk(party("all"), "http://h/", page) > 200
+
+
+def test_what_it_remembers_of_long_urls_is_small() -> None:
+    """Parties are many, and a hostile one lists nothing but URLs of 2,000 characters."""
+    traps = party()
+    hrefs = ["a/", "b/"]
+    for number in range(3):
+        source = traps.note(f"http://h/{'ab'[number % 2]}/", False, hrefs).source
+    assert source is not None
+    tracemalloc.start()
+    traps.listed((f"http://h/{number}/{'x' * 2_000}/" for number in range(4_000)), source)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 1_000_000
