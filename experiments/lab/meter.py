@@ -66,12 +66,17 @@ def cpu_counters(others: Mapping[str, Sequence[int]]) -> Counters:
     def count(pid: int) -> Mapping[str, float]:
         crawler = cpu_seconds([pid, *children(pid)])
         named = {name + CPU: cpu_seconds(pids) for name, pids in others.items()}
-        return {"crawler" + CPU: crawler} | named | {_ALL: _all_cpu()}
+        return {"crawler" + CPU: crawler} | named | {_ALL: all_cpu()}
 
     return count
 
 
-def _all_cpu() -> float:
+def all_cores(used: float, seconds: float) -> float:
+    """Return what so many CPU seconds in so many seconds are of all cores, in per cent; never below 0."""
+    return max(100 * used / seconds / len(os.sched_getaffinity(0)), 0.0)
+
+
+def all_cpu() -> float:
     """CPU seconds that all programs of this computer have used so far: /proc/stat, less idle and waiting for disks."""
     fields = Path("/proc/stat").read_text().partition("\n")[0].split()[1:9]
     user, nice, system, _idle, _iowait, *rest = map(int, fields)
