@@ -6,7 +6,7 @@ side, `load.py` finds what a database carries and `extrapolation.py` what is ask
 into words, `report.py` writes what was measured as CSV, Markdown and PNG, `plots.py` draws, `readme.py` puts it into
 the README.
 
-`scrawler_command.py` starts SCrawler, `trees.py` that of another checkout, `recorded.py` does it with a recorder of its threads inside, whose notes
-`recording.py` reads, `seen_rate.py` with another error rate of its seen filter, and `seen_cost.py` measures one;
-`database.py` starts MariaDB.
+`scrawler_command.py` starts SCrawler, `trees.py` that of another checkout, `recorded.py` with a recorder of its threads
+inside, whose notes `recording.py` reads, `seen_rate.py` with another error rate of its seen filter, and `seen_cost.py`
+measures one; `database.py` starts MariaDB.
 """
