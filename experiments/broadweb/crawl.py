@@ -96,7 +96,7 @@ class Observed:
 
 
 @dataclass
-class _Watch:
+class Watch:
     """Looks at a crawl now and then, and stops it when enough was seen."""
 
     server: BroadServer
@@ -114,7 +114,8 @@ class _Watch:
     def look(self, pid: int) -> None:
         """Take a sample; a failure here ends the crawl."""
         try:
-            with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            self.server.check()
+            with suppress(FileNotFoundError, ProcessLookupError):  # the crawl has just ended
                 self._look(pid)
         except Exception as error:
             self.failure = self.failure or error
@@ -162,7 +163,7 @@ def watched(
         ClickException: the crawl failed, ended too early or hung; its folder is kept.
     """
     with fresh_folder("broad") as folder:
-        watch = _Watch(server, places, times)
+        watch = Watch(server, places, times)
         command = _prepared(tree, server, sites, settings, folder)
         longest = times.longest + 2 * _SLOW_START
         started = time.time()
@@ -170,7 +171,7 @@ def watched(
         ended = time.monotonic()
         watch.read_log()
         if watch.failure:
-            raise click.ClickException(f"the crawl could not be watched: {watch.failure!r}") from watch.failure
+            raise click.ClickException(f"the crawl could not be watched: {watch.failure}") from watch.failure
         _succeed(figures, folder, _STOPPED)
         if watch.stopped_at is None:
             raise click.ClickException(f"the crawl ended by itself before it was measured{_tail(folder)}")

@@ -91,6 +91,11 @@ class BroadServer:
         children = Path(f"/proc/{master}/task/{master}/children").read_text()
         return [master, *map(int, children.split())]
 
+    def check(self) -> None:
+        """Raise ClickException when nginx has ended."""
+        if self._process.poll() is not None:
+            raise click.ClickException(f"nginx has ended with {self._process.returncode}")
+
     def log(self) -> LogFile:
         """Return the log, to be read from its beginning."""
         return LogFile(self._folder / "access.log")

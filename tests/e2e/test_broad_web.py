@@ -5,15 +5,18 @@ from __future__ import annotations
 import csv
 import http.client
 import os
+import signal
 import ssl
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 from urllib.parse import urlsplit
 
 import click
 import pytest
 
+from experiments.broadweb.crawl import Times, Watch
 from experiments.broadweb.pages import Pages
 from experiments.broadweb.server import BroadServer, address_of, library, serving, why_not
 from tests.limits import HANGS
@@ -86,6 +89,27 @@ def test_two_can_be_served_at_a_time() -> None:
     with library() as books, serving(books, Pages(1, 1_000)) as first, serving(books, Pages(1, 1_000)) as second:
         assert first.seed(0) != second.seed(0)
         assert _get(first, 0, "/")[0] == _get(second, 0, "/")[0] == 200
+
+
+def test_a_crawl_whose_server_has_ended_is_stopped() -> None:
+    with (
+        library() as books,
+        serving(books, Pages(1, 1_000)) as server,
+        subprocess.Popen(
+            [sys.executable, "-c", "print(flush=True); input()"], stdin=PIPE, stdout=PIPE, stderr=PIPE
+        ) as crawl,
+    ):
+        assert crawl.stdout is not None
+        crawl.stdout.readline()
+        watch = Watch(server, 1, Times(1.0, 1.0))
+        watch.look(crawl.pid)
+        assert (watch.failure, len(watch.moments)) == (None, 1)
+        master = server.pids()[0]
+        os.kill(master, signal.SIGTERM)
+        wait_for(lambda: not runs(master), HANGS, "nginx has ended")
+        watch.look(crawl.pid)
+        assert "nginx has ended" in str(watch.failure)
+        assert crawl.wait(HANGS) != 0
 
 
 def test_nginx_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
