@@ -39,6 +39,8 @@ _QUICK_TIMES = Times(fill=6.0, window=3.0)
 _QUICK_SET_UP_SITES = 100
 _SET_UP = "set-up us"
 _STEP = 1.0  # seconds between two points of a picture
+_STEPS_OF_SPEED = 5  # over which the speed at a point is taken
+_SPEED = f"pages/s of {_STEPS_OF_SPEED * _STEP:g} s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,17 +210,18 @@ def _notes(turns: Sequence[Turn], times: Times) -> list[str]:
 
 
 def _over_time(turn: Turn) -> Iterator[Row]:
-    """Yield places that are full and pages/s, second by second from the first request to the end of the measurement."""
+    """Yield places that are full and pages/s, step by step from the first request to the end of the measurement."""
     found = turn.observed.occupancy
     count = int((turn.observed.until - found.began) / _STEP)
     for number_of_step in range(1, count + 1):
         at = found.began + number_of_step * _STEP
+        since = min(number_of_step, _STEPS_OF_SPEED) * _STEP
         yield {
             ROUND: turn.row[ROUND],
             said.ARM: turn.row[said.ARM],
             "second": number_of_step * _STEP,
             said.FILLED: 100 * found.held_at(at) / turn.places,
-            "pages/s": found.pages(at - _STEP, at) / _STEP,
+            _SPEED: found.pages(at - since, at) / since,
         }
 
 
@@ -226,7 +229,7 @@ def _panels(series: Sequence[Row]) -> list[Panel]:
     first = [row for row in series if row[ROUND] == 1]
     names = dict.fromkeys(str(row[said.ARM]) for row in first)
     panels = []
-    for column, title in ((said.FILLED, "places that are full"), ("pages/s", "speed")):
+    for column, title in ((said.FILLED, "places that are full"), (_SPEED, "speed")):
         lines = [
             Line(name, [number(row, "second") for row in rows], [number(row, column) for row in rows])
             for name in names
