@@ -46,9 +46,10 @@ setup(
         "scrawler.sql": ["*/*.sql", "*/migrations/*.sql"],
         "scrawler.input_urls": ["*.txt", "*.csv", "*.jsonl"],
     },
-    # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up.
+    # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up and compares texts.
     ext_modules=[
         Extension("scrawler.extract._linkscan", [f"{LINKSCAN}/linkscan.c"], depends=LINKSCAN_PARTS, optional=True),
+        Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
         Extension("scrawler.urls._lookup", ["scrawler/urls/_lookup.c"], optional=True),
     ],
     install_requires=[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-COMPILED = ("scrawler.extract._linkscan", "scrawler.urls._lookup")
+COMPILED = ("scrawler.extract._linkscan", "scrawler.extract._simhash", "scrawler.urls._lookup")
 
 
 def leave_out_compiled_parts() -> None:

@@ -10,11 +10,10 @@ import html5lib
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector, is_canonical
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
-from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 
 _MAX_SECONDS = 3.0  # of CPU for one tree: measured, 5 MB of documentation, but 2 MB of nothing but <p>more</p>
@@ -53,13 +52,13 @@ class Html5libExtractor:
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
 
-    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         utf8, charset = to_utf8(body, content_type)
         page = utf8.decode("utf-8", "replace")
         root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
         if isinstance(root, str):
-            return scanned(utf8, url, self._policy, charset, root, wants_words)
+            return scanned(utf8, url, self._policy, charset, root)
         collector = LinkCollector(url, self._policy)
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
@@ -68,8 +67,7 @@ class Html5libExtractor:
                 collector.element(_local_name(element), _attributes(element), element in in_templates)
                 if element in in_head and is_canonical(element.attrib):
                     collector.canonical(element.attrib)
-        wanted = wants_words is not None and wants_words(collector.hrefs)
-        return collector.result(charset, words=words_of(_text(root).text) if wanted else None)
+        return collector.result(charset, utf8)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""

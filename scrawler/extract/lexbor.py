@@ -7,11 +7,10 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.lexbor_names import Names
-from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, HTML_SPACE, LinkCollector, is_canonical, may_matter
 from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
-from scrawler.extract.simhash import Words, words_of
 from scrawler.extract.text import TextCollector
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
@@ -20,7 +19,6 @@ _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = _LINKING + ",[srcset],[poster]"
 _XLINK = "xlink:href"
 _FOREIGN = "svg,math"
-_TEXTLESS = ["script", "style"]
 _WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
 
 
@@ -32,16 +30,15 @@ class LexborExtractor:
         self._linking = _WITH_ASSETS if policy.assets else _LINKING
         self._quick_tag = "" if policy.nofollow else "a"  # else the rel of each has to be looked at
 
-    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         page, charset = to_utf8(body, content_type)
         if is_hazardous(page):
-            return scanned(page, url, self._policy, charset, DEEP_HTML, wants_words)
+            return scanned(page, url, self._policy, charset, DEEP_HTML)
         collector = LinkCollector(url, self._policy)
         document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
         self._collect_links(document, collector)
-        wanted = wants_words is not None and wants_words(collector.hrefs)
-        return collector.result(charset, words=_words(document) if wanted else None)
+        return collector.result(charset, page)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -119,20 +116,6 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
             waiting += reversed(content[0].css(linking) if content else [])
         elif tag in collector.tags:
             collector.element(tag, _attributes(node), in_template=True)
-
-
-def page_words(page: bytes) -> Words:
-    """Find the words of a page, bytes in UTF-8."""
-    if is_hazardous(page):
-        return words_of(scan_text(page.decode("utf-8", "replace")).text)
-    return _words(LexborHTMLParser(page, options=_WITHOUT_EVENTS))
-
-
-def _words(document: LexborHTMLParser) -> Words:
-    """Find the words of a page whose links have been collected: takes apart what shows no text."""
-    images = [node.attrs.get("src") or "" for node in document.css("img[src]")]
-    document.strip_tags(_TEXTLESS)
-    return words_of(document.text(separator=" "), images)
 
 
 def _collect_text(root: LexborNode, collector: TextCollector) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from scrawler.extract.simhash import Fingerprint, Words
+from scrawler.extract.simhash import Fingerprint
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
 PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unreadable, and was scanned instead
@@ -29,7 +28,8 @@ class PageLinks:
     repeated ones repeated, empty ones of <a> and <area> too. `charset` is the WHATWG name of the encoding the page was
     read in. `note` says what went wrong on the way ("deep-html", "parser-failed", "decode-error", "decoded-too-large",
     "decode-ratio"), or is empty. `robots` holds the contents of the robots meta elements that address us.
-    `words` holds what the page says, if that was asked for. It is not frozen, which would cost 0.7 us of each page.
+    `page` holds what was read, in UTF-8, for whoever wants to know what the page says. It is not frozen, which would
+    cost 0.7 us of each page.
     """
 
     base: str
@@ -40,7 +40,8 @@ class PageLinks:
     canonicals: list[str] = field(default_factory=list)  # of <link rel=canonical> in the head
     unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
     assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
-    words: Words | None = field(default=None, compare=False, repr=False)
+    page: bytes = field(default=b"", compare=False, repr=False)
+    is_xml: bool = False  # the page was read as XML
     fingerprint: Fingerprint | None = None
 
     @property
@@ -60,20 +61,14 @@ class PageText:
     text: str  # visible text, white space folded
 
 
-WantsWords = Callable[[list[str]], bool]
-
-
 class LinkExtractor(Protocol):
     """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one.
 
     It is made with a LinkPolicy, or without one for the default.
     """
 
-    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
-        """Find the links of a decoded body; `content_type` is the raw header, for its charset.
-
-        `wants_words` tells by the links whether the words of the page are wanted as well.
-        """
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
+        """Find the links of a decoded body; `content_type` is the raw header, for its charset."""
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text."""

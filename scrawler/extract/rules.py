@@ -27,7 +27,6 @@ from functools import lru_cache
 import ada_url
 
 from scrawler.extract.links import LinkPolicy, PageLinks
-from scrawler.extract.simhash import Words
 from scrawler.urls.query import encode_query
 
 HTML_SPACE = " \t\n\f\r"
@@ -115,11 +114,11 @@ class LinkCollector:
         if "href" in attributes:
             self._canonicals.append(_value(attributes, "href"))
 
-    def result(self, charset: str, note: str = "", words: Words | None = None) -> PageLinks:
-        """Return all that was gathered, with the words of the page if they are wanted."""
+    def result(self, charset: str, page: bytes = b"", note: str = "") -> PageLinks:
+        """Return all that was gathered from a page, which is given in UTF-8."""
         assets = list(dict.fromkeys(self._assets))
         lists = self._robots, self._canonicals, self._unfollowed, assets
-        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, words=words)
+        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, page=page)
 
     def base(self, charset: str) -> str:
         """Return the URL that hrefs are resolved against: the first <base href> if it is http(s), else the page's."""

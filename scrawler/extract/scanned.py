@@ -6,10 +6,8 @@ from html.entities import html5
 from importlib import import_module
 
 from scrawler.extract import linkscan
-from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, WantsWords
+from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks
 from scrawler.extract.rules import LinkCollector
-from scrawler.extract.scan_text import scan_text
-from scrawler.extract.simhash import words_of
 
 
 def _compiled() -> linkscan.Scan | None:
@@ -44,11 +42,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: linkscan.Scan = 
     return collector, DEEP_HTML if deep else ""
 
 
-def scanned(
-    page: bytes, url: str, policy: LinkPolicy, charset: str, note: str, wants_words: WantsWords | None
-) -> PageLinks:
+def scanned(page: bytes, url: str, policy: LinkPolicy, charset: str, note: str) -> PageLinks:
     """Return what an extractor finds on a page that it does not parse, and says why in `note`."""
     collector, _ = scan_links(page, url, policy)
-    wanted = wants_words is not None and wants_words(collector.hrefs)
-    words = words_of(scan_text(page.decode("utf-8", "replace")).text) if wanted else None
-    return collector.result(charset, note, words)
+    return collector.result(charset, page, note)

@@ -21,25 +21,24 @@ In Python (6 ms a page) the scanner is slower than Lexbor (0.4 ms), so it serves
 from __future__ import annotations
 
 from scrawler.extract.charset import to_utf8
-from scrawler.extract.lexbor import LexborExtractor, page_words
-from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY
 from scrawler.extract.scanned import COMPILED, scan_links
 
 
 class ScannerExtractor:
-    """LinkExtractor on the link scanner; about 0.06 ms for a page of 37 KB. Text and words are Lexbor's."""
+    """LinkExtractor on the link scanner; about 0.06 ms for a page of 37 KB. Text is Lexbor's."""
 
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
         self._reader = LexborExtractor(policy)
 
-    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         page, charset = to_utf8(body, content_type)
         collector, note = scan_links(page, url, self._policy)
-        wanted = wants_words is not None and wants_words(collector.hrefs)
-        return collector.result(charset, note, page_words(page) if wanted else None)
+        return collector.result(charset, page, note)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""

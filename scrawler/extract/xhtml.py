@@ -14,9 +14,8 @@ from dataclasses import replace
 from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText, WantsWords
+from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector
-from scrawler.extract.simhash import words_of
 from scrawler.extract.text import TextCollector
 from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
@@ -53,16 +52,17 @@ class XhtmlExtractor:
     def __init__(self, other: LinkExtractor, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._other, self._policy = other, policy
 
-    def links(self, body: bytes, url: str, content_type: str = "", wants_words: WantsWords | None = None) -> PageLinks:
+    def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         if "xml" in content_type and is_xml(media_type(content_type).essence):
             text, charset = _prepared(body, content_type)
             collector = LinkCollector(url, self._policy)
             if _Links(collector).read(text):
-                wanted = wants_words is not None and wants_words(collector.hrefs)
-                return collector.result(charset, words=words_of(_text(text).text) if wanted else None)
-            return _joined(self._other.links(body, url, content_type, wants_words), collector.result(charset), url)
-        return self._other.links(body, url, content_type, wants_words)
+                found = collector.result(charset, text.encode("utf-8", "replace"))
+                found.is_xml = True
+                return found
+            return _joined(self._other.links(body, url, content_type), collector.result(charset), url)
+        return self._other.links(body, url, content_type)
 
     def text(self, body: bytes, content_type: str = "") -> PageText:
         """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
@@ -196,9 +196,3 @@ class _Texts(_Reader):
     def end(self, tag: str) -> None:
         """Take the end of an element."""
         self._collector.end(tag)
-
-
-def _text(text: str) -> PageText:
-    collector = TextCollector()
-    _Texts(collector).read(text)
-    return collector.result()

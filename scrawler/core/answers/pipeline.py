@@ -13,7 +13,7 @@ from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, PageLinks
 from scrawler.extract.rules import refresh_target
-from scrawler.extract.simhash import fingerprint_of
+from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.xhtml import is_xhtml, is_xml
@@ -77,19 +77,20 @@ class PagePipeline:
         return sniffed_type(start, scriptable=not nosniff)
 
     def links(
-        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None = None
+        self, response: Response, media_type: str, read_text: Callable[[PageLinks], Fingerprint | None] | None = None
     ) -> PageLinks | None:
         """Find the links of a page, which is HTML unless a header refreshes it; None for anything else.
 
-        `media_type` is what the answer was found to be. `wants_text` tells by the links whether the page's text is to
-        be compared with that of others.
+        `media_type` is what the answer was found to be. `read_text` reads of a page what is to be compared with others.
         """
-        found = self._in_body(response, media_type, wants_text)
+        found = self._in_body(response, media_type)
+        if found is not None:
+            if read_text is not None:
+                found.fingerprint = read_text(found)
+            found.page = b""  # nobody asks for it any more
         return found if "refresh" not in response.headers else _refreshed(response, found)
 
-    def _in_body(
-        self, response: Response, media_type: str, wants_text: Callable[[list[str]], bool] | None
-    ) -> PageLinks | None:
+    def _in_body(self, response: Response, media_type: str) -> PageLinks | None:
         other_xml = media_type not in HTML_TYPES
         if other_xml and not is_xml(media_type):
             return None
@@ -102,11 +103,9 @@ class PagePipeline:
             body, note = response.body, ""
         if other_xml and not is_xhtml(body, content_type):
             return None
-        found = self._extractor.links(body, response.request.url, content_type or media_type, wants_text)
-        if found.words is None and not note:  # of most pages that is all
-            return found
-        text = None if found.words is None else fingerprint_of(found.words)
-        return replace(found, note=note or found.note, words=None, fingerprint=text)
+        found = self._extractor.links(body, response.request.url, content_type or media_type)
+        found.note = note or found.note
+        return found
 
     def directives(self, response: Response, links: PageLinks | None) -> Directives:
         """Return what a page, HTML or not, allows robots to do with it."""

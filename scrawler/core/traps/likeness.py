@@ -1,27 +1,36 @@
-"""Whether a page says what earlier pages have said: its simhash is near one of theirs, and no word of it is new."""
+"""Whether a page says what earlier pages have said: its simhash is near one of theirs, and no word of it is new.
+
+Which pages are asked, and what for, goes by a ladder, as reading the words of all would cost a fifth of a crawl of
+numbered URLs (30 KB a page; `tests/bench/bench_traps.py` tells):
+
+1. Of a group's first pages nothing is read (`traps`): what is commonest are sites with a few numbered pages.
+2. Then the skeleton of each text is, at 5 us: how long the texts between the tags are. Copies that differ in a number
+   or a name mostly have the same, other pages hardly ever. The first that comes again begins the doubt.
+3. In doubt the words of each page are read and compared, at 130 us, until 16 in a row have said something new; from
+   then on those of ever fewer, in the end of one in 33.
+4. Without doubt words are read from where there are enough pages to cap their pattern at all, of ever fewer likewise:
+   for copies whose skeletons differ. The first that says nothing new begins the doubt.
+
+All that is skipped counts as new, so that the ladder saves computing and caps nothing. Nothing is known from elsewhere:
+what is fetched of a party does not depend on what else its machine holds.
+"""
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import NamedTuple
 
-from rbloom import Bloom
-
-from scrawler.extract.simhash import IMAGE, NEAR, Fingerprint, Words, distance
+from scrawler.extract.simhash import NEAR, Fingerprint, Vocabulary, distance, fingerprint_of, is_number, words_in
 
 _ALIKE = 8  # bits; of a short page a changed date alone makes more than NEAR differ
 _SHORT = 64  # words of a page below which a few that change leave no simhash alike
 _NEW_NUMBERS = 2  # words with digits that may be new on a page that says nothing new: a date, a counter
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
-_REMEMBERED = 64  # simhashes of pages unlike each other
-_VOCABULARY = 8_192  # words, in about 10 KB
+_REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
+_VOCABULARY = 8_192  # words, in 12 KB
 _TRUSTED_AFTER = 16  # pages in a row with something new, after which not each of them is compared any more:
 _TRUST = 4  # one for so many of them, and ...
 _RAREST = 32  # ... in the end every so many-th
-
-_HAS_DIGIT = re.compile(rb"[0-9]")
-_URL_WORDS = re.compile(rb"[0-9a-z\x80-\xff]+")
 
 
 class Likeness(NamedTuple):
@@ -32,72 +41,103 @@ class Likeness(NamedTuple):
 
 
 class TextMemory:
-    """Remembers the texts of one group of pages, in about 15 KB."""
+    """Remembers the texts of one group of pages: their skeletons in 1 KB, and once words are read these in 15 KB."""
+
+    __slots__ = ("_new_in_a_row", "_passed", "_skeletons", "_texts", "in_doubt")
+
+    def __init__(self) -> None:
+        self._skeletons: deque[int] = deque(maxlen=_REMEMBERED)
+        self._texts: _Texts | None = None
+        self._new_in_a_row = _TRUSTED_AFTER  # not counted before the first page is compared
+        self._passed = 0  # pages since the last one that was compared
+        self.in_doubt = False  # whether skeletons are of no use any more
+
+    def wants_words(self, skeleton: int | None, can_be_capped: bool) -> bool:
+        """Tell whether the words of the next page are to be compared; its skeleton is not read where there is doubt.
+
+        `can_be_capped` says that the group has pages enough for that.
+        """
+        if skeleton is not None and skeleton in self._skeletons:
+            return True
+        ever_fewer = min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, _RAREST)
+        return (self.in_doubt or can_be_capped) and self._passed >= ever_fewer
+
+    def count(self, skeleton: int | None, compared: bool, repeats: bool) -> None:
+        """Count a page; `repeats` says that it was found to say nothing new."""
+        met = skeleton is not None and self._meet(skeleton)
+        self._passed = 0 if compared else self._passed + 1
+        if not self.in_doubt and (repeats or met):
+            self.in_doubt = True
+            self._skeletons.clear()
+            self._new_in_a_row = 0
+        elif repeats:  # which by chance one page of a hundred does that shares all its words with others
+            self._new_in_a_row = min(self._new_in_a_row, _TRUSTED_AFTER) // 2
+        elif self._texts is not None:
+            self._new_in_a_row += 1
+
+    def compare(self, url: str, text: Fingerprint) -> Likeness:
+        """Compare a page with those before it, and remember it."""
+        if self._texts is None:
+            self._texts = _Texts()
+        return self._texts.compare(url, text)
+
+    def _meet(self, skeleton: int) -> bool:
+        """Tell whether a skeleton was met; remember it."""
+        met = skeleton in self._skeletons
+        if not met:
+            self._skeletons.append(skeleton)
+        return met
+
+
+class _Texts:
+    """Remembers texts by their simhashes and words."""
+
+    __slots__ = ("_hashes", "_short", "_vocabulary")
 
     def __init__(self) -> None:
         self._hashes: deque[int] = deque(maxlen=_REMEMBERED)
         self._short: deque[int] = deque(maxlen=_REMEMBERED)
-        self._vocabulary = Bloom(_VOCABULARY, 0.01)
-        self._learned = 0  # words in the vocabulary, or fewer: those of several pages count for each
-        self._new_in_a_row = 0
-        self._passed = 0  # pages since the last one compared
-
-    @property
-    def wants_text(self) -> bool:
-        """Whether the next page is to be compared; while all pages are new, ever fewer of them are."""
-        return self._passed >= min((self._new_in_a_row - _TRUSTED_AFTER) // _TRUST, _RAREST)
-
-    def passed(self, compared: bool, repeats: bool) -> None:
-        """Count a page; `repeats` says that it was found to say nothing new."""
-        self._passed = 0 if compared else self._passed + 1
-        self._new_in_a_row = 0 if repeats else self._new_in_a_row + 1
+        self._vocabulary = Vocabulary(_VOCABULARY)
 
     def compare(self, url: str, text: Fingerprint) -> Likeness:
         """Compare a page with those before it, and remember it."""
         nearest = min((distance(text.simhash, known) for known in self._hashes), default=64)
-        alike = nearest <= _ALIKE or (len(text.words) < _SHORT and self._met_but_for_numbers(url, text.words))
+        alike = nearest <= _ALIKE or (text.size < _SHORT and self._met_but_for_numbers(url, text.words))
         nothing_new = alike and not self._says_more(url, text.words)
         if nearest > _ALIKE:
             self._hashes.append(text.simhash)
         if not nothing_new:
-            self._learn(text.words)
+            self._learn(text)
         return Likeness(nearest <= NEAR, nothing_new)
 
-    def _met_but_for_numbers(self, url: str, words: Words) -> bool:
+    def _met_but_for_numbers(self, url: str, words: bytes) -> bool:
         """Tell whether a short page had the same words but for numbers, and for what stands in its URL; remember it."""
-        key = hash(frozenset(word for word in words - _echo(url) if not _is_number(word)))
+        echo = _echo(url)
+        key = hash(frozenset(word for word in words_in(words) if word not in echo and not is_number(word)))
         met = key in self._short
         if not met:
             self._short.append(key)
         return met
 
-    def _says_more(self, url: str, words: Words) -> bool:
+    def _says_more(self, url: str, words: bytes) -> bool:
         """Tell whether a page has words that none before it had; what stands in its URL may be an echo of that."""
-        vocabulary = self._vocabulary
-        new = [word for word in words if word not in vocabulary]
+        new = self._vocabulary.unknown(words, _NEW_WORDS_LOOKED_AT + 1)
         if len(new) > _NEW_WORDS_LOOKED_AT:
             return True
         echo = _echo(url) if new else frozenset()
         new = [word for word in new if word not in echo]
-        numbers = sum(map(_is_number, new))
+        numbers = sum(map(is_number, new))
         return numbers < len(new) or numbers > _NEW_NUMBERS
 
-    def _learn(self, words: Words) -> None:
-        if len(words) > _VOCABULARY:
+    def _learn(self, text: Fingerprint) -> None:
+        if text.size > _VOCABULARY:
             return
-        if self._learned + len(words) > _VOCABULARY:
-            self._learned = int(self._vocabulary.approx_items)
-            if self._learned + len(words) > _VOCABULARY:  # fuller, it would know words that it has never met
-                self._vocabulary.clear()
-                self._learned = 0
-        self._vocabulary.update(words)
-        self._learned += len(words)
+        self._vocabulary.learn(text.words)
+        if self._vocabulary.count > _VOCABULARY:  # fuller, it would know words that it has never met
+            self._vocabulary.clear()
+            self._vocabulary.learn(text.words)
 
 
-def _echo(url: str) -> frozenset[bytes]:
+def _echo(url: str) -> frozenset[int]:
     """Return the words of a URL, which its page may show."""
-    return frozenset(_URL_WORDS.findall(url.lower().encode()))
-
-
-def _is_number(word: bytes) -> bool:
-    return _HAS_DIGIT.search(word) is not None and not word.startswith(IMAGE)
+    return frozenset(words_in(fingerprint_of(url.encode()).words))

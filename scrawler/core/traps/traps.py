@@ -23,13 +23,14 @@ from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.likeness import TextMemory
 from scrawler.core.traps.yields import Yield
-from scrawler.extract.simhash import Fingerprint, Words
+from scrawler.extract.links import PageLinks
+from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
 from scrawler.model import PatternRow, url_hash
 from scrawler.urls.patterns import Patterns, patterns_of
 
 TRAP_VERDICT = "trap"
 
-_DOUBT = 10  # fetched pages of a pattern, or with the same links, after which their texts are compared
+_DOUBT = 10  # fetched pages of a pattern, or with the same links, after which their texts are looked at
 _PROBATION = 10  # pages in which a set of parameters has to show something new where others have not
 
 _PATTERNS = 1_000  # that a party remembers
@@ -71,7 +72,7 @@ class _Page(NamedTuple):
 
 
 class PartyTraps:
-    """The yields of one party's patterns; guarded by the machine's turn, except `wants_text`."""
+    """The yields of one party's patterns; guarded by the machine's turn, except `read_text`."""
 
     def __init__(self, seed_id: int, rules: CrawlRules, rows: Iterable[PatternRow] = ()) -> None:
         """Begin, or go on where `rows` say that an earlier owner of the party was."""
@@ -94,15 +95,19 @@ class PartyTraps:
 
     # -- pages ---------------------------------------------------------------------------------------------
 
-    def wants_text(self, url: str, hrefs: Sequence[str]) -> bool:
-        """Whether the text of a page is to be compared; changes nothing, so needs no turn."""
-        if self._rules.near_duplicates != "doubt":
-            return self._rules.near_duplicates == "all"
-        group = self._group(self._of(url, hrefs))
+    def read_text(self, url: str, links: PageLinks) -> Fingerprint | None:
+        """Read of a page's text what is to be compared, None: nothing; changes nothing, so needs no turn."""
+        mode = self._rules.near_duplicates
+        if mode != "doubt":
+            return fingerprint_of(links.page, links.is_xml) if mode == "all" else None
+        group = self._group(self._of(url, links.hrefs))
         if group is None:
-            return False
-        memory = self._memories.get(group)
-        return memory is None or memory.wants_text
+            return None
+        memory = self._memories.get(group) or TextMemory()
+        skeleton = None if memory.in_doubt else skeleton_of(links.page)
+        if memory.wants_words(skeleton, self._can_be_capped(group)):
+            return fingerprint_of(links.page, links.is_xml, skeleton)
+        return None if skeleton is None else Fingerprint(skeleton)
 
     def note(self, url: str, exact: bool, hrefs: Sequence[str] = (), text: Fingerprint | None = None) -> Noted:
         """Count a fetched page; `exact` says that its payload is in the archive already."""
@@ -135,17 +140,18 @@ class PartyTraps:
         group = self._group(of)
         near = nothing_new = False
         memory = self._memory(group) if group is not None else None
-        if text is not None and text.simhash and not exact:
+        compared = text is not None and text.simhash != 0 and not exact
+        if text is not None and compared:
             if memory is not None:
                 near, nothing_new = memory.compare(url, text)
-            if self._rules.near_duplicates == "all" and self._met(text.words):
+            if self._rules.near_duplicates == "all" and self._met(text.digest):
                 near = nothing_new = True
         if memory is not None:
-            memory.passed(text is not None, exact or nothing_new)
+            memory.count(text.skeleton if text is not None else None, compared, exact or nothing_new)
         return near, nothing_new
 
-    def _group(self, of: _Page) -> object:
-        """Return the group of pages among which a page's text is compared; None: it is not in doubt."""
+    def _group(self, of: _Page) -> str | LinkClass | None:
+        """Return the group of pages among which a page's text is compared; None: there are too few of them."""
         if of.patterns.own:
             group = of.patterns.queries or of.patterns.own
             whole = self._yields.get(group)
@@ -153,6 +159,11 @@ class PartyTraps:
                 return group
         same_links = self._classes.get(of.links) if of.links is not None else None
         return same_links if same_links is not None and same_links.pages >= _DOUBT else None
+
+    def _can_be_capped(self, group: str | LinkClass) -> bool:
+        """Tell whether a group has as many pages as are needed for a cap."""
+        own = group.own if isinstance(group, LinkClass) else self._yields.get(group)
+        return own is not None and own.fetched >= self._rules.trap_pages
 
     def _memory(self, group: object) -> TextMemory:
         memory = self._memories.get(group)
@@ -163,12 +174,11 @@ class PartyTraps:
         self._memories.move_to_end(group)
         return memory
 
-    def _met(self, words: Words) -> bool:
+    def _met(self, digest: int) -> bool:
         """Tell whether a page with just these words was met anywhere in the party; remember it."""
-        key = hash(words)
-        if key in self._texts:
+        if digest in self._texts:
             return True
-        self._texts[key] = None
+        self._texts[digest] = None
         if len(self._texts) > _TEXTS:
             self._texts.popitem(last=False)
         return False

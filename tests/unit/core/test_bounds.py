@@ -13,7 +13,7 @@ import pytest
 import scrawler
 from scrawler.core.line.witnesses import Witnesses
 from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
-from scrawler.extract import simhash
+from scrawler.extract import plain_simhash
 from scrawler.extract.rules import link_kind, relations
 from scrawler.fetch.transfer import TlsSessions
 from scrawler.mime import media_type
@@ -59,18 +59,19 @@ def test_of_many_short_texts_some_are_remembered_and_of_long_ones_none(ask: Call
 
 
 def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
-    words = simhash._Lanes()
+    hashes, lanes = plain_simhash._WordHashes(), plain_simhash._Lanes()
     sessions, redirected, witnesses = TlsSessions(), Redirected(), Witnesses()
     analyzer = UrlAnalyzer(scope_of("http://a.example/", Scope.HOST), cache_entries=1_000)
-    for number in range(simhash._WORDS_KEPT + MANY):
-        words[f"w{number}".encode()]
+    for number in range(plain_simhash._WORDS_KEPT + MANY):
+        hashes[f"w{number}".encode()]
+        lanes[number]
     for number in range(3 * MANY):
         sessions.note((f"https://h{number}/", "1.2.3.4"), "TLSv1.3", "x")
         redirected.note(number.to_bytes(16, "big"), 1, number, "")
         witnesses.answered(f"10.0.{number >> 8}.{number & 255}", None)  # type: ignore[arg-type]
         base = f"http://b{number}.example/"
         analyzer.analyze("http://a.example/", [f"/{number}"], base)
-    assert len(words) <= simhash._WORDS_KEPT
+    assert max(len(hashes), len(lanes)) <= plain_simhash._WORDS_KEPT
     assert len(sessions._known) <= 10_000
     assert len(redirected) <= MOST_FIRST + MOST_NEWEST
     assert len(witnesses._sites) <= 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from itertools import count, islice, product
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 
 from scrawler.core.traps.traps import PartyTraps, pattern_of
 from scrawler.extract.lexbor import LexborExtractor
-from scrawler.extract.simhash import fingerprint_of, words_of
+from scrawler.extract.links import PageLinks
 from scrawler.model import PatternRow, Scope
 from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
@@ -39,8 +38,8 @@ def show(traps: PartyTraps, url: str, text: str, exact: bool = False, hrefs: Seq
     """Fetch a page if it may be fetched; returns whether it was."""
     if traps.refusal(url):
         return False
-    says = fingerprint_of(words_of(text)) if traps.wants_text(url, hrefs) else None
-    traps.note(url, exact, hrefs, says)
+    links = PageLinks(url, list(hrefs), page=text.encode())
+    traps.note(url, exact, links.hrefs, traps.read_text(url, links))
     return True
 
 
@@ -77,8 +76,7 @@ def test_pages_with_pictures_of_their_own_are_never_capped() -> None:
     traps = party("all")
     for number in range(200):
         url = f"http://h/photo/{number}.html"
-        assert not traps.refusal(url)
-        traps.note(url, False, (), fingerprint_of(words_of(f"Photo {number}", [f"/img/{number}.jpg?w=800"])))
+        assert show(traps, url, f"Photo {number}<img src=/img/{number}.jpg?w=800>")
 
 
 def test_actions_of_a_wiki_are_capped_and_its_pages_are_not() -> None:
@@ -195,9 +193,8 @@ def walk(traps: PartyTraps, home: str, page: Callable[[str], bytes | None]) -> i
         if body is None:
             continue
         pages += 1
-        links = extractor.links(body, url, "", partial(traps.wants_text, url))
-        text = None if links.words is None else fingerprint_of(links.words)
-        source = traps.note(url, body in payloads, links.hrefs, text).source
+        links = extractor.links(body, url)
+        source = traps.note(url, body in payloads, links.hrefs, traps.read_text(url, links)).source
         payloads.add(body)
         internal = analyzer.analyze(url, links.hrefs, links.base).internal
         assert traps.to_list(internal, seen, source) == internal  # type: ignore[arg-type]

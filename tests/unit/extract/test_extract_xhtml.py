@@ -12,6 +12,7 @@ from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
 from scrawler.extract.scanner import fastest_extractor
+from scrawler.extract.simhash import fingerprint_of, words_in
 from scrawler.extract.xhtml import XhtmlExtractor, is_xhtml, is_xml
 
 PAGE = "http://example.org/docs/page.xhtml"
@@ -163,7 +164,7 @@ ENCODINGS = st.sampled_from(["utf-8", "utf-16"])
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_size=15), ENCODINGS)
 def test_whatever_it_is_nothing_is_raised(pieces: list[str], encoding: str) -> None:
     body = "".join(pieces).encode(encoding, "surrogatepass")
-    EXTRACTOR.links(body, PAGE, XHTML, wants_words=lambda hrefs: True)
+    EXTRACTOR.links(body, PAGE, XHTML)
     EXTRACTOR.text(body, XHTML)
     is_xhtml(body, "text/xml")
 
@@ -183,11 +184,10 @@ def test_text_and_words(other: LexborExtractor | Html5libExtractor) -> None:
     said = extractor.text(page.encode(), XHTML)
     assert (said.title, said.headings, said.anchors) == ("The title", [(1, "Head")], [("1", "link")])
     assert "été" in said.text
-    words = extractor.links(page.encode(), PAGE, XHTML, wants_words=lambda hrefs: hrefs == ["1"]).words
-    assert words is not None
-    assert {b"head", b"link", "été".encode()} <= words
-    assert b"hidden" not in words
-    assert extractor.links(page.encode(), PAGE, XHTML, wants_words=lambda hrefs: False).words is None
+    links = extractor.links(page.encode(), PAGE, XHTML)
+    words = set(words_in(fingerprint_of(links.page, links.is_xml).words))
+    assert links.is_xml
+    assert words == set(words_in(fingerprint_of(b"The title Head link &#233;t&#233; other title").words))
     assert extractor.text(b"<html><title>x</title><p>y", XHTML).title == "x"
 
 
