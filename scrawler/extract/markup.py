@@ -1,4 +1,4 @@
-"""Tags and attributes, for all that reads markup without a parser.
+"""Tags and attributes, for what looks at markup roughly: whether it is hazardous, which character set it declares.
 
 There is one way only to read each text, so that no pattern tries a second one: each passes over a page once. Both
 match to the end of the page where a quote or a tag is not closed.
@@ -7,7 +7,6 @@ match to the end of the page where a quote or a tag is not closed.
 from __future__ import annotations
 
 import re
-from typing import AnyStr
 
 # From a tag's name to its ">", over quoted values that hold ">" themselves. A group takes memory each time it repeats,
 # and a page may be one tag of millions of "=": after 1,000 of them the match ends, which `tag_end` then takes up.
@@ -18,17 +17,15 @@ ATTRIBUTE = (
     r"""(?:\s*=\s*(?:"(?P<double>[^"]*)"?|'(?P<single>[^']*)'?|(?P<bare>[^\s>]*)))?"""
 )
 
-_REST = re.compile(TAG_REST)
-_REST_BYTES = re.compile(TAG_REST.encode())
+_REST = re.compile(TAG_REST.encode())
 
 
-def tag_end(page: AnyStr, position: int) -> int:
+def tag_end(page: bytes, position: int) -> int:
     """Return the place of the ">" that ends a tag, or the page's length; `position` is behind the tag's name."""
-    pattern = _REST if isinstance(page, str) else _REST_BYTES
     while position < len(page):
-        rest = pattern.match(page, position)
+        rest = _REST.match(page, position)
         assert rest is not None  # it matches nothing as well
         position = rest.end()
-        if page[position : position + 1] in (">", b">"):
+        if page.startswith(b">", position):
             break
     return position

@@ -1,7 +1,7 @@
 """Microseconds a page of the link extractors, on pages like those of documentation sites; not a test.
 
 Run: python tests/bench/bench_extract.py [FOLDER ...]. With folders, their *.html files are the pages (200 at most, the
-figures of html5lib and of the scanner in Python from ten). Without, they are those of the sites of experiments.docsweb
+figures of html5lib and of the scan by tags from ten). Without, they are those of the sites of experiments.docsweb
 that are installed, or else made up: 32 KB, 150 links.
 """
 
@@ -17,15 +17,14 @@ from time import thread_time
 from selectolax.lexbor import LexborHTMLParser
 
 from experiments.docsweb.sites import SITES
-from scrawler.extract import linkscan
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
-from scrawler.extract.scanned import COMPILED, scan_links
-from scrawler.extract.scanner import ScannerExtractor
+from scrawler.extract.scanned import scanned
+from scrawler.extract.scanner import COMPILED, ScannerExtractor
 
 PAGES, ROUNDS = 200, 5
 URL, HEADER = "http://127.1.0.1/library/index.html", "text/html"
@@ -66,7 +65,7 @@ def main() -> None:
     """Print a line for each part."""
     folders = [Path(name) for name in sys.argv[1:]] or [site.root for site in SITES if site.root.is_dir()]
     pages = read(folders) if folders else [made_up(number) for number in range(PAGES)]
-    lexbor, html5lib, scanner, policy = LexborExtractor(), Html5libExtractor(), ScannerExtractor(), LinkPolicy()
+    lexbor, html5lib, policy = LexborExtractor(), Html5libExtractor(), LinkPolicy()
     few = pages[:: max(len(pages) // 10, 1)]
     links = sum(len(lexbor.links(page, URL, HEADER).hrefs) for page in pages)
     print(
@@ -80,11 +79,11 @@ def main() -> None:
         "parse alone": measure(pages, lambda page: LexborHTMLParser(page, options=1)),
         "lexbor links": measure(pages, lambda page: lexbor.links(page, URL, HEADER)),
         "html5lib links": measure(few, lambda page: html5lib.links(page, URL, HEADER), 1),
-        "python scanner": measure(few, lambda page: scan_links(page, URL, policy, linkscan.scan), 1),
+        "scan by tags": measure(few, lambda page: scanned(page, URL, policy, "utf-8", ""), 1),
         "lexbor text": measure(pages[:50], lexbor.text, 2),
     }
     if COMPILED:
-        compiled = COMPILED
+        compiled, scanner = COMPILED, ScannerExtractor()
         figures["scan alone"] = measure(pages, lambda page: compiled(page, 0, html5))
         figures["scanner links"] = measure(pages, lambda page: scanner.links(page, URL, HEADER))
     for name, microseconds in figures.items():

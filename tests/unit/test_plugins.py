@@ -11,7 +11,7 @@ import pytest
 from typing_extensions import is_protocol
 
 from scrawler.errors import PluginError, SettingsError
-from scrawler.extract.scanned import COMPILED
+from scrawler.extract.scanner import COMPILED
 from scrawler.fetch.downloader import FetchLimits
 from scrawler.places import load_place
 from scrawler.plugins import PART_KINDS, is_part, part_maker, parts

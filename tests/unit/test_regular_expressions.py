@@ -6,19 +6,19 @@ import ast
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from html.entities import html5
 from pathlib import Path
 from time import thread_time
 
 import pytest
 
 import scrawler
-from scrawler.extract import linkscan
 from scrawler.extract.charset import declared_in_header, declared_in_meta
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.link_header import canonical_targets
+from scrawler.extract.links import LinkPolicy
 from scrawler.extract.rules import refresh_target, srcset_urls
 from scrawler.extract.scan_text import scan_text
+from scrawler.extract.scanned import scanned
 from scrawler.extract.sitemaps import is_sitemap, read_sitemap
 from scrawler.extract.sniff import sniffed_type
 from scrawler.fetch.robots_text import read_robots
@@ -90,7 +90,7 @@ def test_nor_one_that_is_made_later() -> None:
 
 def reads_page(text: str) -> None:
     page = text.encode("utf-8", "replace")
-    linkscan.scan(page, linkscan.WITH_ASSETS | linkscan.WITH_REL, html5)
+    scanned(page, "http://h/", LinkPolicy(nofollow=frozenset({"ugc"}), assets=True), "utf-8", "")
     scan_text(text)
     is_hazardous(page)
 
@@ -102,7 +102,8 @@ def reads_start_of_page(text: str) -> None:
 
 
 def reads_values(text: str) -> None:
-    linkscan._value(text.encode(), html5)
+    for page in (f"<a {text}>", f"<a x='{text}'>", f'<a x="{text}">', f"<a x={text} y>"):
+        scanned(page.encode("utf-8", "replace"), "http://h/", LinkPolicy(), "utf-8", "")
     refresh_target(text)
     srcset_urls(text)
 

@@ -96,3 +96,21 @@ def page_of_pieces(number: int) -> bytes:
     rnd = random.Random(f"pieces {number}")
     text = "".join(rnd.choice(_PIECES) for _ in range(rnd.randint(1, rnd.choice([8, 20, 40])))).replace("_", " ")
     return text.encode("utf-8" if rnd.random() < 0.7 else "latin-1")
+
+
+def damaged(page: bytes, rnd: random.Random) -> bytes:
+    """Damage a page here and there: bytes are changed, lost, doubled, and parts of it stand elsewhere again."""
+    damage = bytearray(page)
+    for _ in range(rnd.randint(1, 4)):
+        place, other = rnd.randrange(len(damage) + 1), rnd.randrange(len(damage) + 1)
+        length = rnd.choice((1, 1, 2, 8, 40))
+        kind = rnd.randrange(4)
+        if kind == 0:
+            damage[place : place + 1] = rnd.choice((b"<", b">", b"/", b"'", b'"', b"=", b"&", b"\0", b"\r", b"\xff"))
+        elif kind == 1:
+            del damage[place : place + length]
+        elif kind == 2:
+            damage[place:place] = damage[other : other + length]
+        else:
+            damage[place:place] = bytes(rnd.randrange(256) for _ in range(length))
+    return bytes(damage)

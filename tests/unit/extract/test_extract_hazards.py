@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from html.entities import html5
 from itertools import count
@@ -12,18 +13,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.extract import linkscan
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.scan_text import scan_text
-from scrawler.extract.scanned import COMPILED, scan_links
-from scrawler.extract.scanner import ScannerExtractor
+from scrawler.extract.scanned import scanned
+from scrawler.extract.scanner import COMPILED, fastest_extractor, scan_links
 
 PAGE, HEADER = "http://example.org/docs/page.html", "text/html; charset=utf-8"
-LEXBOR, REFERENCE, SCANNER = LexborExtractor(), Html5libExtractor(), ScannerExtractor()
-FORMS = [linkscan.scan, COMPILED or linkscan.scan]
+LEXBOR, REFERENCE, FASTEST = LexborExtractor(), Html5libExtractor(), fastest_extractor()
 POLICY = LinkPolicy(assets=True)
 LINK = b"<a href=end>x</a>"
 HAZARDS = {
@@ -44,7 +43,7 @@ HAZARDS = {
 
 
 @pytest.mark.parametrize("body", HAZARDS.values(), ids=HAZARDS.keys())
-@pytest.mark.parametrize("extractor", [LEXBOR, REFERENCE, SCANNER], ids=["lexbor", "html5lib", "scanner"])
+@pytest.mark.parametrize("extractor", [LEXBOR, REFERENCE, FASTEST], ids=["lexbor", "html5lib", "fastest"])
 def test_hazards_are_scanned(extractor: LinkExtractor, body: bytes) -> None:
     begin = thread_time()
     found = extractor.links(body + LINK, PAGE, HEADER)
@@ -70,7 +69,7 @@ ORDINARY = {
 def test_ordinary_pages_are_parsed(body: bytes) -> None:
     page = b"<html><body>" + body
     assert not is_hazardous(page)
-    assert [scan_links(page, PAGE, POLICY, form)[1] for form in FORMS] == ["", ""]
+    assert COMPILED is None or scan_links(page, PAGE, POLICY, COMPILED)[1] == ""
 
 
 LINEAR = {
@@ -83,6 +82,8 @@ LINEAR = {
     "equals signs": b"<a " + b"=" * 1_000_000,
     "references": b"<a href='" + b"&a" * 300_000 + b"'>",
     "white space": b"<a href" + b" " * 500_000 + b">",
+    "white space before an end": b"<a href=x" + b" " * 500_000 + b">",
+    "slashes": b"<a href=x " + b"/" * 500_000 + b">",
     "templates": b"<template>" * 100_000,
     "drawings": b"<svg>" * 100_000 + b"</g>" * 100_000,
     "paragraphs below many spans": b"<p><applet>" + b"<span>" * 4_000 + b"<p>" * 30_000,
@@ -96,11 +97,12 @@ LINEAR = {
 
 
 @pytest.mark.parametrize("body", LINEAR.values(), ids=LINEAR.keys())
-def test_scanner_is_linear(body: bytes) -> None:
+def test_scans_are_linear(body: bytes) -> None:
     begin = thread_time()
     is_hazardous(body)
-    for form in FORMS:
-        scan_links(body, PAGE, POLICY, form)
+    if COMPILED is not None:
+        scan_links(body, PAGE, POLICY, COMPILED)
+    scanned(body, PAGE, POLICY, "utf-8", "")
     scan_text(body.decode())
     assert thread_time() - begin < 5  # at most 2 s on a quiet machine; anything quadratic takes hours
 
@@ -113,10 +115,11 @@ DEAR = {
 }
 
 
+@pytest.mark.skipif(COMPILED is None, reason="the link scanner is not compiled: python setup.py build_ext --inplace")
 @pytest.mark.parametrize("body", DEAR.values(), ids=DEAR.keys())
-@pytest.mark.parametrize("form", FORMS, ids=["python", "compiled"])
-def test_pages_that_cost_more_than_their_length_are_read_flat(form: linkscan.Scan, body: bytes) -> None:
-    collector, note = scan_links(body + LINK, PAGE, POLICY, form)
+def test_pages_that_cost_more_than_their_length_are_read_flat(body: bytes) -> None:
+    assert COMPILED is not None
+    collector, note = scan_links(body + LINK, PAGE, POLICY, COMPILED)
     assert (collector.hrefs, note) == (["end"], "deep-html")
 
 
@@ -176,6 +179,36 @@ def test_other_threads_run_while_a_page_of_many_links_is_scanned() -> None:
         watching.result()
 
 
+@pytest.mark.parametrize("digits", ["1", "0", "9", "x1", "xF"])
+def test_numbers_of_any_length_are_read(digits: str) -> None:
+    body = (
+        b"<div>" * 10_000 + f"<a href='&#{digits}{digits[-1] * 10_000};'>&#{digits}{digits[-1] * 10_000};</a>".encode()
+    )
+    for extractor in (LEXBOR, REFERENCE, FASTEST):
+        assert extractor.links(body, PAGE, HEADER).hrefs == ["\ufffd"]
+        assert extractor.text(body, HEADER).anchors == [("\ufffd", "\ufffd")]
+
+
+@pytest.mark.skipif(COMPILED is None, reason="the link scanner is not compiled: python setup.py build_ext --inplace")
+def test_a_scan_keeps_no_memory() -> None:
+    assert COMPILED is not None
+    page = (
+        b"<p><a href=x&amp;y><p>x<a rel href='&lt;'>"
+        + b"<div><b><a href=z>" * 300
+        + b"<link rel=x href=y><template>" * 300
+    )
+    taken = []
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            for _ in range(20):
+                COMPILED(page, 3, html5)
+            taken.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert taken[2] - taken[1] < 1_000  # bytes; one page takes 500,000
+
+
 def test_100_000_links() -> None:
     body = b"".join(b"<a href='/page/%d.html'>page %d</a>\n" % (n, n) for n in range(100_000))
     begin = thread_time()
@@ -221,11 +254,12 @@ MARKUP = st.lists(st.sampled_from(PIECES.split()), max_size=40).map(
 
 @given(st.one_of(MARKUP, st.binary(max_size=400)), st.sampled_from(["", HEADER, "text/html; charset=utf-16"]))
 def test_nothing_raises(body: bytes, content_type: str) -> None:
-    for extractor in (LEXBOR, REFERENCE, SCANNER):
+    for extractor in (LEXBOR, REFERENCE, FASTEST):
         found = extractor.links(body, PAGE, content_type)
         assert found.base.startswith("http://")
         assert all(isinstance(href, str) for href in found.hrefs)
         assert isinstance(extractor.text(body, content_type).text, str)
-    for form in FORMS:
-        scan_links(body, PAGE, POLICY, form)
+    if COMPILED is not None:
+        scan_links(body, PAGE, POLICY, COMPILED)
+    scanned(body, PAGE, POLICY, "utf-8", "")
     scan_text(body.decode("utf-8", "replace"))

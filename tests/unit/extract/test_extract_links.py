@@ -7,32 +7,38 @@ from dataclasses import replace
 
 import pytest
 
-from scrawler.extract import linkscan
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, srcset_urls
-from scrawler.extract.scanned import scan_links
+from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import fastest_extractor
 
 PAGE = "http://example.org/docs/page.html"
 
 
-class PythonScanner:
-    """The Python form of the scanner as an extractor, for tests: otherwise it sees hazardous pages only."""
+class ByTags:
+    """The scan of hazardous pages as an extractor."""
 
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self.policy = policy
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
-        return scan_links(body, url, self.policy, linkscan.scan)[0].result("utf-8")
+        return scanned(body, url, self.policy, "utf-8", "")
 
 
-@pytest.fixture(
-    params=[LexborExtractor, Html5libExtractor, fastest_extractor, PythonScanner],
-    ids=["lexbor", "html5lib", "scanner", "scanner-python"],
-)
+PARSERS = {"lexbor": LexborExtractor, "html5lib": Html5libExtractor, "fastest": fastest_extractor}
+EXTRACTORS = {**PARSERS, "by-tags": ByTags}
+
+
+@pytest.fixture(params=EXTRACTORS.values(), ids=EXTRACTORS)
 def make_extractor(request: pytest.FixtureRequest) -> Callable[..., LinkExtractor]:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture(params=PARSERS.values(), ids=PARSERS)
+def make_parser(request: pytest.FixtureRequest) -> Callable[..., LinkExtractor]:
+    """Return what makes an extractor that knows SVG and MathML; a scan by tags reads them as HTML."""
     return request.param  # type: ignore[no-any-return]
 
 
@@ -73,15 +79,11 @@ CASES = {
         b"<a href=4>x</a>",
         ["1", "2", "3", "4"],
     ),
-    "in SVG": (b"<svg><a href=1 xlink:href=no><text>x</text></a><a xlink:href=2></a></svg>", ["1", "2"]),
-    "in MathML": (b"<math><a href=1><mi href=no>x</mi></a><a XLink:href=2></a><mi xlink:href=no></math>", ["1", "2"]),
     "XLink in HTML": (
         b"<a xlink:href=no>x</a><svg><foreignObject><a xlink:href=no></a></foreignObject><desc><a xlink:href=no></a>"
         b"</desc><g><p><a xlink:href=no></a></svg><math><mi><a xlink:href=no></a></mi></math><a src=no xlink:href=no>x",
         [],
     ),
-    "in SVG in a template": (b"<template><svg><a xlink:href=1></a></svg><a xlink:href=no></a></template>", ["1"]),
-    "xml:base is of no matter": (b"<div xml:base=no/><svg xml:base=no/><a xlink:href=1>", ["1"]),
     "meta refresh": (
         b"<meta http-equiv=Refresh content='0; url=a'><meta http-equiv=refresh content=5>"
         b"<meta name=refresh content=0;b>",
@@ -106,6 +108,12 @@ CASES = {
     "misnested": (b"<p><b><a href=1>x</b></a><i><div><a href=2>y</a></i></div>", ["1", "2"]),
     "nothing": (b"", []),
 }
+IN_DRAWINGS = {
+    "in SVG": (b"<svg><a href=1 xlink:href=no><text>x</text></a><a xlink:href=2></a></svg>", ["1", "2"]),
+    "in MathML": (b"<math><a href=1><mi href=no>x</mi></a><a XLink:href=2></a><mi xlink:href=no></math>", ["1", "2"]),
+    "in SVG in a template": (b"<template><svg><a xlink:href=1></a></svg><a xlink:href=no></a></template>", ["1"]),
+    "xml:base is of no matter": (b"<div xml:base=no/><svg xml:base=no/><a xlink:href=1>", ["1"]),
+}
 
 
 @pytest.mark.parametrize(("body", "hrefs"), CASES.values(), ids=CASES.keys())
@@ -113,6 +121,11 @@ def test_what_is_a_link(extractor: LinkExtractor, body: bytes, hrefs: list[str])
     assert replace(extractor.links(body, PAGE, "text/html; charset=utf-8"), canonicals=[]) == PageLinks(
         PAGE, hrefs, "utf-8"
     )
+
+
+@pytest.mark.parametrize(("body", "hrefs"), IN_DRAWINGS.values(), ids=IN_DRAWINGS)
+def test_what_is_a_link_in_drawings(make_parser: Callable[..., LinkExtractor], body: bytes, hrefs: list[str]) -> None:
+    assert make_parser().links(body, PAGE, "text/html; charset=utf-8") == PageLinks(PAGE, hrefs, "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -225,8 +238,8 @@ ASSETS = b"""<link rel=stylesheet href=a.css><link rel='shortcut ICON' href=b.ic
 <use xlink:href="#no"><image xlink:href=u.png><foreignObject><image src=v.png href=no></svg><use xlink:href=no>"""
 
 
-def test_assets(make_extractor: Callable[..., LinkExtractor]) -> None:
-    default, wanted = make_extractor(), make_extractor(LinkPolicy(assets=True))
+def test_assets(make_parser: Callable[..., LinkExtractor]) -> None:
+    default, wanted = make_parser(), make_parser(LinkPolicy(assets=True))
     assert default.links(ASSETS, PAGE) == PageLinks(PAGE, ["frame", "q.png"], "utf-8")
     found = wanted.links(ASSETS, PAGE)
     assert found.hrefs == ["frame", "q.png"]
@@ -258,10 +271,10 @@ def test_srcset(srcset: str, urls: list[str]) -> None:
     assert srcset_urls(srcset) == urls
 
 
-def test_what_is_named_as_in_html_inside_svg_and_mathml(make_extractor: Callable[..., LinkExtractor]) -> None:
+def test_what_is_named_as_in_html_inside_svg_and_mathml(make_parser: Callable[..., LinkExtractor]) -> None:
     said = b"<base href=/no/><iframe src=no></iframe><area href=no><link rel='next stylesheet' href=no>"
     point = b"<foreignObject><base href=/b/><iframe src=2></iframe></foreignObject>"
     page = b"<svg>%s<a href=1></a>%s</svg><math>%s<a href=3></a><mi><area href=4></mi></math>" % (said, point, said)
     page += b"<template><svg>%s</svg><iframe src=5></iframe></template><link rel=next href=6>" % said
-    found = make_extractor(LinkPolicy(assets=True)).links(page, PAGE)
+    found = make_parser(LinkPolicy(assets=True)).links(page, PAGE)
     assert (found.base, sorted(found.hrefs), found.assets) == ("http://example.org/b/", [*"123456"], [])

@@ -1,0 +1,99 @@
+"""All that is compiled, built under gcc's address sanitizer, and run on thousands of pages and on its own tests.
+
+What a sanitizer finds ends the process: a byte read or written beyond its memory, memory used after it is given back,
+arithmetic that C leaves undefined.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.compiled import LINKSCAN, ROOT, SIMHASH, build, build_file, compiled_parts
+
+SEED, CASES = os.environ.get("SEED", "1"), os.environ.get("SCRAWLER_SANITIZED_PAGES", "6000")
+FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
+# The tests of each part that are run on the sanitized one; a part without a test fails.
+TESTS = {
+    LINKSCAN: ["tests/unit/extract/test_extract_links.py"],
+    SIMHASH: ["tests/unit/extract/test_extract_simhash.py"],
+    "scrawler.urls._lookup": ["tests/unit/urls/test_urls_analyzer.py", "tests/unit/urls/test_urls_query.py"],
+}
+BROKEN = """
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+static PyObject *scan(PyObject *module, PyObject *args)
+{
+    Py_buffer page;
+    PyObject *flags, *entities;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "y*OO", &page, &flags, &entities))
+        return NULL;
+    PyObject *found = PyLong_FromLong(((const char *)page.buf)[page.len]); /* one byte too far */
+    PyBuffer_Release(&page);
+    return found;
+}
+static PyMethodDef methods[] = {{"scan", scan, METH_VARARGS, ""}, {NULL, NULL, 0, NULL}};
+static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_linkscan", "", -1, methods, NULL, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit__linkscan(void) { return PyModule_Create(&definition); }
+"""
+
+
+@pytest.fixture(scope="module")
+def library() -> str:
+    """Return the sanitizer's library, which has to be loaded before all others."""
+    try:
+        told = subprocess.run(["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no C compiler: on Debian, apt-get install gcc")
+    library = Path(told.stdout.strip())
+    if not library.is_absolute():
+        pytest.skip("no address sanitizer beside the C compiler: on Debian, apt-get install libgcc-12-dev")
+    return str(library.resolve())
+
+
+@pytest.fixture(scope="module")
+def built(library: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sanitized")
+    for part in compiled_parts():
+        build(part, folder, FLAGS)
+    return folder
+
+
+def run(folder: Path, library: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": library,
+        "ASAN_OPTIONS": "detect_leaks=0",  # Python keeps much to its end
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "PYTHONMALLOC": "malloc",  # else objects share memory that is not watched
+    }
+    environment.pop("TEST_PLAIN", None)
+    command = [sys.executable, "-m", "tests.fuzz.compiled_parts", str(folder), *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.heavy
+def test_nothing_compiled_leaves_its_memory(built: Path, library: str) -> None:
+    assert TESTS.keys() == set(compiled_parts())
+    tests = [test for part in TESTS.values() for test in part]
+    done = run(built, library, "--seed", SEED, "--cases", CASES, "--tests", *tests)
+    assert done.returncode == 0, f"SEED={SEED}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    assert done.stdout.startswith(f"{CASES} pages\n")
+    assert " passed" in done.stdout
+
+
+def test_a_byte_that_is_read_too_far_is_seen(built: Path, library: str, tmp_path: Path) -> None:
+    for part in built.glob("*.so"):
+        (tmp_path / part.name).symlink_to(part)
+    (tmp_path / f"{LINKSCAN}.so").unlink()
+    broken = tmp_path / "broken.c"
+    broken.write_text(BROKEN)
+    build_file(broken, tmp_path / f"{LINKSCAN}.so", FLAGS)
+    done = run(tmp_path, library, "--cases", "1")
+    assert done.returncode != 0
+    assert "AddressSanitizer: heap-buffer-overflow" in done.stderr
