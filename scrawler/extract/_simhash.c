@@ -16,12 +16,13 @@
 #include <stdint.h>
 #include <string.h>
 
-/* The first four stand in plain_simhash.py too, and a test compares them. */
+/* Those up to PROBES stand in plain_simhash.py too, and a test compares them. */
 #define MOST_WORDS 30000      /* of a page */
 #define MOST_IMAGES 200       /* of a page */
 #define LONGEST_REFERENCE 31  /* characters between "&" or "&#", and ";" */
 #define SHORTEST_RUN 25       /* bytes of text that are a part of the skeleton */
-#define PROBES 4              /* bits of a vocabulary that stand for a word; the same */
+#define SAMPLED_EVERY 256     /* bytes of a longer text */
+#define PROBES 4              /* bits of a vocabulary that stand for a word */
 #define UNLOCKED_FROM 262144  /* bytes of a page during which other threads may run Python */
 #define FIRST_SLOTS 4096      /* of the table of distinct words; a power of two */
 #define PLANES 15             /* bits of a counter, which counts up to MOST_WORDS and MOST_IMAGES */
@@ -453,6 +454,21 @@ static PyObject *fingerprint(PyObject *module, PyObject *args)
     return result;
 }
 
+/* The hash of a text's length and of a part of it: what stands in the middle, and every so many bytes before and behind.
+ * Of a text so short that this is one place alone, only letters count. */
+static uint64_t run_hash(const uint8_t *p, size_t length, const uint8_t *end)
+{
+    uint64_t h = length;
+    for (size_t at = length / 2 % SAMPLED_EVERY; at + 8 <= length; at += SAMPLED_EVERY) {
+        uint64_t chunk = chunk_at(p + at, 8, end);
+        if (length < 2 * SAMPLED_EVERY)
+            chunk &= ((chunk | chunk >> 1) & EACH(0x40)) / 0x40 * 0xFF;
+        h = (h ^ chunk) * 0x9E3779B97F4A7C15u;
+        h ^= h >> 32;
+    }
+    return mixed(h);
+}
+
 PyDoc_STRVAR(skeleton_doc, "skeleton(page) -> int; see plain_simhash.skeleton.");
 
 static PyObject *skeleton(PyObject *module, PyObject *arg)
@@ -467,7 +483,7 @@ static PyObject *skeleton(PyObject *module, PyObject *arg)
         const uint8_t *bracket = memchr(p, '<', (size_t)(end - p));
         size_t run = (size_t)((bracket ? bracket : end) - p);
         if (run >= SHORTEST_RUN)
-            sum += mixed(run);
+            sum += run_hash(p, run, end);
         if (!bracket || !(p = memchr(bracket, '>', (size_t)(end - bracket))))
             break;
         p++;

@@ -20,6 +20,8 @@ from scrawler.extract.markup import ATTRIBUTE, tag_end
 MOST_WORDS = 30_000  # of a page
 MOST_IMAGES = 200  # of a page
 SHORTEST_RUN = 25  # bytes of text between two tags that are a part of the skeleton
+LONGEST_REFERENCE = 31  # characters between "&" or "&#", and ";"
+SAMPLED_EVERY = 256  # bytes of a longer text
 PROBES = 4  # bits of a vocabulary that stand for a word
 _LONGEST_KEPT = 64  # bytes of a word whose hash is remembered
 _WORDS_KEPT = 32_768  # at about 500 bytes each
@@ -35,8 +37,12 @@ _ONES = sum(1 << _LANE * bit for bit in range(_BITS))
 _MOST_OF_LANE = (1 << (_LANE - 1)) - 1
 _SPREAD = [sum((byte >> bit & 1) << _LANE * bit for bit in range(8)) for byte in range(256)]
 _DIGITS = bytes(ord("1") if byte & 0x80 else ord("0") for byte in range(256))
+_LETTERS = bytes(byte if byte & 0xC0 else 0 for byte in range(256))
 _IN_WORDS = bytes(byte if byte > 127 or chr(byte).isalnum() else 32 for byte in range(256)).lower()
-_REFERENCE = re.compile(rb"&(?:[0-9A-Za-z]{1,31}|#[0-9]{1,31}|#[xX][0-9a-fA-F]{1,30});")
+_REFERENCE = re.compile(
+    rb"&(?:[0-9A-Za-z]{1,%d}|#[0-9]{1,%d}|#[xX][0-9a-fA-F]{1,%d});"
+    % (LONGEST_REFERENCE, LONGEST_REFERENCE, LONGEST_REFERENCE - 1)
+)
 _SEPARATES = re.compile(
     rb"&(?:amp|lt|gt|quot|apos|nbsp"
     rb"|#0*(?:160|1[01][0-9]|12[0-7]|[0-9]{1,2})|#[xX]0*(?:[aA]0|[0-7]?[0-9a-fA-F]));"
@@ -63,13 +69,23 @@ def fingerprint(page: bytes, is_xml: bool) -> tuple[int, int, bytes]:
 
 
 def skeleton(page: bytes) -> int:
-    """Return a digest of how long the texts between a page's tags are, whatever their order; short ones do not count.
+    """Return a digest of the texts between a page's tags, whatever their order; short ones do not count.
 
-    What stands in scripts is text here, and quotes do not hide a ">": all that matters is that copies are read alike.
+    It is made of how long each of them is, and of eight bytes in its middle, and SAMPLED_EVERY bytes before and behind
+    these, and so on; of a text so short that this is one place alone, only letters count. What stands in scripts is
+    text here, and quotes do not hide a ">": all that matters is that copies are read alike.
     """
     first, *others = page.split(b"<")
-    lengths = [len(first), *(len(other) - other.find(b">") - 1 for other in others if b">" in other)]
-    return sum(_mixed(length) for length in lengths if length >= SHORTEST_RUN) & _ALL
+    texts = [first, *(other.partition(b">")[2] for other in others)]
+    return sum(_run_hash(text) for text in texts if len(text) >= SHORTEST_RUN) & _ALL
+
+
+def _run_hash(text: bytes) -> int:
+    begin = len(text) // 2 % SAMPLED_EVERY
+    sampled = b"".join(text[place : place + 8] for place in range(begin, len(text) - 7, SAMPLED_EVERY))
+    if len(text) < 2 * SAMPLED_EVERY:
+        sampled = sampled.translate(_LETTERS)
+    return _mixed(_folded(sampled, len(text)))
 
 
 def unknown(words: bytes, vocabulary: bytes | bytearray, most: int) -> bytes:

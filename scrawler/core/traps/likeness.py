@@ -28,9 +28,10 @@ _NEW_NUMBERS = 2  # words with digits that may be new on a page that says nothin
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
 _REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
 _VOCABULARY = 8_192  # words, in 12 KB
-_TRUSTED_AFTER = 16  # pages in a row with something new, after which not each of them is compared any more:
+_TRUSTED_AFTER = 8  # pages in a row with something new, after which not each of them is compared any more:
 _TRUST = 4  # one for so many of them, and ...
 _RAREST = 32  # ... in the end every so many-th
+_WITHOUT_DOUBT = 24  # pages in a row that are taken to have said something new where no skeleton came again
 
 
 class Likeness(NamedTuple):
@@ -48,7 +49,7 @@ class TextMemory:
     def __init__(self) -> None:
         self._skeletons: deque[int] = deque(maxlen=_REMEMBERED)
         self._texts: _Texts | None = None
-        self._new_in_a_row = _TRUSTED_AFTER  # not counted before the first page is compared
+        self._new_in_a_row = _WITHOUT_DOUBT  # and those after the first page that is compared
         self._passed = 0  # pages since the last one that was compared
         self.in_doubt = False  # whether skeletons are of no use any more
 
