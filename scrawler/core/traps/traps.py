@@ -98,6 +98,8 @@ class PartyTraps:
     def read_text(self, url: str, links: PageLinks) -> Fingerprint | None:
         """Read of a page's text what is to be compared, None: nothing; changes nothing, so needs no turn."""
         mode = self._rules.near_duplicates
+        if not links.page:
+            return None
         if mode != "doubt":
             return fingerprint_of(links.page, links.is_xml) if mode == "all" else None
         group = self._group(self._of(url, links.hrefs))
