@@ -4,15 +4,18 @@ Which pages are asked, and what for, goes by a ladder, as reading the words of a
 numbered URLs (30 KB a page; `tests/bench/bench_traps.py` tells):
 
 1. Of a group's first pages nothing is read (`traps`): what is commonest are sites with a few numbered pages.
-2. Then the skeleton of each text is, at 5 us: how long the texts between the tags are. Copies that differ in a number
-   or a name mostly have the same, other pages hardly ever. The first that comes again begins the doubt.
-3. In doubt the words of each page are read and compared, at 130 us, until 16 in a row have said something new; from
+2. Then the skeleton of each text is, at 5 us: how long the texts between the tags are, and a few bytes of the longer
+   ones. Copies that differ in a number or a name mostly have the same, other pages hardly ever. The first skeleton that
+   comes again begins the doubt.
+3. In doubt the words of each page are read and compared, at 130 us, until eight in a row have said something new; from
    then on those of ever fewer, in the end of one in 33.
-4. Without doubt words are read from where there are enough pages to cap their pattern at all, of ever fewer likewise:
-   for copies whose skeletons differ. The first that says nothing new begins the doubt.
+4. Without doubt words are read from where there are enough pages to cap their pattern at all: of one page in five, then
+   of ever fewer, for copies whose skeletons differ. The first that says nothing new begins the doubt.
 
-All that is skipped counts as new, so that the ladder saves computing and caps nothing. Nothing is known from elsewhere:
-what is fetched of a party does not depend on what else its machine holds.
+So 200 honest pages of 4,000 words have nine texts read. All that is skipped counts as new, so that the ladder saves
+computing and caps nothing. Traps end about as soon as if all words were read: of the trap web after none to twelve pages
+more, one of many patterns after forty; copies whose skeletons all differ after twenty to forty. Nothing is known from
+elsewhere: what is fetched of a party does not depend on what else its machine holds.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ def honest(number: int) -> Callable[[str], str | None]:
 SITES = {site.name: site.answer for site in TRAP_SITES} | {"honest": honest(0)}
 REAL = {site.name: set(site.real) for site in TRAP_SITES}
 REAL["honest"] = {"/", *(f"/p{page}.html" for page in range(1, NUMBERED))}
-FORGOTTEN = 75  # pages of a trap that a change of its owner may cost: counts are durable, texts and sets of links are not
+FORGOTTEN = 75  # pages of a trap that a change of its owner may cost: its counts are durable, its texts are not
 
 
 def whole(name: str, changes: Iterable[int] = ()) -> list[str]:
