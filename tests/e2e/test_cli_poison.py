@@ -21,9 +21,9 @@ from tests.plugged import install
 
 _PART = """
 import ctypes, itertools, os
-from scrawler.extract.scanner import ScannerExtractor
+from scrawler.extract.lexbor import LexborExtractor
 
-class Poisoned(ScannerExtractor):
+class Poisoned(LexborExtractor):
     def links(self, body, *rest):
         if b"please abort" in body:
             os.abort()

@@ -73,6 +73,7 @@ TAGS_DIFFERENCES = [
         "hrefs unfollowed assets robots canonicals", "what begins raw text may be dropped there",
     ),
 ]  # fmt: skip
+TOO_DEEP = 10_000  # open elements: more than the scanner follows, and than a sample of a page can overlook
 LISTS = ("hrefs", "robots", "canonicals", "unfollowed", "assets")
 
 
@@ -231,6 +232,15 @@ def test_a_scan_by_tags_misses_nothing_that_lexbor_finds(change: Marker, least: 
 def test_a_scan_by_tags_misses_nothing_that_lexbor_finds_in_random_pages(make: Callable[[int], bytes]) -> None:
     for number in range(FIRST, FIRST + MANY):
         assert not missed(make(number)), (number, make(number))
+
+
+@pytest.mark.parametrize("make", [page_of_tags, page_of_pieces])
+def test_a_page_too_deep_to_be_followed_is_read_alike_with_and_without_a_compiler(make: Callable[[int], bytes]) -> None:
+    for number in range(FIRST, FIRST + MANY // 15):
+        page = b"<div>" * TOO_DEEP + make(number)
+        found, expected = by_scanner(page), LEXBOR.links(page, PAGE, HEADER)
+        assert (found.note, expected.note) == ("deep-html", "deep-html")
+        assert not differing(found, expected), (number, page)
 
 
 @pytest.mark.parametrize("site", SITES, ids=[site.name for site in SITES])

@@ -21,7 +21,7 @@ from scrawler.extract import plain_simhash
 from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor
-from scrawler.extract.scanner import ScannerExtractor
+from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.simhash import (
     COMPILED,
     NEAR,
@@ -212,7 +212,7 @@ def test_a_page_without_words_has_none() -> None:
     assert simhash(b"x") != 0
 
 
-@pytest.mark.parametrize("extractor", [ScannerExtractor(), LexborExtractor(), Html5libExtractor()])
+@pytest.mark.parametrize("extractor", [fastest_extractor(), LexborExtractor(), Html5libExtractor()])
 def test_extractors_hand_over_the_page_in_utf8(extractor: LinkExtractor) -> None:
     page = "<p>été <a href=x>y</a>"
     assert extractor.links(page.encode("latin-1"), "http://h/", "text/html; charset=latin-1").page == page.encode()
