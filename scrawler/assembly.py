@@ -29,6 +29,7 @@ from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, qu
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.durable.handover import Handover
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.line.standstill import Standstill, StandstillPorts
 from scrawler.core.machine.lease import Lease
@@ -185,7 +186,7 @@ def _collector_maker(
     """Return what makes a collector of a number; what it shares with others is made here."""
     rules, token = machine.rules, product_token(settings)
     parties = Parties(
-        rules, partial(machine.load_chunk, stores.frontier), partial(machine.check_fetched, stores.frontier),
+        rules, partial(machine.load_chunks, stores.frontier), partial(machine.check_fetched, stores.frontier),
         machine.look_again,
     )  # fmt: skip
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = _maker("extractor", settings)
@@ -197,6 +198,7 @@ def _collector_maker(
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
+    handover = Handover(machine.checkpointer.submit, rules)
 
     def make_collector(number: int) -> UrlCollector:
         with no_room():
@@ -216,6 +218,7 @@ def _collector_maker(
                 lister,
                 slot,
                 machine.standstill,
+                handover,
                 rules,
                 ports,
             )
@@ -226,7 +229,6 @@ def _collector_maker(
 def _collector_ports(machine: Machine) -> CollectorPorts:
     """Connect a collector to the other threads, which have been made by then."""
     return CollectorPorts(
-        submit=machine.checkpointer.submit,
         may_start=machine.may_start,
         may_probe=machine.may_probe,
         help_yourself=machine.distribution.help_yourself,
@@ -245,6 +247,7 @@ def _selector_ports(
     return SelectorPorts(
         holding=machine.holding,
         held_sites=machine.held_sites,
+        free_places=machine.free_places,
         may_claim=machine.may_start,
         give_back=machine.give_back,
         give_back_untaken=machine.checkpointer.submit,

@@ -30,7 +30,7 @@ class SCrawler(Peer):
             robots="obeyed",
             at_a_time="1",
             keeps="WARC, CDXJ, database with a row a page",
-            resumes="after kill -9, from the last checkpoint (5 s)",
+            resumes="after kill -9, from the last checkpoint (15 s at most)",
         )
 
     def prepare(self, task: Task) -> None:

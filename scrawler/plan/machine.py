@@ -126,10 +126,13 @@ class PlannedMachine:
 
         Returns whether any site came.
         """
-        if self._claiming or not (self._pool.left and self.queue.low):
+        if self._claiming or not self._pool.left:
+            return False
+        room = self.queue.room_with(sum(max(0, collector.room) for collector in self.collectors))
+        if not room:
             return False
         self._claiming = True
-        claimed = self._pool.share(self, self.queue.room)
+        claimed = self._pool.share(self, room)
         for _ in range(claimed):
             self.queue.reserved += 1
             self.queue.put(self._pool.take(self))

@@ -214,10 +214,10 @@ class Settings(BaseModel):
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
 
     checkpoint_interval: Annotated[Seconds, Live()] = Field(
-        5.0, ge=0.1, le=600, description="Time between two checkpoints."
+        15.0, ge=0.1, le=600, description="Longest time before what was fetched is committed; 2 s where little is done."
     )
     checkpoint_pages: Annotated[int, Live()] = Field(
-        2_000, ge=1, le=100_000, description="Pages after which a checkpoint is made early."
+        2_000, ge=1, le=100_000, description="Pages of a seed after which they are committed early."
     )
     stop_timeout: Seconds = Field(
         30.0, ge=0, le=3600, description="Longest time for what is in flight when the crawl is stopped."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import accumulate
 from operator import itemgetter
 
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
@@ -15,7 +16,8 @@ from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnySelect, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
-_CHUNKS_READ = 16  # chunks held in memory at a time
+_CHUNKS_READ = 64  # chunks held in memory at a time
+_CHUNKS_AT_ONCE = 8  # of a lane
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # of a party, the newest ones, in which URLs that were redirected are looked for
 _PATTERNS_READ = 1_000
@@ -46,15 +48,24 @@ class Frontier:
         rows = sorted(self._database.rows(query), key=itemgetter(0, 1))  # sorted by MariaDB, `ahead` goes to its disk
         return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in rows]
 
-    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
-        """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet."""
-        query = _chunk_of(seed_id, kind, chunk.c.first_position <= position).order_by(chunk.c.first_position.desc())
-        found = self._one_chunk(query)
-        return found if found is not None and position < found.first + found.count else None
+    def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
+        """Return the chunk of a lane that holds the entry at `position`, if it is in the database yet.
+
+        With it come those that follow it, as long as together they have no more than `entries`.
+        """
+        mine = chunk.c.seed_id == seed_id, chunk.c.kind == kind
+        first = select(sql.max(chunk.c.seq)).where(*mine, chunk.c.first_position <= position).scalar_subquery()
+        query = _chunk_of(seed_id, kind, chunk.c.seq >= first).order_by(chunk.c.seq).limit(_CHUNKS_AT_ONCE)
+        rows = [ChunkRow(*row) for row in self._database.rows(query)]
+        if not rows or position >= rows[0].first + rows[0].count:
+            return []
+        totals = accumulate(row.count for row in rows)
+        return rows[:1] + [row for row, total in list(zip(rows, totals, strict=True))[1:] if total <= entries]
 
     def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
         """Return the last chunk of a lane."""
-        return self._one_chunk(_chunk_of(seed_id, kind).order_by(chunk.c.seq.desc()))
+        rows = self._database.rows(_chunk_of(seed_id, kind).order_by(chunk.c.seq.desc()).limit(1))
+        return ChunkRow(*rows[0]) if rows else None
 
     def listed(self, site_id: int) -> Iterator[bytes]:
         """Yield the data of all chunks in which URLs of the site were listed first, some in memory at a time."""
@@ -133,10 +144,6 @@ class Frontier:
         again = {row.url_hash for row in rows if row.attempts > 1}
         found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
         return [(bytes(row.url_hash), listed_depth(row), row.position) for row in found]
-
-    def _one_chunk(self, query: AnySelect) -> ChunkRow | None:
-        rows = self._database.rows(query.limit(1))
-        return ChunkRow(*rows[0]) if rows else None
 
 
 def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:

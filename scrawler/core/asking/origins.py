@@ -237,6 +237,8 @@ class Origins:
         pause = self.crawl_delay(origin)
         if pause is not None and not self.asks_too_much(origin):
             site.due[origin.host] = max(site.due_at(origin.host), now + pause)
+            site.pause = max(site.pause, pause)
+            site.told = True
 
     def _unavailable(self, flight: RobotsFlight, problem: str, failure: Result) -> None:
         """Let what the site said in the last 30 days go on to hold, else allow nothing; it is asked again later."""

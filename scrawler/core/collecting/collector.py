@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from math import inf
-from operator import attrgetter
 
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.reading import Reading
@@ -36,9 +35,9 @@ _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usua
 _TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
-_GIVE_WAY = 0.001  # seconds between two slices of a long list: who takes a lock back at once has it before who waits
+_LONGEST_WAIT = 60.0  # seconds, with nothing to do; who has something to do for it wakes it
 
-_PARTIES = attrgetter("parties")
+_GIVE_WAY = 0.001  # seconds between two slices of a long list: who takes a lock back at once has it before who waits
 
 
 class UrlCollector(threading.Thread):
@@ -55,6 +54,7 @@ class UrlCollector(threading.Thread):
         lister: SitemapLister,
         slot: Slot,
         standstill: Standstill,
+        handover: Handover,
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
@@ -66,19 +66,16 @@ class UrlCollector(threading.Thread):
         self._slot, self._standstill = slot, standstill
         self._rules, self._ports = rules, ports
         self.sites: dict[int, SiteContext] = {}
+        self.held = 0  # seeds held now: the parties of all sites
+        self._crowded: dict[SiteContext, None] = {}  # sites of which seeds are set aside, for want of room
         self._schedule = Schedule(self)
-        self._handover = Handover(ports.submit, rules)
+        self._handover = handover
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
         self._grace_ends = inf
 
     # -- called by others, under the turn ------------------------------------------------------------------
-
-    @property
-    def held(self) -> int:
-        """Seeds held now."""
-        return sum(map(len, map(_PARTIES, self.sites.values())))  # each `site.count`, in half of its time
 
     @property
     def room(self) -> int:
@@ -90,6 +87,8 @@ class UrlCollector(threading.Thread):
         site.collector = self
         self._standstill.witnesses.came(site)
         self.sites[site.id] = site
+        self.held += site.count
+        self._crowded[site] = None
         self._fill(site)
         self.look_again(site)
         self._downloader.wake()
@@ -97,6 +96,8 @@ class UrlCollector(threading.Thread):
     def give_away(self, site: SiteContext) -> None:
         """Let go of an inactive site, so that another collector can take it in."""
         del self.sites[site.id]
+        self._crowded.pop(site, None)
+        self.held -= site.count
         site.collector, site.wake_at = None, -1.0
 
     def look_again(self, site: SiteContext) -> None:
@@ -167,8 +168,8 @@ class UrlCollector(threading.Thread):
         """Seconds until something is due."""
         if self._lister.busy and not self._blocked:
             return _GIVE_WAY
-        at = min(self._schedule.next_at, self._handover.checkpoint_at, self._grace_ends)
-        return max(0.0, at - time.monotonic())
+        at = min(self._schedule.next_at, self._handover.next_at, self._grace_ends)
+        return min(max(0.0, at - time.monotonic()), _LONGEST_WAIT)
 
     def _take_turn(self) -> tuple[bool, list[Response]]:
         """Go on with what comes in while the turn may be kept; return whether to go on, and what to read outside it."""
@@ -246,20 +247,23 @@ class UrlCollector(threading.Thread):
         except BaseException:
             site.lost = True  # applied in part: what was checkpointed is whole, this is not
             raise
+        now = time.monotonic()
         if isinstance(flight, PageFlight):
             self.totals.count(response, fault is None)
-            self._handover.changes_if_many(site, flight.party)
-            if site.collector is self and self._let_rest(site, flight):
+            self._handover.answered(site, flight.party, now)
+            if site.collector is self and self._let_rest(site, flight, now):
                 return
+        else:
+            self._handover.answered(site, None, now)
         holder = site.collector
         if holder is not None and site.in_flight < self._rules.most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
-    def _let_rest(self, site: SiteContext, flight: PageFlight) -> bool:
+    def _let_rest(self, site: SiteContext, flight: PageFlight, now: float) -> bool:
         """Let a site wait for the pause of its host, if that is all that is to be done; returns whether it is."""
         if site.wake_at != inf or self._ports.wants_site(self):
             return False
-        at = self._visits.let_rest(site, flight.origin, time.monotonic())
+        at = self._visits.let_rest(site, flight.origin, now)
         if at:
             self._schedule.put(site, at)
         return at > 0
@@ -273,8 +277,8 @@ class UrlCollector(threading.Thread):
             self._ports.help_yourself(self)
             while (site := self._schedule.take_due(now)) is not None:
                 self._visit(site, now)
-        if now >= self._handover.checkpoint_at:
-            self._handover.checkpoint(self.sites.values(), now)
+        if now >= self._handover.next_at:
+            self._handover.checkpoint(now)
         if ending:
             self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
@@ -303,7 +307,7 @@ class UrlCollector(threading.Thread):
                 site.listing = False
                 self._handover.changes(site, time.monotonic())
         else:
-            self._handover.changes_if_many(site, part.flight.party)
+            self._handover.answered(site, part.flight.party, time.monotonic())
         self.look_again(site)
 
     # -- visits --------------------------------------------------------------------------------------------
@@ -337,6 +341,7 @@ class UrlCollector(threading.Thread):
             if site.collector is not self:
                 return
         at = self._visits.start_requests(site, now)
+        self._handover.changed(site, now)
         if [party for party in site.parties if party.ended] or (not site.parties and site.inactive):
             self._settle(site, now)
         elif site.inactive and not site.queued and site.rests_long(at, now):
@@ -351,8 +356,10 @@ class UrlCollector(threading.Thread):
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
         self._handover.changes(site, now)
         if not site.listing:
+            before = site.count
             site.forget_ended()
-        for other in [site, *(held for held in self.sites.values() if held.set_aside)]:
+            self.held -= before - site.count
+        for other in list(self._crowded):
             self._fill(other)
         if site.count == 0 and not site.set_aside and site.inactive:  # what is set aside follows when there is room
             if site.more_seeds:
@@ -364,19 +371,25 @@ class UrlCollector(threading.Thread):
     def _fill(self, site: SiteContext) -> None:
         while site.set_aside and self.room > 0:
             site.parties.append(site.set_aside.popleft())
+            self.held += 1
             self.look_again(site)
+        if not site.set_aside:
+            self._crowded.pop(site, None)
 
     def add_parties(self, site: SiteContext, parties: list[SeedContext], more: bool) -> None:
         """Take further seeds of a site that is held already (or none: then it is let go)."""
         site.more_seeds = more
         site.set_aside.extend(parties)
+        self._crowded[site] = None
         self._settle(site, time.monotonic())
         self._downloader.wake()
 
     def _release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         self._handover.release(site, now, resting)
         self._visits.leave(site)
-        self.sites.pop(site.id, None)
+        if self.sites.pop(site.id, None) is not None:
+            self.held -= site.count
+            self._crowded.pop(site, None)
         site.collector = None
         self._ports.site_released(site)
 

@@ -71,6 +71,9 @@ class Collecting(Protocol[S]):
         """Let it look for seeds."""
 
 
+_MOST_AT_ONCE = 500  # sites claimed in one transaction
+
+
 class SeedIdQueue(Generic[S]):
     """Claimed seeds of this machine, by site, that no collector holds yet. Guarded by the machine's turn."""
 
@@ -92,10 +95,13 @@ class SeedIdQueue(Generic[S]):
         """Sites that may still be claimed."""
         return self._capacity - len(self._sites) - self.reserved
 
-    @property
-    def low(self) -> bool:
-        """Whether it is time to claim: many sites at once cost the database little more than one."""
-        return self.room * 2 >= self._capacity
+    def room_with(self, free: int) -> int:
+        """Return how many sites to claim when collectors have so many `free` places: 0 until it is worth asking.
+
+        Many sites at once cost the database little more than one.
+        """
+        room = self.room + free
+        return min(room, _MOST_AT_ONCE) if room * 2 >= self._capacity else 0
 
     def put(self, site: S) -> None:
         """Add a site at the end; its place was reserved."""

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 from scrawler.core.distribution.distributor import Collecting
 from scrawler.core.party.site import SiteContext
-from scrawler.model import SiteDelta
 
 
 @dataclass(frozen=True, slots=True)
 class CollectorPorts:
     """Where things go from here; all are called under the turn and never block."""
 
-    submit: Callable[[SiteDelta], None]
     may_start: Callable[[], bool]  # whether requests may be started now
     may_probe: Callable[[SiteContext], bool]  # whether a site may start one although the line is down
     help_yourself: Callable[[Collecting[SiteContext]], None]  # take seeds from the queue (free competition)

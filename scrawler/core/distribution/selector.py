@@ -18,7 +18,7 @@ from typing import Protocol, TypeVar
 from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
 from scrawler.core.distribution.distributor import SeedIdQueue
-from scrawler.core.party.site import SiteContext
+from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
@@ -29,6 +29,7 @@ T = TypeVar("T")
 _LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to, ...
 _LOOK_SOON, _OF_IDLE_TIME = 0.1, 0.1  # ... and sooner by a machine that has just run out of work: others may end, too
 _RESOLVER_FULL = 0.05
+_TOGETHER, _LONG = 100, 0.1  # sites queued at a time, or what was taken up in so many seconds
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
 
@@ -50,10 +51,11 @@ class Claims(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SelectorPorts:
-    """What the selector asks of the rest of its machine and of the store; the first three are called under the turn."""
+    """What the selector asks of the rest of its machine and of the store; the first four are called under the turn."""
 
     holding: Callable[[], bool]  # whether anything of this machine is in work or not yet durable
     held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
+    free_places: Callable[[], int]  # seeds that its collectors have room for
     may_claim: Callable[[], bool]  # whether sites may be claimed now
     give_back: Callable[[int], None]  # let go of so many sites
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
@@ -99,6 +101,8 @@ class UrlSelector(threading.Thread):
         self._changed = threading.Condition(turn)
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
+        self._answered: deque[tuple[SiteContext, Origin, Resolution]] = deque()  # names that are not queued yet
+        self._somebody_queues = False  # a thread is about to queue them
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
         self._news = True  # something happened since the database was last asked
         self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
@@ -131,7 +135,7 @@ class UrlSelector(threading.Thread):
                     hungry, self._hungry = self._hungry, []
                     seeds_came, self._seeds_came = self._seeds_came, False
                     may_claim = self._ports.may_claim()
-                    room = self._queue.room if self._queue.low and may_claim else 0
+                    room = self._room() if may_claim else 0
                 if self._halt.is_set():
                     return
                 if seeds_came:
@@ -165,7 +169,11 @@ class UrlSelector(threading.Thread):
         return look_again_after(now - self._busy_at)
 
     def _has_work(self) -> bool:
-        return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._queue.low)
+        return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._room() > 0)
+
+    def _room(self) -> int:
+        """Return how many sites to claim now."""
+        return self._queue.room_with(self._ports.free_places())
 
     def _look_at_held(self) -> None:
         """Ask for the seeds that were added to held sites."""
@@ -206,10 +214,7 @@ class UrlSelector(threading.Thread):
         try:
             if any(site.after_death for site in claimed):
                 self._patiently(self._ports.look_at_deaths)
-            while untaken and not self._halt.is_set():  # to take up a large party takes a while
-                site = self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site))
-                untaken.popleft()
-                self._enqueue(site)
+            self._take_up(untaken)
         finally:
             with self._turn:
                 for left in untaken:
@@ -219,24 +224,57 @@ class UrlSelector(threading.Thread):
                 self._news = True  # there may be more
         return len(claimed)
 
-    def _enqueue(self, site: SiteContext) -> None:
-        """Put a site into the queue as soon as the address of its first seed's host is known."""
-        origin = self._origins.of(site, site.set_aside[0].seed.home_url)
+    def _take_up(self, untaken: deque[ClaimedSite]) -> None:
+        """Make the contexts of sites, and queue them, many at a time; stop when the machine does."""
+        taken: list[SiteContext] = []
+        since = time.monotonic()
+        try:
+            while untaken and not self._halt.is_set():
+                taken.append(self._patiently(partial(self._taker.take_up, untaken[0], self._seeds_per_site)))
+                untaken.popleft()
+                if len(taken) >= _TOGETHER or time.monotonic() - since > _LONG:
+                    ready, taken, since = taken, [], time.monotonic()
+                    self._enqueue(ready)
+        finally:
+            self._enqueue(taken)
 
-        def done(_host: str, resolution: Resolution) -> None:
-            with self._turn:
+    def _enqueue(self, sites: list[SiteContext]) -> None:
+        """Put sites into the queue, each as soon as the address of its first seed's host is known.
+
+        What is known at once goes in with one turn for all: while collectors are busy, a turn takes 10 ms to get.
+        """
+        origins = [self._origins.of(site, site.set_aside[0].seed.home_url) for site in sites]
+        with self._turn:
+            self._queue.reserved += len(sites)
+            self._nameless.update(sites)
+        self._somebody_queues = True
+        for site, origin in zip(sites, origins, strict=True):
+            while not self._resolver.resolve(origin.host, partial(self._named, site, origin)):
+                self._queue_answered()
+                if self._halt.wait(_RESOLVER_FULL):
+                    return  # they are given back with the others
+        self._queue_answered()
+
+    def _named(self, site: SiteContext, origin: Origin, _host: str, resolution: Resolution) -> None:
+        """Note that the address of a site is known, on whatever thread; whoever has the turn first queues all."""
+        self._answered.append((site, origin, resolution))
+        if not self._somebody_queues:
+            self._somebody_queues = True
+            self._queue_answered()
+
+    def _queue_answered(self) -> None:
+        with self._turn:
+            self._somebody_queues = False  # first: what is noted from now on may come too late for this one
+            came = False
+            while self._answered:
+                site, origin, resolution = self._answered.popleft()
                 if site in self._nameless:
                     self._nameless.remove(site)
                     self._origins.hear(origin, resolution)
                     self._queue.put(site)
-                    self._ports.queued()
-
-        with self._turn:
-            self._queue.reserved += 1
-            self._nameless.add(site)
-        while not self._resolver.resolve(origin.host, done):
-            if self._halt.wait(_RESOLVER_FULL):
-                return  # it is given back with the others
+                    came = True
+            if came:
+                self._ports.queued()
 
     def take_nameless(self) -> set[SiteContext]:
         """Hand over the sites whose addresses are not known yet: they do not come into the queue. Under the turn."""

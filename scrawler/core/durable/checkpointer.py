@@ -63,7 +63,6 @@ class Checkpointer(threading.Thread):
         self._busy = self._full = self._closing = self._broken = False
         self._give_up_at = inf
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
-        self.commits = 0
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
 
     def submit(self, delta: SiteDelta) -> None:
@@ -154,7 +153,6 @@ class Checkpointer(threading.Thread):
             self._hurry.clear()
 
     def _commit(self, deltas: list[SiteDelta]) -> Collection[int]:
-        self.commits += 1
         return self._checkpoints.commit(deltas)
 
 

@@ -19,7 +19,7 @@ from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.line.standstill import Standstill
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
-from scrawler.core.party.depth import Lane
+from scrawler.core.party.depth import IN_MEMORY, Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import Frontier
 from scrawler.core.progress import Totals
@@ -165,6 +165,10 @@ class Machine:
         """Return the sites that the collectors hold. Called under the turn."""
         return [site for collector in self.collectors for site in collector.sites.values()]
 
+    def free_places(self) -> int:
+        """Return how many seeds the collectors have room for. Called under the turn."""
+        return sum(max(0, collector.room) for collector in self.collectors)
+
     def site_released(self, site: SiteContext) -> None:
         """Let others have the places at its address, unless sites here ask there as well. Called under the turn."""
         address = site.address()
@@ -192,15 +196,15 @@ class Machine:
             self.checkpointer.submit(delta)
         site.seen.close()
 
-    def load_chunk(
-        self, frontier: Frontier, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]
+    def load_chunks(
+        self, frontier: Frontier, lane: Lane, position: int, done: Callable[[list[ChunkRow]], None]
     ) -> None:
-        """Read a chunk on the store thread, after all deltas submitted so far."""
+        """Read chunks from a position on, on the store thread, after all deltas submitted so far."""
 
         def job() -> None:
-            row = frontier.chunk(lane.seed_id, lane.kind, position)
+            rows = frontier.chunks(lane.seed_id, lane.kind, position, IN_MEMORY)
             with self.turn:
-                done(row)
+                done(rows)
 
         self.checkpointer.read(job)
 

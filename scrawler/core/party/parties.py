@@ -16,7 +16,7 @@ from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
 
 COVERED_VERDICT = "covered"
 
-ChunkLoader = Callable[[Lane, int, Callable[[ChunkRow | None], None]], None]
+ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
@@ -31,18 +31,18 @@ class Choice(NamedTuple):
 class Parties:
     """Chooses the next entry of a site among its parties; ends those that have nothing left.
 
-    `load_chunk(lane, position, done)` and `check_fetched(site, hash, done)` are answered later, under the turn;
+    `load_chunks(lane, position, done)` and `check_fetched(site, hash, done)` are answered later, under the turn;
     then `look_again(site)` is called.
     """
 
     def __init__(
         self,
         rules: CrawlRules,
-        load_chunk: ChunkLoader,
+        load_chunks: ChunkLoader,
         check_fetched: FetchedCheck,
         look_again: Callable[[SiteContext], None],
     ) -> None:
-        self._rules, self._load_chunk, self._check_fetched = rules, load_chunk, check_fetched
+        self._rules, self._load_chunks, self._check_fetched = rules, load_chunks, check_fetched
         self._look_again = look_again
 
     def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
@@ -71,7 +71,7 @@ class Parties:
             found = party.next_lane(wall, self._rules.longest_retry_ms)
             if isinstance(found, int):
                 if (lane := party.missing_lane()) is not None:  # it need not wait for retries that are not due
-                    self._ask_for_chunk(site, lane)
+                    self._ask_for_chunks(site, lane)
                 return now + (found - wall) / 1000
             if found is None:
                 return self._nothing_at_hand(site, party)
@@ -115,7 +115,7 @@ class Parties:
     def _nothing_at_hand(self, site: SiteContext, party: SeedContext) -> float:
         lane = party.missing_lane()
         if lane is not None:
-            self._ask_for_chunk(site, lane)
+            self._ask_for_chunks(site, lane)
         elif party.in_flight == 0:
             self._end(site, party, self._natural_end(party))
         return inf
@@ -140,21 +140,21 @@ class Parties:
     def _natural_end(party: SeedContext) -> EndReason:
         return end_reason(party.counts, party.seed_result, party.verdicts[DEPTH_VERDICT] > 0)
 
-    def _ask_for_chunk(self, site: SiteContext, lane: Lane) -> None:
+    def _ask_for_chunks(self, site: SiteContext, lane: Lane) -> None:
         position = lane.missing
         if lane.loading or position is None:
             return
 
-        def done(row: ChunkRow | None) -> None:
+        def done(rows: list[ChunkRow]) -> None:
             lane.loading = False
             site.waiting -= 1
-            if row is not None:
-                lane.filled(row)
+            if rows:
+                lane.filled(rows)
             self._look_again(site)
 
         lane.loading = True
         site.waiting += 1
-        self._load_chunk(lane, position, done)
+        self._load_chunks(lane, position, done)
 
     def _begin(self, site: SiteContext, party: SeedContext) -> bool:
         """Decide whether the seed is crawled (paper 004, section 3.2, step 1); list its URL as entry 0."""

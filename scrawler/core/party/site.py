@@ -127,6 +127,8 @@ class SiteContext:
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
     judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
+    unsaved: int = 0  # answers since it was last handed over
+    told: bool = False  # a server has asked for time since then: who takes the site over must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap
     going: bool = False  # it is given back to the database as soon as it is inactive
     lost: bool = False  # the lease is gone: nothing of it may be written
@@ -163,7 +165,8 @@ class SiteContext:
         """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""
         for one in [party] if party else self.parties[:1]:
             one.counts.pushed_back += 1
-            one.touch()  # the rest that was asked for becomes durable with the next checkpoint
+            one.touch()
+        self.told = True
 
     def rests_long(self, at: float, now: float) -> bool:
         """Tell whether, with nothing to do before `at`, it rests so long that its place is for others.

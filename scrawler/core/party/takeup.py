@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import NORMAL, Entry, Lane, decode, decode_urls, tries
+from scrawler.core.party.depth import IN_MEMORY, NORMAL, Entry, Lane, decode, decode_urls, tries
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.site import SiteContext
@@ -45,8 +45,8 @@ class Frontier(Protocol):
     def tail(self, seed_id: int, kind: int) -> ChunkRow | None:
         """The last chunk of a lane."""
 
-    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
-        """The chunk that holds a position."""
+    def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
+        """The chunk that holds a position, and those that follow it, up to so many entries."""
 
     def listed(self, site_id: int) -> Iterator[bytes]:
         """The chunks of all normal lanes of the site."""
@@ -256,9 +256,10 @@ class SiteTaker:
 
     def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL) -> Iterator[tuple[int, Entry]]:
         """Yield the entries of a seed's lane from a position on."""
-        while (row := self._frontier.chunk(seed_id, kind, first)) is not None:
-            yield from ((row.first + n, entry) for n, entry in enumerate(decode(row.data)) if row.first + n >= first)
-            first = row.first + row.count
+        while rows := self._frontier.chunks(seed_id, kind, first, IN_MEMORY):
+            entries = chain.from_iterable(decode(row.data) for row in rows)
+            yield from ((at, entry) for at, entry in enumerate(entries, rows[0].first) if at >= first)
+            first = rows[-1].first + rows[-1].count
 
     def _lane(self, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None

@@ -49,10 +49,11 @@ class CountingFrontier(Frontier):
         self.on_take_up()
         return super().lanes(site_id)
 
-    def chunk(self, seed_id: int, kind: int, position: int) -> ChunkRow | None:
+    def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
         """Count, and read."""
-        self.chunks_read += 1
-        return super().chunk(seed_id, kind, position)
+        found = super().chunks(seed_id, kind, position, entries)
+        self.chunks_read += len(found)
+        return found
 
 
 def truth(server: SynthServer) -> set[str]:

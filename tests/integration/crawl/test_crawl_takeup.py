@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.machine.machine import Machine
-from scrawler.core.party.depth import CHUNK_ENTRIES
+from scrawler.core.party.depth import CHUNK_ENTRIES, IN_MEMORY
 from scrawler.model import EndReason, Scope, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
@@ -46,13 +46,13 @@ def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
         crawl.add(server.web.seeds())
         run_until(crawl, 1500, threads=1)
         counts = crawl.seeds()[0].counts
-        assert counts.listed - counts.pages > 2 * CHUNK_ENTRIES
+        assert counts.listed - counts.pages > 2 * IN_MEMORY
         crawl.check()
 
         def bounded(machine: Machine) -> None:
             lanes = [lane for c in machine.collectors for s in c.sites.values() for p in s.parties for lane in p.lanes]
             for lane in lanes:
-                assert len(lane._head) + len(lane._buffer) <= 2 * CHUNK_ENTRIES
+                assert len(lane._head) + len(lane._buffer) <= IN_MEMORY + CHUNK_ENTRIES
 
         second = watch(crawl.settings(threads=1), bounded)
         assert second.ended

@@ -16,6 +16,8 @@ from sqlalchemy import select
 from scrawler.accounts.answer import WAITING
 from scrawler.accounts.why import why
 from scrawler.app import retry_seeds
+from scrawler.core.durable import handover
+from scrawler.core.machine.machine import Machine
 from scrawler.core.party import site as sites
 from scrawler.model import EndReason, Result, Scope
 from scrawler.store.engine import open_database
@@ -34,7 +36,7 @@ from tests.integration.crawl.hostile import (
     page,
     run_whole,
 )
-from tests.integration.crawl.rig import running
+from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 from tests.torture.crawl import wait_for
 
@@ -301,3 +303,41 @@ def test_a_name_that_resolves_no_more(crawl: Crawl, serve: Serve) -> None:
     seed = crawl.seed(url)
     assert (seed.end_reason, seed.counts.pages) == (EndReason.COMPLETED, len(PAGES))
     assert {row.result for row in crawl.pages()} == {Result.FETCHED}
+
+
+RESTS = {"/": answer(b"", "429 Slow", "Retry-After: 40")}  # after more than a minute it would go back at once
+SLOWLY = {"/robots.txt": answer(b"User-agent: *\nCrawl-delay: 5", "200 OK", "Content-Type: text/plain")}
+
+
+@pytest.mark.parametrize(
+    ("pages", "told"),
+    [
+        (RESTS, lambda row, began: row.next_due_at >= began + 30_000),
+        (SLOWLY, lambda row, began: row.pause_ms == 5_000),
+    ],
+    ids=["retry-after", "crawl-delay"],
+)
+def test_what_a_server_asks_for_is_committed_at_once(
+    crawl: Crawl,
+    serve: Serve,
+    monkeypatch: pytest.MonkeyPatch,
+    pages: dict[str, bytes],
+    told: Callable[[Any, float], bool],
+) -> None:
+    """However long the machine goes on until it commits by itself: who takes the site over after a kill knows it."""
+    monkeypatch.setattr(handover, "_SOON", 500)
+    server = serve(by_path(PAGES | pages))
+    crawl.add([server.url()])
+    stop, until, began = threading.Event(), time.monotonic() + LONGEST_RUN, time.time() * 1000
+    database = open_database(crawl.url)
+    found: list[bool] = []
+
+    def look(machine: Machine) -> None:
+        with database.read() as connection:
+            found.append(told(connection.execute(select(site)).one(), began))
+        if found[-1] or time.monotonic() > until:
+            stop.set()
+
+    watch(crawl.settings(checkpoint_interval=600), look, stop)
+    database.close()
+    assert any(found)

@@ -83,7 +83,7 @@ class Machine:
             lambda: ExactSeen(MemoryBudget(2**20)),
             lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
         )
-        self._parties = Parties(_RULES, self._load_chunk, self._check_fetched, lambda site: None)
+        self._parties = Parties(_RULES, self._load_chunks, self._check_fetched, lambda site: None)
         self._answers = AnswerHandler(_RULES)
 
     def claim(self, sites: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
@@ -161,9 +161,9 @@ class Machine:
             self.release(site)
         return True
 
-    def _load_chunk(self, lane: Lane, position: int, done: Callable[[ChunkRow | None], None]) -> None:
+    def _load_chunks(self, lane: Lane, position: int, done: Callable[[list[ChunkRow]], None]) -> None:
         self.commit()
-        done(self._frontier.chunk(lane.seed_id, lane.kind, position))
+        done(self._frontier.chunks(lane.seed_id, lane.kind, position, 7))
 
     def _check_fetched(self, site: SiteContext, url_hash: bytes, done: Callable[[bool], None]) -> None:
         self.submit(site)

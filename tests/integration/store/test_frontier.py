@@ -42,14 +42,13 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     retry, other = ChunkRow(one, 1, 0, 0, 3, b"retry"), ChunkRow(two, 0, 0, 0, 2, b"other")
     worker.commit(site_delta(site, seed_delta(one, chunks=(*chunks, retry)), seed_delta(two, chunks=(other,))))
     frontier = Frontier(database)
-    assert [frontier.chunk(one, 0, position) for position in (0, 9, 10, 399)] == [
-        chunks[0],
-        chunks[0],
-        chunks[1],
-        chunks[39],
-    ]
-    assert frontier.chunk(one, 0, 400) is None
-    assert frontier.chunk(two, 1, 0) is None
+    found = [frontier.chunks(one, 0, position, 5) for position in (0, 9, 10, 399)]
+    assert found == [[chunks[0]], [chunks[0]], [chunks[1]], [chunks[39]]]
+    assert frontier.chunks(one, 0, 15, 39) == [*chunks[1:4]]
+    assert frontier.chunks(one, 0, 385, 100) == [*chunks[38:]]
+    assert frontier.chunks(one, 0, 0, 1_000) == [*chunks[:8]]
+    assert frontier.chunks(one, 0, 400, 100) == []
+    assert frontier.chunks(two, 1, 0, 100) == []
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None
     assert list(frontier.listed(site.id)) == [chunk.data for chunk in chunks] + [b"other"]

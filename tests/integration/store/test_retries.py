@@ -78,8 +78,7 @@ def test_what_may_have_passed_is_listed_again(database: Database) -> None:
     assert kept == [0, 1, 2, 3, 9], "all but what may have passed: a 404 is for good"
     for number in (dead, busy, covered):
         check(database, number)
-    retried = Frontier(database).chunk(dead, 1, 0)
-    assert retried is not None
+    [retried] = Frontier(database).chunks(dead, 1, 0, 100)
     assert "4 -1 http://dead.example/4" in retried.data.decode(), "an asset, with the depth that lists have for it"
     claimed = Worker.of(database).claim_one()
     assert [one.id for one in claimed.seeds] == [dead]
@@ -112,8 +111,7 @@ def test_cut_short_at_any_point_it_is_done_again(
         check(database, number)
         assert len(list(Pages(database).of_seed(number))) == 5
         assert [lane.length for lane in Frontier(database).lanes(site_of(database, number)) if lane.kind] == [5]
-    chunk_of = Frontier(database).chunk(numbers[0], 1, 4)
-    assert chunk_of is not None
+    [chunk_of] = Frontier(database).chunks(numbers[0], 1, 4, 100)
     assert chunk_of.first + chunk_of.count == 5
 
 

@@ -76,6 +76,6 @@ def test_of_what_is_read_while_crawling(database: Database, proxy: Proxy) -> Non
     frontier = Frontier(database)
     frontier.fetched(b"0" * 16)
     assert trips(proxy, lambda: frontier.fetched(b"1" * 16)) == 1
-    assert trips(proxy, lambda: frontier.chunk(1, 0, 0)) == 1
+    assert trips(proxy, lambda: frontier.chunks(1, 0, 0, 100)) == 1
     assert trips(proxy, lambda: list(frontier.listed(1))) == 1
     assert trips(proxy, Claims(database, 1).work_left) == 1

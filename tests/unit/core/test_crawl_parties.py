@@ -21,7 +21,7 @@ RULES = crawl_rules(retries=2, retry_pause_ms=20_000)
 
 
 def test_a_chunk_is_read_while_retries_are_not_due() -> None:
-    asked: list[tuple[Lane, Callable[[ChunkRow | None], None]]] = []
+    asked: list[tuple[Lane, Callable[[list[ChunkRow]], None]]] = []
     parties = Parties(
         RULES, lambda lane, _, done: asked.append((lane, done)), lambda *_: None, look_again=lambda site: None
     )
@@ -35,7 +35,7 @@ def test_a_chunk_is_read_while_retries_are_not_due() -> None:
     [(lane, done)] = asked
     assert parties.choose(site, 0.0, 0) == 60.0
     assert len(asked) == 1, "it is on its way"
-    done(ChunkRow(1, NORMAL, 0, 0, 1, encode([Entry(HOME, 0, 0)])))
+    done([ChunkRow(1, NORMAL, 0, 0, 1, encode([Entry(HOME, 0, 0)]))])
     assert parties.choose(site, 0.0, 0) == Choice(party, lane, Entry(HOME, 0, 0))
 
 

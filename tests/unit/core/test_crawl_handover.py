@@ -1,0 +1,146 @@
+"""When what a machine has done is handed over to be committed, by a clock that the test sets."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from scrawler.core.durable import handover
+from scrawler.core.durable.handover import Handover
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.site import SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.model import PageRow, Scope, Seed, SiteDelta
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+from tests.crawl_rules import crawl_rules
+
+AGE = 15.0
+
+
+class Desk:
+    """A handover with sites of one party each, and what was handed over."""
+
+    def __init__(self, **rules: object) -> None:
+        self.deltas: list[SiteDelta] = []
+        self.handover = Handover(self.deltas.append, crawl_rules(checkpoint_interval=AGE, **rules))
+        self.sites: list[SiteContext] = []
+
+    def site(self) -> SiteContext:
+        number = len(self.sites) + 1
+        url = f"http://h{number}.example/"
+        site = SiteContext(number, f"h{number}.example", 1, ExactSeen(MemoryBudget(1 << 20)), more_seeds=False)
+        seed = Seed(number, number, url, url, 0, 0)
+        scope = scope_of(url, Scope.HOST)
+        site.parties.append(SeedContext(seed, UrlAnalyzer(scope), scope, 0.0))
+        self.sites.append(site)
+        return site
+
+    def answer(self, site: SiteContext, now: float, told: bool = False) -> None:
+        party = site.parties[0]
+        party.pages.append(page(party))
+        party.touch()
+        site.told = site.told or told
+        self.handover.answered(site, party, now)
+
+    def saved(self) -> list[int]:
+        """Return the sites handed over since the last call."""
+        found = [delta.site_id for delta in self.deltas]
+        self.deltas.clear()
+        return found
+
+
+def page(party: SeedContext) -> PageRow:
+    return PageRow(**dict.fromkeys(PageRow._fields, 0) | {"seed_id": party.seed.id, "result": "fetched", "url": "u"})
+
+
+def test_a_machine_with_little_to_do_hands_over_soon() -> None:
+    desk = Desk()
+    assert desk.handover.next_at == inf
+    site = desk.site()
+    desk.answer(site, 100.0)
+    desk.answer(site, 101.0)
+    assert 101.0 < desk.handover.next_at < 102.0
+    desk.handover.checkpoint(desk.handover.next_at)
+    assert desk.saved() == [1]
+    assert desk.handover.next_at == inf
+    desk.handover.checkpoint(200.0)
+    assert desk.saved() == []
+
+
+@pytest.mark.parametrize(("sites", "age"), [(10, 1.5), (400, 4.0), (5_000, AGE)])
+def test_the_more_sites_have_changed_the_longer_they_wait_and_none_too_long(sites: int, age: float) -> None:
+    desk = Desk()
+    for _ in range(sites):
+        desk.answer(desk.site(), 100.0)
+    assert desk.handover.next_at == 100.0 + age
+    desk.handover.checkpoint(100.0 + age)
+    assert desk.saved() == list(range(1, sites + 1))
+
+
+def test_each_is_handed_over_when_its_own_oldest_change_is_old() -> None:
+    desk = Desk()
+    one, two = desk.site(), desk.site()
+    desk.answer(one, 100.0)
+    desk.answer(two, 101.0)
+    desk.answer(one, 101.4)
+    desk.handover.checkpoint(101.5)
+    assert desk.saved() == [1]
+    desk.answer(one, 102.0)
+    desk.handover.checkpoint(102.5)
+    assert desk.saved() == [2]
+    assert desk.handover.next_at == 103.5
+
+
+def test_what_a_server_has_asked_for_and_what_is_much_does_not_wait() -> None:
+    desk = Desk(checkpoint_rows=3)
+    one, two = desk.site(), desk.site()
+    desk.answer(one, 100.0, told=True)
+    assert desk.saved() == [1]
+    desk.answer(two, 100.0)
+    desk.answer(two, 100.0)
+    assert desk.saved() == []
+    desk.answer(two, 100.0)
+    assert desk.saved() == [2]
+    desk.answer(one, 100.0)
+    assert desk.saved() == []
+
+
+def test_of_all_sites_no_more_than_so_many_answers_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "MOST_ANSWERS", 50)
+    desk = Desk()
+    sites = [desk.site() for _ in range(10)]
+    waiting = 0
+    for number in range(200):
+        desk.answer(sites[number % 10], 100.0 + number / 1000)
+        if desk.handover.next_at <= 100.0 + number / 1000:
+            desk.handover.checkpoint(100.0 + number / 1000)
+        waiting = max(waiting, sum(site.unsaved for site in sites))
+    assert waiting <= 50
+
+
+def test_a_page_that_is_listed_in_part_waits_for_its_end_and_holds_up_no_other() -> None:
+    desk = Desk()
+    long, other = desk.site(), desk.site()
+    long.listing = True
+    desk.answer(long, 100.0, told=True)
+    desk.answer(other, 100.0)
+    desk.handover.checkpoint(102.0)
+    assert desk.saved() == [2]
+    assert desk.handover.next_at > 102.0
+    long.listing = False
+    desk.handover.checkpoint(desk.handover.next_at)
+    assert desk.saved() == [1]
+
+
+def test_nothing_is_written_of_a_site_that_was_given_back() -> None:
+    desk = Desk()
+    site = desk.site()
+    desk.answer(site, 100.0)
+    desk.handover.release(site, 100.0)
+    assert [delta.released for delta in desk.deltas] == [True]
+    desk.saved()
+    desk.answer(site, 101.0)
+    desk.handover.checkpoint(200.0)
+    assert desk.saved() == []
