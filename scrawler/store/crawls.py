@@ -51,7 +51,7 @@ class Crawls:
             found = _stored(connection)
             if found is None:
                 now = database_time(connection, self._database.clock)
-                row = {"id": _THE_CRAWL, "name": name, "scope": scope.value, "state": "open", "created_at": now}
+                row = {"id": _THE_CRAWL, "name": name, "scope": scope.value, "created_at": now}
                 ignoring = (
                     insert(crawl).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
                 )

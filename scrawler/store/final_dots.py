@@ -18,7 +18,7 @@ from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, robots, seed, site
 from scrawler.urls.scope import site_key
 
-# By name: this is done while the tables are those of schema 1.
+# By name: this is done while the tables are those of an earlier schema.
 _ROW = (
     *(site.c.id, site.c.site_key, site.c.state, site.c.owner, site.c.token),
     *(site.c.next_due_at, site.c.address, site.c.pushbacks, site.c.pause_ms),

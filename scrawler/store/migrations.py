@@ -23,7 +23,9 @@ _COLUMNS = {  # names of table and column; one statement, for the inspector woul
     "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",
     "mysql": "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()",
 }
-_THERE_ALREADY = {1050, 1060, 1061, 1091}  # MySQL: table, column or index exists; what is to be dropped does not
+_DONE_BEFORE = {1050, 1060, 1061, 1091}  # MySQL: table, column or index exists; what is to be dropped does not
+_SQLITE_DONE_BEFORE = re.compile(r"(?:table|index) \S+ already exists|duplicate column name: |no such column: ")
+_CHANGES_TABLES = re.compile(r"CREATE |ALTER |DROP ")
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
@@ -66,7 +68,7 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
     Raises:
         StoreError: its schema is older or newer than this program, or it has none and must not be empty.
     """
-    version = current_version(connection)
+    version = known_version(connection, where)
     newest = max(migration_texts(connection.dialect.name))
     if version == newest:
         check_columns(connection, where)
@@ -75,11 +77,22 @@ def check_version(connection: Connection, where: str, *, may_be_empty: bool) -> 
         return True
     if version == 0:
         raise StoreError(f"database {where} holds no crawl; import seeds, or make one with `scrawler db init`")
-    if version < newest:
-        raise StoreError(f"database {where} has schema {version}, not {newest}; bring it up with `scrawler db upgrade`")
-    raise StoreError(
-        f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"
-    )
+    raise StoreError(f"database {where} has schema {version}, not {newest}; bring it up with `scrawler db upgrade`")
+
+
+def known_version(connection: Connection, where: str) -> int:
+    """Return the number of the last migration applied, 0 for none.
+
+    Raises:
+        StoreError: its schema is newer than this program.
+    """
+    version = current_version(connection)
+    newest = max(migration_texts(connection.dialect.name))
+    if version > newest:
+        raise StoreError(
+            f"database {where} has schema {version}; this program knows {newest} at most: use a newer scrawler"
+        )
+    return version
 
 
 def _holds_crawl(connection: Connection, version: int) -> bool:
@@ -108,7 +121,8 @@ def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: st
 
     MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile. Whoever was
     cut short there has left some of a migration's things, but not its number: it is applied again from its start, and
-    what is there already is passed by. So each statement of a migration must be one that can be repeated.
+    what is done already is passed by. So each statement of a migration must be one that can be repeated. On SQLite only
+    a person who loads a file by hand can leave one half done; what is done already is passed by there as well.
     """
     with _alone(begin, dialect), begin() as connection:
         version = current_version(connection)
@@ -123,9 +137,16 @@ def _apply(connection: Connection, statement: str) -> None:
     try:
         connection.exec_driver_sql(statement)
     except DBAPIError as error:
-        code = error.orig.args[0] if error.orig is not None and error.orig.args else None
-        if connection.dialect.name == "sqlite" or code not in _THERE_ALREADY:
+        if _CHANGES_TABLES.match(statement) is None or not _was_done_before(error, connection.dialect.name):
             raise
+
+
+def _was_done_before(error: DBAPIError, dialect: str) -> bool:
+    """Tell whether what a statement makes is there already, or what it drops is gone."""
+    said = error.orig.args[0] if error.orig is not None and error.orig.args else None
+    if dialect == "sqlite":  # which has one code for all of these
+        return _SQLITE_DONE_BEFORE.match(str(said)) is not None
+    return said in _DONE_BEFORE
 
 
 @contextmanager

@@ -80,7 +80,6 @@ crawl = Table(
     _number("id", "always 1: one database holds one crawl", key=True),
     _word("name", 255),
     _word("scope", 16, "host, domain, prefix; fixes the keys of the sites"),
-    _word("state", 16, "open, closed"),
     _number("created_at"),
     _small("paused", "1: no machine starts a request, those that come later neither", default=0),
     _number("stopped_at", "machines of commands launched before this time stop", default=0),

@@ -9,7 +9,7 @@ from scrawler.model import LEASE, Millis
 from scrawler.store.engine import Database, Waiting, connect
 from scrawler.store.final_dots import dotted_sites, join_dotted_sites
 from scrawler.store.machine_views import LIVING, is_silent
-from scrawler.store.migrations import check_columns, current_version, migrate, migration_texts
+from scrawler.store.migrations import check_columns, known_version, migrate, migration_texts
 from scrawler.store.tables import machine
 
 _STATEMENT = 86_400.0  # seconds for one: it may write a large table anew
@@ -22,7 +22,7 @@ def upgrade_database(url: str) -> list[int]:
     well where somebody loaded the migrations by hand.
 
     Raises:
-        StoreError: the database refuses, or a machine crawls.
+        StoreError: the database refuses, or a machine crawls, or its schema is newer than this program.
     """
     database = connect(url, Waiting(answer=_STATEMENT), create=False)
     try:
@@ -37,7 +37,7 @@ def upgrade_database(url: str) -> list[int]:
 
 def _is_to_do(connection: Connection, database: Database) -> bool:
     """Whether there are rows to change; if there is anything to do at all, no machine may crawl meanwhile."""
-    version = current_version(connection)
+    version = known_version(connection, database.where)
     if version == 0:
         return False
     dotted = dotted_sites(connection)

@@ -12,7 +12,6 @@ CREATE TABLE crawl (
     id BIGINT NOT NULL,  -- always 1: one database holds one crawl
     name VARCHAR(255) NOT NULL,
     scope VARCHAR(16) NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
-    state VARCHAR(16) NOT NULL,  -- open, closed
     created_at BIGINT NOT NULL,
     paused INTEGER NOT NULL DEFAULT 0,  -- 1: no machine starts a request, those that come later neither
     stopped_at BIGINT NOT NULL DEFAULT 0,  -- machines of commands launched before this time stop
@@ -315,4 +314,4 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (3, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -12,7 +12,6 @@ CREATE TABLE crawl (
     id INTEGER NOT NULL,  -- always 1: one database holds one crawl
     name TEXT NOT NULL,
     scope TEXT NOT NULL,  -- host, domain, prefix; fixes the keys of the sites
-    state TEXT NOT NULL,  -- open, closed
     created_at INTEGER NOT NULL,
     paused INTEGER DEFAULT 0 NOT NULL,  -- 1: no machine starts a request, those that come later neither
     stopped_at INTEGER DEFAULT 0 NOT NULL,  -- machines of commands launched before this time stop
@@ -331,4 +330,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (2, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (3, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -22,7 +22,7 @@ from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.upgrade import upgrade_database
 from tests.limits import HANGS
 from tests.mariadb import MariaDb
-from tests.stored import load_schema_1
+from tests.stored import SCHEMAS, load_schema, newer_than
 
 _CHANGE = re.compile(r"CREATE|ALTER|DROP|INSERT|UPDATE|DELETE")
 _NAMES = (f"crawl_cut_{number}" for number in range(10_000))
@@ -45,8 +45,8 @@ def _made() -> int:
     return sum(len(statements(text)) for text in migration_texts("mysql").values())
 
 
-def _upgraded() -> int:
-    return sum(len(statements(text)) for number, text in migration_texts("mysql").items() if number > 1)
+def _upgraded(schema: int) -> int:
+    return sum(len(statements(text)) for number, text in migration_texts("mysql").items() if number > schema)
 
 
 class _Killed(BaseException):
@@ -122,30 +122,33 @@ def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
         url = fresh()
         with _cut(number), pytest.raises(StoreBusyError, match="cannot be reached"):
             open_database(url)
-        with pytest.raises(StoreError, match=r"holds no crawl; import seeds|has schema 1, not 2; bring it up"):
+        with pytest.raises(StoreError, match=r"holds no crawl; import seeds|has schema \d, not 3; bring it up"):
             open_database(url, create=False)
         open_database(url).close()
         assert _shape(url) == whole, number
 
 
+@pytest.mark.parametrize("schema", SCHEMAS)
 def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
-    fresh: Callable[[], str], whole: list[tuple[Any, ...]]
+    schema: int, fresh: Callable[[], str], whole: list[tuple[Any, ...]]
 ) -> None:
+    sites_joined = {1: 8, 2: 0}[schema]
     for number in count(1):
         url = fresh()
-        load_schema_1(url)
+        load_schema(schema, url)
+        newer = newer_than(schema, url)
         try:
             with _cut(number, kill=True):
-                assert upgrade_database(url) == [2]
+                assert upgrade_database(url) == newer
             break
         except _Killed:
             pass
-        with pytest.raises(StoreError, match="has schema 1, not 2; bring it up with `scrawler db upgrade`"):
+        with pytest.raises(StoreError, match=r"has schema \d, not 3; bring it up with `scrawler db upgrade`"):
             open_database(url)
-        assert upgrade_database(url) == [2]
+        assert upgrade_database(url) in [newer[done:] for done in range(len(newer))]
         assert _shape(url) == whole, number
         assert _joined(url) == (16, 21, 0), number
-    assert number > _upgraded() + 8  # sites that were joined
+    assert number > _upgraded(schema) + sites_joined
 
 
 def _joined(url: str) -> tuple[int, ...]:
@@ -174,7 +177,7 @@ def test_a_program_that_is_killed_leaves_a_database_that_the_next_one_finishes(
 def test_programs_that_finish_one_database_at_once_wait_for_each_other(
     fresh: Callable[[], str], whole: list[tuple[Any, ...]]
 ) -> None:
-    for cut in (1, _made() // 2, _made() - _upgraded()):
+    for cut in (1, _made() // 2, _made() - _upgraded(1)):
         url = fresh()
         with _cut(cut), pytest.raises(StoreBusyError):
             open_database(url)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+import sys
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import create_engine, inspect
 
+import scrawler
 from scrawler.errors import StoreError
 from scrawler.store.engine import open_database
 from scrawler.store.migrations import migration_texts, schema_text, statements
 from scrawler.store.tables import metadata
 from scrawler.store.upgrade import upgrade_database
-from tests.stored import load_schema_1
+from tests.limits import HANGS
+from tests.stored import SCHEMAS, dialect_of, load_schema, newer_than
 
 
 def _described(url: str) -> dict[str, Any]:
@@ -63,17 +71,13 @@ def _empty(url: str) -> None:
     engine.dispose()
 
 
-def _dialect(url: str) -> str:
-    return url.partition(":")[0].partition("+")[0]
-
-
 def test_files_migrations_and_tables_agree(database_url: str) -> None:
     engine = create_engine(database_url)
     metadata.create_all(engine)
     engine.dispose()
     tables = _described(database_url)
     _empty(database_url)
-    _load(database_url, schema_text(_dialect(database_url)))
+    _load(database_url, schema_text(dialect_of(database_url)))
     file = _described(database_url)
     _empty(database_url)
     open_database(database_url).close()
@@ -85,7 +89,7 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
 
 
 def test_a_schema_loaded_by_hand_is_taken_as_it_is(database_url: str) -> None:
-    _load(database_url, schema_text(_dialect(database_url)))
+    _load(database_url, schema_text(dialect_of(database_url)))
     open_database(database_url, create=False).close()
     assert upgrade_database(database_url) == []
 
@@ -102,27 +106,73 @@ def test_a_newer_version_is_refused_with_advice(database_url: str) -> None:
     with database.begin() as connection:
         connection.exec_driver_sql("INSERT INTO schema_version VALUES (999, 1)")
     database.close()
-    with pytest.raises(StoreError, match="this program knows 2 at most: use a newer scrawler"):
-        open_database(database_url)
+    for opened in (open_database, upgrade_database):
+        with pytest.raises(StoreError, match="this program knows 3 at most: use a newer scrawler"):
+            opened(database_url)
 
 
-def test_a_crawl_of_an_older_version_is_refused_with_advice(database_url: str) -> None:
-    load_schema_1(database_url)
+@pytest.mark.parametrize("number", SCHEMAS)
+def test_a_crawl_of_an_older_version_is_refused_with_advice(number: int, database_url: str) -> None:
+    load_schema(number, database_url)
     for create in (True, False):
-        with pytest.raises(StoreError, match="has schema 1, not 2; bring it up with `scrawler db upgrade`"):
+        with pytest.raises(StoreError, match=f"has schema {number}, not 3; bring it up with `scrawler db upgrade`"):
             open_database(database_url, create=create)
-    newer = [number for number in migration_texts(_dialect(database_url)) if number > 1]
-    assert upgrade_database(database_url) == newer
+    assert upgrade_database(database_url) == newer_than(number, database_url)
     assert upgrade_database(database_url) == []
     open_database(database_url, create=False).close()
 
 
-def test_an_older_schema_without_a_crawl_is_brought_up_by_whoever_makes_one(database_url: str) -> None:
-    _load(database_url, migration_texts(_dialect(database_url))[1])
-    with pytest.raises(StoreError, match="has schema 1, not 2"):
+@pytest.mark.parametrize("number", SCHEMAS)
+def test_an_older_schema_without_a_crawl_is_brought_up_by_whoever_makes_one(number: int, database_url: str) -> None:
+    texts = migration_texts(dialect_of(database_url))
+    _load(database_url, *(text for one, text in texts.items() if one <= number))
+    with pytest.raises(StoreError, match=f"has schema {number}, not 3"):
         open_database(database_url, create=False)
     open_database(database_url).close()
     open_database(database_url, create=False).close()
+
+
+def test_migrations_that_somebody_loaded_by_hand_in_part_are_finished_by_the_upgrade(database_url: str) -> None:
+    texts = migration_texts(dialect_of(database_url))
+    parts = [part for text in texts.values() for part in statements(text)]
+    open_database(database_url).close()
+    whole = _described(database_url)
+    for loaded in range(len(statements(texts[1])), len(parts)):
+        _empty(database_url)
+        _load(database_url, ";\n".join(parts[:loaded]))
+        upgrade_database(database_url)
+        assert _described(database_url) == whole, parts[loaded - 1]
+
+
+def test_an_upgrade_ends_where_a_table_is_not_there(database_url: str) -> None:
+    load_schema(1, database_url)
+    _load(database_url, "DROP TABLE seed;\nDELETE FROM site;\n")
+    with pytest.raises(StoreError, match=r"no such table: seed|seed' doesn't exist"):
+        upgrade_database(database_url)
+    with pytest.raises(StoreError, match="has schema 1, not 3"):
+        open_database(database_url)
+
+
+def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_path: Path) -> None:
+    open_database(database_url).close()
+    older = _without_newest_migration(tmp_path)
+    environment = {**os.environ, "PYTHONPATH": str(older)}
+    for words in (["status"], ["run"], ["db", "upgrade"]):
+        command = [sys.executable, "-m", "scrawler", *words, "--db", database_url]
+        told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
+        assert told.returncode == 4
+        assert "has schema 3; this program knows 2 at most: use a newer scrawler" in told.stderr
+
+
+def _without_newest_migration(folder: Path) -> Path:
+    """Copy this program as it was before its newest migration; return the folder in which Python finds it."""
+    package = folder / "older" / "scrawler"
+    shutil.copytree(Path(scrawler.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    sql = Path(str(resources.files("scrawler.sql")))
+    shutil.copytree(sql, package / "sql")
+    for migrations in package.glob("sql/*/migrations"):
+        max(migrations.iterdir()).unlink()
+    return package.parent
 
 
 def test_tables_of_an_unreleased_version_are_refused_by_name(database_url: str) -> None:
@@ -137,5 +187,5 @@ def test_tables_of_an_unreleased_version_are_refused_by_name(database_url: str) 
 
 def test_upgrade_makes_the_schema_of_an_empty_database(database_url: str) -> None:
     create_engine(database_url).connect().close()
-    assert upgrade_database(database_url) == list(migration_texts(_dialect(database_url)))
+    assert upgrade_database(database_url) == list(migration_texts(dialect_of(database_url)))
     open_database(database_url, create=False).close()

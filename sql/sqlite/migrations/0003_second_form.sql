@@ -1,0 +1,10 @@
+-- SCrawler: from schema 2 to 3 for SQLite 3.37+.
+-- Each statement makes one thing. A program that was cut short in the midst of it begins anew and passes by what is
+-- done already; so the number is written last.
+
+-- Nothing has ever read it: a crawl is never closed.
+ALTER TABLE crawl DROP COLUMN state;
+
+-- From here on chunk.data is written in a form which programs for schema 2 cannot read. What they wrote stays as it is.
+
+INSERT INTO schema_version (version, applied_at) VALUES (3, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
