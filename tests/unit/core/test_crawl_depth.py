@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from time import thread_time
 
 import pytest
@@ -57,6 +58,49 @@ def test_entries_survive_packing() -> None:
     for first in range(len(entries)):
         assert decode(encode(entries[first:])) == entries[first:]
     assert list(decode_urls(encode(entries))) == [entry.url for entry in entries]
+
+
+def _packed_by_schema_2(entries: list[Entry]) -> bytes:
+    """Pack as programs for schema 2 did: each line says all of its entry."""
+    lines = (f"{depth} {position} {not_before} {url}" for url, depth, position, not_before in entries)
+    return zlib.compress("\n".join(lines).encode())
+
+
+def test_what_programs_for_schema_2_packed_is_read() -> None:
+    entries = [
+        Entry("http://a/?x=%20y", 0, 0),
+        Entry("http://a/1", 1, 1),
+        Entry("http://a/2", 1, 2),
+        Entry("http://a/ü", 1, 3, 1234567890123),
+        Entry("http://a/3", 1, 4),
+        Entry("http://a/4", -2, 9),
+    ]
+    assert decode(_packed_by_schema_2(entries)) == entries
+    assert list(decode_urls(_packed_by_schema_2(entries))) == [entry.url for entry in entries]
+    assert find(_packed_by_schema_2(entries), "http://a/3") == (4, entries[4])
+
+
+@pytest.mark.parametrize("listed", [3, CHUNK_ENTRIES - 1, CHUNK_ENTRIES, 700, 1023, 1024])  # it filled chunks of 1,024
+def test_a_list_that_schema_2_left_goes_on(listed: int) -> None:
+    entries = [Entry(f"http://a/{number}", 1, number) for number in range(listed)]
+    durable = Durable()
+    durable.state = LaneState(1, 0, 1, 2, listed)
+    durable.chunks[0] = ChunkRow(1, 0, 0, 0, listed, _packed_by_schema_2(entries))
+    lane = durable.reopen()
+    for number in range(listed, listed + 2 * CHUNK_ENTRIES):
+        lane.append(f"http://a/{number}", 1)
+        if number % 50 == 0:
+            durable.checkpoint(lane)
+    durable.checkpoint(lane)
+    lane = durable.reopen()
+    asked = []
+    while not lane.exhausted:
+        durable.fill(lane)
+        entry = lane.peek()
+        assert entry is not None
+        asked.append(entry)
+        lane.finish(lane.take())
+    assert asked == [Entry(f"http://a/{number}", 1, number) for number in range(2, listed + 2 * CHUNK_ENTRIES)]
 
 
 def test_one_entry_is_found_in_a_chunk() -> None:
