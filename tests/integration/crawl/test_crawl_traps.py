@@ -109,6 +109,20 @@ def test_both_profiles_leave_the_same_traps_at_the_same_page(
     assert crawl.candidates() == classic.candidates()
 
 
+def test_what_is_fetched_of_a_site_does_not_depend_on_others_of_its_machine(
+    crawl: Crawl, web: TrapWeb, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = ENDLESS | SHAPELESS | {"threads": 1}
+    crawl.add(web.sites())
+    crawl.run(**settings)
+    for name in ("maze", "soft-404-echo"):
+        folder, home = tmp_path_factory.mktemp(name), web.home(name)
+        alone = type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
+        alone.add([home])
+        alone.run(**settings)
+        assert alone.fetched() == {url for url in crawl.fetched() if url.startswith(home)}
+
+
 def test_limits_on_the_shape_of_urls_end_what_repeats_itself(crawl: Crawl, web: TrapWeb) -> None:
     home = web.home("mirror")
     crawl.add([home])
