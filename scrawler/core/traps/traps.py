@@ -30,7 +30,7 @@ from scrawler.urls.patterns import Patterns, patterns_of
 
 TRAP_VERDICT = "trap"
 
-_DOUBT = 10  # fetched pages of a pattern, or with the same links, after which their texts are looked at
+_DOUBT = 5  # fetched pages of a pattern, or with the same links, after which their texts are looked at
 _PROBATION = 10  # pages in which a set of parameters has to show something new where others have not
 
 _PATTERNS = 1_000  # that a party remembers
