@@ -19,6 +19,7 @@ from scrawler.model import url_hash
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.losses import Losses
+from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.seeds import SeedView
 from scrawler.store.traces import Traces
@@ -40,8 +41,7 @@ class _Maker:
         self._database, self._crawl, self._view = database, crawl, view
         self._reports = Reports(database)
         self._seed_id = view.seed.id if view else None
-        self._pages = self._reports.pages(self._seed_id)
-        self._kinds = self._reports.kinds(self._seed_id)
+        self._sums = page_sums(database, self._seed_id)
         self._counts = self._reports.counts(self._seed_id)
 
     def report(self) -> Report:
@@ -49,8 +49,8 @@ class _Maker:
         view, counts = self._view, self._counts
         made = (
             _seed_section(view, self._crawl) if view else self._crawl_section(),
-            totals_section(self._pages, counts),
-            results_section(self._pages),
+            totals_section(self._sums.pages, counts),
+            results_section(self._sums.pages),
             self._content(),
             *(() if view else (self._sites(),)),
             self._links(),
@@ -83,20 +83,19 @@ class _Maker:
         return Section("crawl", "Crawl", values, tables)
 
     def _content(self) -> Section:
-        types = self._reports.types(self._seed_id)
+        types = self._sums.types
         media = [one for one in types if one.content_type.partition("/")[0] in MULTIMEDIA]
         columns = ("content_type", "pages", "bytes", "longest_bytes")
         tables = (
-            *content_tables(self._kinds),
+            *content_tables(self._sums.kinds),
             Table("types", "The most frequent media types", columns, types[:_TYPES_SHOWN]),
             Table("multimedia", "Images, audio, video by type", columns, media[:_TYPES_SHOWN]),
         )
         return Section("content", "Content", tables=tables)
 
     def _sites(self) -> Section:
-        sizes = self._reports.site_sizes()
+        sizes, largest = self._reports.sites()
         rows = [(name, sizes.get(index, 0)) for index, name in enumerate(class_names(PARTIES, "{:,}".format))]
-        largest = self._reports.largest_sites()
         tables = (
             Table("sizes", "Sites by fetched pages", ("pages", "sites"), rows, "sites", ordered=True),
             Table("largest", "The largest sites", ("site", "pages", "bytes"), largest, "pages"),
@@ -153,7 +152,7 @@ class _Maker:
             values[name] = self._counts[name]
         values["sitemap_urls"] = self._reports.sitemap_urls(self._seed_id)
         tables = (
-            times_table(self._kinds),
+            times_table(self._sums.kinds),
             Table("robots", "Origins by the status of their robots.txt", ("status", "origins"), rows),
         )
         return Section("politeness", "Politeness, servers and their wishes", values, tables)

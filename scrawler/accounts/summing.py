@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from scrawler.accounts.results import flag_names
 from scrawler.accounts.sections import Section, Table
-from scrawler.store.reports import DEEPEST, SIZES, TIMES, KindSum, PageSum, Sample
+from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, KindSum, PageSum
+from scrawler.store.reports import Sample
 from scrawler.units import format_bytes
 from scrawler.urls.verdict import Verdict
 

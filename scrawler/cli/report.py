@@ -37,7 +37,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     """Report on SEED, or on the whole crawl.
 
     Pages, bytes, results, statuses, content types and sizes, depths, site sizes, links in and out, refused links and
-    why, duplicates, traps, waits and push-backs. On the whole crawl it takes some seconds a million pages.
+    why, duplicates, traps, waits and push-backs. On the whole crawl it takes a second or two a million pages.
     """
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")

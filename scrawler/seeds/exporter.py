@@ -6,13 +6,14 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import IO, NamedTuple
 
-from scrawler.model import EndReason, PageRow, SeedState
+from scrawler.model import EndReason, SeedState
 from scrawler.seeds.files import Format
 from scrawler.store.candidates import Candidates, CandidateView
-from scrawler.store.pages import Pages
-from scrawler.store.seeds import Seeds, SeedView
+from scrawler.store.pages import PageLine, Pages
+from scrawler.store.seeds import SeedLine, Seeds
 
 
 class ExportRow(NamedTuple):
@@ -27,6 +28,10 @@ class ExportRow(NamedTuple):
     result: str | None = None
     status: int | None = None
     found: int | None = None  # times a candidate was found
+
+
+_row = ExportRow._make
+_WRITTEN = 2_000  # rows held in memory at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,50 +63,63 @@ def export_urls(
     """Write the selected URLs to `out`, in bounded memory: seeds in order of import, then candidates, then pages."""
     write = _writer(out, written)
     counts = ExportCounts()
-    for seed in seeds.list(selection.state, selection.end_reason):
-        counts.seeds += 1
-        write(_seed_row(seed))
+    for rows in _batches(map(_seed_row, seeds.lines(selection.state, selection.end_reason))):
+        counts.seeds += len(rows)
+        write(rows)
     if not selection.filtered:
-        for candidate in candidates.merged():
-            counts.candidates += 1
-            write(_candidate_row(candidate))
+        for rows in _batches(map(_candidate_row, candidates.merged())):
+            counts.candidates += len(rows)
+            write(rows)
     if selection.pages:
-        for page in _pages(seeds, pages, selection):
-            counts.pages += 1
-            write(_page_row(page))
+        for rows in _batches(map(_page_row, _pages(seeds, pages, selection))):
+            counts.pages += len(rows)
+            write(rows)
     return counts
 
 
-def _pages(seeds: Seeds, pages: Pages, selection: Selection) -> Iterator[PageRow]:
+def _batches(rows: Iterator[ExportRow]) -> Iterator[list[ExportRow]]:
+    while batch := list(islice(rows, _WRITTEN)):
+        yield batch
+
+
+def _pages(seeds: Seeds, pages: Pages, selection: Selection) -> Iterator[PageLine]:
     if not selection.filtered:
-        yield from pages.all()
+        yield from pages.lines()
         return
     for seed in seeds.list(selection.state, selection.end_reason):
-        yield from pages.of_seed(seed.seed.id)
+        yield from pages.lines(seed.seed.id)
 
 
-def _seed_row(view: SeedView) -> ExportRow:
-    seed = view.seed
-    return ExportRow(seed.url, "seed", seed.state.value, seed.end_reason and seed.end_reason.value, seed.hops)
+# A row by its position takes a third of the time of one with names, and there are millions.
+
+
+def _seed_row(seed: SeedLine) -> ExportRow:
+    url, state, end_reason, hops = seed
+    return _row((url, "seed", state, end_reason, hops, None, None, None, None))
 
 
 def _candidate_row(candidate: CandidateView) -> ExportRow:
-    return ExportRow(candidate.url, "candidate", hops=candidate.hops, found=candidate.times)
+    return _row((candidate.url, "candidate", None, None, candidate.hops, None, None, None, candidate.times))
 
 
-def _page_row(page: PageRow) -> ExportRow:
-    return ExportRow(page.url, "page", depth=page.depth, result=page.result, status=page.status)
+def _page_row(page: PageLine) -> ExportRow:
+    url, depth, result, status = page
+    return _row((url, "page", None, None, None, depth, result, status, None))
 
 
-def _writer(out: IO[str], written: Format) -> Callable[[ExportRow], object]:
+def _writer(out: IO[str], written: Format) -> Callable[[list[ExportRow]], object]:
+    """Return what writes a batch of rows."""
     if written is Format.CSV:
         table = csv.writer(out, lineterminator="\n")
         table.writerow(ExportRow._fields)
-        return table.writerow
+        return table.writerows
     if written is Format.JSONL:
-        return lambda row: out.write(_json_line(row))
-    return lambda row: out.write(row.url + "\n")
+        return lambda rows: out.write("".join(map(_json_line, rows)))
+    return lambda rows: out.write("".join([f"{row.url}\n" for row in rows]))
 
 
 def _json_line(row: ExportRow) -> str:
-    return json.dumps({name: value for name, value in row._asdict().items() if value is not None}) + "\n"
+    return (
+        json.dumps({name: value for name, value in zip(ExportRow._fields, row, strict=True) if value is not None})
+        + "\n"
+    )

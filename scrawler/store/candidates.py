@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import NamedTuple
 
-from sqlalchemy import Connection, select, true, update
+from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, true, update
 from sqlalchemy import func as sql
 
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, plain_rows
 from scrawler.store.rows import AnySelect, sliced
 from scrawler.store.tables import candidate, seed
 
@@ -39,13 +39,23 @@ class Candidates:
 
         `like` is an SQL pattern of the URL (% and _), `min_count` how often it must have been found.
         """
-        return self._views(_query(like, min_count), b"")
+        alike = self._database.reading(_alike)
+        shorter = alike and _merging(literal(alike.hops, BigInteger), like, min_count)
+        looked_up = _with_seeds(_merging(seed.c.hops, like, min_count))
+
+        def query(connection: Connection) -> AnySelect:
+            if shorter is None or alike is None or connection.scalar(_NEWEST) != alike.newest:
+                return looked_up
+            return shorter
+
+        return self._views(query, b"")
 
     def unpromoted(
         self, max_hops: int, after: bytes, limit: int, *, like: str | None = None, min_count: int = 1
     ) -> list[CandidateView]:
         """Return up to `limit` candidates within `max_hops` of a user's seed, with hashes above `after` (b"": all)."""
-        return list(islice(self._views(_query(like, min_count).where(seed.c.hops < max_hops), after), limit))
+        query = _with_seeds(_merging(seed.c.hops, like, min_count)).where(seed.c.hops < max_hops)
+        return list(islice(self._views(lambda _: query, after), limit))
 
     def mark_promoted(self, hashes: Iterable[bytes]) -> None:
         """Note that these candidates are seeds now: they are no longer looked at."""
@@ -58,8 +68,8 @@ class Candidates:
 
         self._database.retrying(work)
 
-    def _views(self, query: AnySelect, after: bytes) -> Iterator[CandidateView]:
-        """Yield what `query` finds, range by range of the index: a LIMIT on groups would make MariaDB form them all."""
+    def _views(self, query: Callable[[Connection], AnySelect], after: bytes) -> Iterator[CandidateView]:
+        """Yield what a query finds, range by range of the index: a LIMIT on groups would make MariaDB form them all."""
         hashes = select(candidate.c.url_hash).where(candidate.c.promoted == 0).distinct()
         hashes = hashes.order_by(candidate.c.url_hash).limit(_MERGED)
 
@@ -69,10 +79,8 @@ class Candidates:
             last = connection.scalar(select(sql.max(part.c.url_hash)))
             if last is None:
                 return b"", []
-            rows = connection.execute(query.where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash))
-            views = [CandidateView(row[0], row[1], int(row[2]), *row[3:]) for row in rows.all()]
-            known = _seeds_among(connection, [view.url_hash for view in views])
-            return last, [view for view in views if view.url_hash not in known]
+            within = query(connection).where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash)
+            return last, [CandidateView._make(row) for row in plain_rows(connection, within)]
 
         while True:
             after, views = self._database.reading(work)
@@ -81,9 +89,30 @@ class Candidates:
             yield from views
 
 
-def _query(like: str | None, min_count: int) -> AnySelect:
-    """Select candidates merged by URL, from the index on; left to itself MariaDB begins with all seeds."""
-    times = sql.sum(candidate.c.count)
+class _Alike(NamedTuple):
+    """All seeds have these hops, as they do where none was promoted; `newest` is the last of them."""
+
+    hops: int
+    newest: int
+
+
+_NEWEST = select(sql.max(seed.c.id))
+
+
+def _alike(connection: Connection) -> _Alike | None:
+    """Look through the seeds once: to look up the hops of each that found a candidate takes as long as all the rest."""
+    columns = sql.min(seed.c.hops), sql.max(seed.c.hops), sql.max(seed.c.id)
+    fewest, most, newest = connection.execute(select(*columns)).one()
+    return None if newest is None or fewest != most else _Alike(most, newest)
+
+
+def _merging(hops: ColumnElement[int], like: str | None, min_count: int) -> AnySelect:
+    """Select candidates merged by URL, without those that are seeds; `hops` are those of the seeds that found one.
+
+    They come in the order of their hashes, so the index on those of seeds is looked into from one end to the other.
+    """
+    times = cast(sql.sum(candidate.c.count), BigInteger)
+    itself = seed.alias("itself")
     query = (
         select(
             candidate.c.url_hash,
@@ -91,13 +120,12 @@ def _query(like: str | None, min_count: int) -> AnySelect:
             times,
             sql.count(),
             sql.min(candidate.c.seed_id),
-            sql.min(seed.c.hops) + 1,
+            sql.min(hops) + 1,
         )
-        .select_from(candidate)
-        .join(seed, seed.c.id == candidate.c.seed_id)
-        .where(candidate.c.promoted == 0)
+        .select_from(candidate.outerjoin(itself, itself.c.url_hash == candidate.c.url_hash))
+        .where(candidate.c.promoted == 0, itself.c.id.is_(None))
         .group_by(candidate.c.url_hash)
-        .prefix_with("STRAIGHT_JOIN", dialect="mysql")
+        .prefix_with("STRAIGHT_JOIN", dialect="mysql")  # left to itself MariaDB begins with all seeds
         .with_hint(candidate, "FORCE INDEX (candidate_url_hash)", "mysql")
     )
     if like is not None:
@@ -105,8 +133,6 @@ def _query(like: str | None, min_count: int) -> AnySelect:
     return query.having(times >= min_count) if min_count > 1 else query
 
 
-def _seeds_among(connection: Connection, hashes: list[bytes]) -> set[bytes]:
-    known: set[bytes] = set()
-    for part in sliced(hashes):
-        known.update(connection.scalars(select(seed.c.url_hash).where(seed.c.url_hash.in_(part))))
-    return known
+def _with_seeds(query: AnySelect) -> AnySelect:
+    """Add the seeds that found the candidates."""
+    return query.join(seed, seed.c.id == candidate.c.seed_id)

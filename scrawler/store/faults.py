@@ -41,19 +41,29 @@ def mapped(where: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _store_error(error, where) from error
+    except sqlite3.Error as error:  # of rows that are read from the driver itself; PyMySQL has them all by then
+        raise _sqlite_error(error, where) from error
 
 
 def _store_error(error: DBAPIError, where: str) -> StoreError:
     cause = error.orig
-    said = " ".join(str(cause.args[-1] if cause is not None and cause.args else error).split())
     if isinstance(cause, sqlite3.Error):
-        code = getattr(cause, "sqlite_errorcode", 0) & 0xFF
-        if code in _SQLITE_BUSY:
-            return StoreBusyError(f"database {where} is locked by another program ({said})")
-        return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({said})")
+        return _sqlite_error(cause, where)
+    said = _said(cause if cause is not None and cause.args else error)
     code = cause.args[0] if cause is not None and cause.args else 0
     if code in _MYSQL_BUSY or code in _MYSQL_PASSING or 0 < code < _MYSQL_OWN:
         return StoreBusyError(f"database {where} is busy ({said})")
     if code in _MYSQL_AWAY or error.connection_invalidated:
         return StoreBusyError(f"database {where} cannot be reached ({said})")
     return StoreError(f"database {where} {_MYSQL_ADVICE.get(code, 'refuses')} ({said})")
+
+
+def _sqlite_error(error: sqlite3.Error, where: str) -> StoreError:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _SQLITE_BUSY:
+        return StoreBusyError(f"database {where} is locked by another program ({_said(error)})")
+    return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({_said(error)})")
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error.args[-1] if error.args else error).split())

@@ -1,7 +1,7 @@
-"""Reports: sums over pages, seeds, links and what was refused, of one seed or of the whole crawl.
+"""Reports: sums over seeds, links and what was refused, of one seed or of the whole crawl; of pages see page_sums.py.
 
 The databases add up; of what they return, which a hostile web can make long, only the top is read. A report of the
-whole crawl goes through the table page three times, through seed three times and through candidate once or twice.
+whole crawl goes through the table seed three times, and through the indexes of candidate once or twice.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, String, and_, case, literal, select, union_all
+from sqlalchemy import ColumnElement, and_, literal, select, union_all
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 
-from scrawler.model import Result
 from scrawler.store.engine import Database
-from scrawler.store.rows import AnyRow
+from scrawler.store.page_sums import class_of
+from scrawler.store.rows import AnyRow, AnySelect
 from scrawler.store.tables import (
     SEED_COUNTS,
     candidate,
@@ -30,52 +30,18 @@ from scrawler.store.tables import (
     site,
     sitemap_url,
 )
-from scrawler.store.tables import page as page_table
 
-DEEPEST = 100  # depths from here on are one
-SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive
-TIMES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # upper bounds of milliseconds, exclusive
 PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of pages of a site, exclusive
-_TYPES_READ = 2_000
 _VERDICTS_READ = 5_000  # seeds held in memory at a time
 _SAMPLES_READ = 5_000
 _TOP = 10
 
-_page = page_table.c
 
+class SiteSums(NamedTuple):
+    """Sites by class of pages (index of PARTIES), and site key, pages and bytes of the largest ones."""
 
-class PageSum(NamedTuple):
-    """Pages that have these in common, and their sums."""
-
-    result: str
-    status: int
-    depth: int
-    flags: int
-    pages: int
-    bytes: int
-    revisits: int
-    retried: int
-    first_at: int
-    last_at: int
-
-
-class KindSum(NamedTuple):
-    """Fetched pages of a kind of content, in classes of size and response time (indexes of SIZES, TIMES)."""
-
-    kind: str
-    size: int
-    time: int
-    pages: int
-    bytes: int
-
-
-class TypeSum(NamedTuple):
-    """Fetched pages of a media type."""
-
-    content_type: str
-    pages: int
-    bytes: int
-    longest: int
+    sizes: dict[int, int]
+    largest: list[tuple[str, int, int]]
 
 
 class Sample(NamedTuple):
@@ -104,41 +70,6 @@ class Reports:
         """Read from `database`."""
         self._database = database
 
-    def pages(self, seed_id: int | None) -> list[PageSum]:
-        """Return pages by result, status, depth and flags."""
-        depth = case((_page.depth < DEEPEST, _page.depth), else_=DEEPEST)
-        keys = (_page.result, _page.status, depth, _page.flags)
-        query = select(
-            *keys,
-            sql.count(),
-            sql.sum(_page.length),
-            sql.sum(_page.revisit),
-            sql.count(case((_page.attempts > 1, 1))),
-            sql.min(_page.fetched_at),
-            sql.max(_page.fetched_at),
-        ).group_by(*keys)
-        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id))
-        return [PageSum(*row[:4], *map(int, row[4:])) for row in rows]
-
-    def kinds(self, seed_id: int | None) -> list[KindSum]:
-        """Return fetched pages by kind of content, size and response time."""
-        keys = (_kind(), _class(_page.length, SIZES), _class(_page.elapsed_ms, TIMES))
-        query = select(*keys, sql.count(), sql.sum(_page.length)).where(_page.result == Result.FETCHED.value)
-        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id).group_by(*keys))
-        return [KindSum._make((*row[:4], int(row[4]))) for row in rows]
-
-    def types(self, seed_id: int | None) -> list[TypeSum]:
-        """Return fetched pages by media type, the most frequent first."""
-        query = (
-            select(_page.content_type, sql.count().label("pages"), sql.sum(_page.length), sql.max(_page.length))
-            .where(_page.result == Result.FETCHED.value)
-            .group_by(_page.content_type)
-            .order_by(number("pages").desc(), _page.content_type)
-            .limit(_TYPES_READ)
-        )
-        rows = self._database.rows(_of_seed(query, _page.seed_id, seed_id))
-        return [TypeSum(row[0], row[1], int(row[2]), row[3]) for row in rows]
-
     def counts(self, seed_id: int | None) -> dict[str, int]:
         """Return the sums of the seeds' counts, and `elapsed_ms`."""
         columns = [*(seed.c[column.name] for column in SEED_COUNTS), seed.c.elapsed_ms]
@@ -146,10 +77,12 @@ class Reports:
         return {column.name: int(value) for column, value in zip(columns, self._database.rows(query)[0], strict=True)}
 
     def ends(self) -> dict[str, int]:
-        """Return seeds by end reason, by state where they have none."""
-        reason = sql.coalesce(seed.c.end_reason, seed.c.state)
-        query = select(reason, sql.count()).group_by(reason).order_by(number("2").desc())
-        return {row[0]: row[1] for row in self._database.rows(query)}
+        """Return seeds by end reason, by state where they have none; the most frequent first."""
+        query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)
+        found: Counter[str] = Counter()
+        for state, reason, seeds in self._database.rows(query):
+            found[state if reason is None else reason] += seeds
+        return dict(sorted(found.items(), key=lambda end: (-end[1], end[0])))
 
     def verdicts(self, seed_id: int | None) -> Counter[str]:
         """Return the links of all pages by verdict."""
@@ -157,31 +90,36 @@ class Reports:
         query = _of_seed(select(seed.c.id, seed.c.verdicts), seed.c.id, seed_id)
         query = query.where(seed.c.verdicts.is_not(None)).order_by(seed.c.id).limit(_VERDICTS_READ)
         after = 0
-        while rows := self._database.rows(query.where(seed.c.id > after)):
-            for row in rows:
-                total.update(json.loads(row.verdicts))
-            after = rows[-1].id
+        while rows := self._database.plain_rows(query.where(seed.c.id > after)):
+            texts = Counter(verdicts for _, verdicts in rows)  # small sites have the same ones; all are read at once
+            for verdicts, seeds in zip(json.loads(f"[{','.join(texts)}]"), texts.values(), strict=True):
+                for verdict, links in verdicts.items():
+                    total[verdict] += links * seeds
+            after = rows[-1][0]
         return total
 
-    def site_sizes(self) -> dict[int, int]:
-        """Return sites by class of pages (index of PARTIES)."""
-        sizes = select(sql.sum(seed.c.pages).label("pages")).group_by(seed.c.site_id).subquery()
-        key = _class(sizes.c.pages, PARTIES)
-        return {row[0]: row[1] for row in self._database.rows(select(key, sql.count()).group_by(key))}
-
-    def largest_sites(self) -> list[tuple[str, int, int]]:
-        """Return site key, pages and bytes of the largest sites."""
-        pages = sql.sum(seed.c.pages).label("pages")
-        top = (
-            select(seed.c.site_id, pages, sql.sum(seed.c.bytes).label("bytes"))
-            .group_by(seed.c.site_id)
-            .order_by(pages.desc(), seed.c.site_id)
-            .limit(_TOP)
-            .subquery()
+    def sites(self) -> SiteSums:
+        """Return how large the sites are; the seeds are grouped once for both answers."""
+        of_site = (
+            # Of the bare column SQLite would follow its index, and look up each row where it is.
+            select((seed.c.site_id + 0).label("id"), sql.sum(seed.c.pages).label("pages"))
+            .add_columns(sql.sum(seed.c.bytes).label("bytes"))
+            .group_by(number("1"))
+            .cte("of_site")
         )
-        query = select(site.c.site_key, top.c.pages, top.c.bytes).join(top, top.c.site_id == site.c.id)
-        rows = self._database.rows(query.order_by(top.c.pages.desc(), site.c.id))
-        return [(row[0], int(row[1]), int(row[2])) for row in rows]
+        top = select(of_site).order_by(of_site.c.pages.desc(), of_site.c.id).limit(_TOP).subquery()
+        largest = select(number("'site'").label("of"), top.c.id, top.c.pages, top.c.bytes)
+        size: ColumnElement[int] = class_of(of_site.c.pages, PARTIES)
+        sizes: AnySelect = select(number("'size'"), size, sql.count(), number("0")).group_by(size)
+        rows = self._database.rows(select(union_all(largest, sizes).subquery()))
+        found = [tuple(map(int, row[1:])) for row in rows if row[0] == "site"]
+        names = select(site.c.id, site.c.site_key).where(site.c.id.in_([row[0] for row in found]))
+        keys = {row.id: row.site_key for row in self._database.rows(names)}
+        found.sort(key=lambda one: (-one[1], one[0]))
+        return SiteSums(
+            {int(row[1]): int(row[2]) for row in rows if row[0] == "size"},
+            [(keys[number], pages, size) for number, pages, size in found if number in keys],
+        )
 
     def candidates(self, seed_id: int | None) -> tuple[int, int]:
         """Return how many distinct URLs are candidates, and how many of these became seeds."""
@@ -200,14 +138,13 @@ class Reports:
 
     def links_to_seeds(self) -> tuple[int, int]:
         """Return how many links to seeds' own URLs were found, and from how many seeds' parties."""
-        # Outer joins, each with one value of `promoted`, make both databases look each seed up in the index.
-        halves = (
-            select(candidate.c.count.label("times"), candidate.c.seed_id)
-            .select_from(seed)
-            .outerjoin(candidate, and_(candidate.c.promoted == promoted, candidate.c.url_hash == seed.c.url_hash))
-            for promoted in (0, 1)
-        )
-        found = union_all(*halves).subquery()
+        # Nearly all candidates that are promoted are seeds now: these are read, and looked up. Of the others hardly any
+        # is one: by an outer join, with one value of `promoted`, both databases look each seed up in the index.
+        columns = (candidate.c.count.label("times"), candidate.c.seed_id)
+        same = candidate.c.url_hash == seed.c.url_hash
+        promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted == 1)
+        others = select(*columns).select_from(seed).outerjoin(candidate, and_(candidate.c.promoted == 0, same))
+        found = union_all(promoted, others).subquery()
         row = self._database.rows(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]
         return int(row[0] or 0), row[1]
 
@@ -267,24 +204,3 @@ class Reports:
 
 def _of_seed(query: Any, column: ColumnElement[int], seed_id: int | None) -> Any:
     return query if seed_id is None else query.where(column == seed_id)
-
-
-def _class(value: ColumnElement[int], bounds: tuple[int, ...]) -> ColumnElement[int]:
-    """Return the index of the first bound above a value."""
-    return case(*((value < bound, number(str(n))) for n, bound in enumerate(bounds)), else_=number(str(len(bounds))))
-
-
-def _kind() -> ColumnElement[str]:
-    """Return the kind of a page's content: html, image, audio, video, code, pdf, text, unknown or other."""
-    start: ColumnElement[str] = sql.substr(_page.content_type, 1, 6, type_=String())
-    return case(
-        (_page.content_type.in_(("text/html", "application/xhtml+xml")), number("'html'")),
-        (start == "image/", number("'image'")),
-        (start == "audio/", number("'audio'")),
-        (start == "video/", number("'video'")),
-        (_page.content_type.in_(("text/css", "text/javascript", "application/javascript")), number("'code'")),
-        (_page.content_type == "application/pdf", number("'pdf'")),
-        (sql.substr(_page.content_type, 1, 5) == "text/", number("'text'")),
-        (_page.content_type == "", number("'unknown'")),
-        else_=number("'other'"),
-    )

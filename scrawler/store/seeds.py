@@ -56,6 +56,15 @@ class SeedView:
     machine_id: int | None
 
 
+class SeedLine(NamedTuple):
+    """A seed as a list has it: what is known of very many in little time."""
+
+    url: str
+    state: str  # a SeedState
+    end_reason: str | None  # an EndReason
+    hops: int
+
+
 _VIEW = (
     select(
         *SEED_COLUMNS,
@@ -154,6 +163,15 @@ class Seeds:
         while rows := self._database.rows(query.where(seed.c.id > after)):
             yield from map(_view_of, rows)
             after = rows[-1].id
+
+    def lines(self, state: SeedState | None = None, end_reason: EndReason | None = None) -> Iterator[SeedLine]:
+        """Yield the same seeds in the same order with their most important columns, for a tenth of the price."""
+        query = select(seed.c.url, seed.c.state, seed.c.end_reason, seed.c.hops, seed.c.id)
+        query = in_order_of_id(query.limit(_LISTED), state, end_reason)
+        after = 0
+        while rows := self._database.plain_rows(query.where(seed.c.id > after)):
+            yield from [SeedLine._make(row[:-1]) for row in rows]
+            after = rows[-1][-1]
 
     def get(self, url: str) -> SeedView | None:
         """Return the seed that was imported as `url` (normalised)."""

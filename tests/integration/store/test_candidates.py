@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from scrawler.model import url_hash
-from scrawler.store.candidates import Candidates
+from scrawler.model import CandidateRow, url_hash
+from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.engine import Database
 from tests.integration.store.crawling import Worker, add, candidate, seed_delta, site_delta
 
@@ -53,3 +53,38 @@ def test_a_candidate_that_became_a_seed_is_none_any_more(database: Database) -> 
     _found(database)
     add(database, "http://common.org/", hops=1)
     assert Candidates(database).unpromoted(1, b"", 10) == []
+
+
+def test_hops_are_right_when_all_seeds_have_the_same_and_when_others_come_meanwhile(database: Database) -> None:
+    add(database, *(f"http://s{number}.org/" for number in range(2)))
+    worker = Worker.of(database)
+    site, _ = worker.claim()
+    mine = site.seeds[0].id
+    found = tuple(candidate(mine, f"http://x{number}.org/", 2) for number in range(4_100))
+    worker.commit(site_delta(site, seed_delta(mine, candidates=found)))
+    views = Candidates(database).merged()
+    assert next(views).hops == 1
+    add(database, "http://found.org/", hops=4)
+    late = worker.claim_one()
+    seed_id = late.seeds[0].id
+    worker.commit(site_delta(late, seed_delta(seed_id, candidates=(_with_last_hash(seed_id),))))
+    rest = list(views)
+    assert {view.hops for view in rest[:-1]} == {1}
+    assert (rest[-1].seeds, rest[-1].hops, rest[-1].times) == (1, 5, 1)
+
+
+def _with_last_hash(seed_id: int) -> CandidateRow:
+    """Make a candidate that is read after all others."""
+    return max((candidate(seed_id, f"http://late{n}.org/") for n in range(50_000)), key=lambda one: one.url_hash)
+
+
+def test_a_candidate_that_is_a_seed_is_left_out_when_all_hops_are_the_same(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/")
+    worker = Worker.of(database)
+    site, _ = worker.claim()
+    mine = site.seeds[0].id
+    links = candidate(mine, "http://b.org/"), candidate(mine, "http://c.org/", 3)
+    worker.commit(site_delta(site, seed_delta(mine, candidates=links)))
+    (view,) = Candidates(database).merged()
+    assert view == CandidateView(url_hash("http://c.org/"), "http://c.org/", 3, 1, mine, 1)
+    assert type(view.times) is int

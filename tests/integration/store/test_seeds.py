@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, event, update
 from scrawler.errors import StoreError
 from scrawler.model import EndReason, SeedCounts, SeedState, url_hash
 from scrawler.store.engine import Database
-from scrawler.store.seeds import Added, NewSeed, Seeds
+from scrawler.store.seeds import Added, NewSeed, SeedLine, Seeds
 from scrawler.store.tables import seed
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
 
@@ -142,15 +142,21 @@ def test_to_list_many_seeds_sorts_none_and_begins_nowhere_anew(
 
     event.listen(Engine, "after_cursor_execute", note)
     try:
-        listed = [view.seed.id for view in Seeds(database).list(state, end_reason)]
+        views = list(Seeds(database).list(state, end_reason))
+        lines = list(Seeds(database).lines(state, end_reason))
     finally:
         event.remove(Engine, "after_cursor_execute", note)
+    listed = [view.seed.id for view in views]
     assert len(listed) == thousands * 1_000
     assert listed == sorted(listed)
-    pages = [one for one in asked if "added_at" in one[0]]
-    assert len(pages) == thousands + 1
+    assert lines == [
+        SeedLine(view.seed.url, view.seed.state.value, view.seed.end_reason and view.seed.end_reason.value, 0)
+        for view in views
+    ]
+    pages = [one for one in asked if "seed.url" in one[0]]
+    assert len(pages) == 2 * (thousands + 1)
     with database.read() as connection:
-        for statement, parameters in pages[1:]:
+        for statement, parameters in pages[1 : thousands + 1] + pages[thousands + 2 :]:
             _check_plan(connection, statement, parameters)
 
 
@@ -161,9 +167,9 @@ def _check_plan(connection: Connection, statement: str, parameters: Any) -> None
         assert "rowid>?" in plan[0]
         assert not any("TEMP B-TREE" in step for step in plan)
         return
-    seed_step, site_step = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
+    seed_step, *others = connection.exec_driver_sql(f"EXPLAIN {statement}", parameters).mappings()
     assert (seed_step["table"], seed_step["type"]) == ("seed", "range")
-    assert site_step["type"] == "eq_ref"
+    assert all(step["type"] == "eq_ref" for step in others)
     assert "filesort" not in seed_step["Extra"]
     assert "temporary" not in seed_step["Extra"]
 

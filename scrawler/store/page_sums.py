@@ -1,0 +1,219 @@
+"""Sums of the page rows of a seed, or of all: by result, status, depth and flags, by kind of content, by media type.
+
+The table page is the largest of a crawl, and so it is read once. SQLite groups by sorting all rows; instead each row
+is added to its group in a temporary table, in which all groups have room (what does not fit its cache goes to a file).
+The sums that a report shows are then sums of some thousand groups. MariaDB groups in memory by itself, and a user of
+it need not have the right to make temporary tables: there the same sums are made of the rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sqlalchemy import BigInteger, Column, ColumnElement, Connection, MetaData, String, Table, Text, case, select, true
+from sqlalchemy import func as sql
+from sqlalchemy import literal_column as number
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.schema import CreateTable
+
+from scrawler.model import Result
+from scrawler.store.engine import Database
+from scrawler.store.rows import AnySelect
+from scrawler.store.tables import page as page_table
+
+DEEPEST = 100  # depths from here on are one
+SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive
+TIMES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # upper bounds of milliseconds, exclusive
+_TYPES_READ = 2_000
+
+_page = page_table.c
+
+
+class PageSum(NamedTuple):
+    """Pages that have these in common, and their sums."""
+
+    result: str
+    status: int
+    depth: int
+    flags: int
+    pages: int
+    bytes: int
+    retried: int
+    first_at: int
+    last_at: int
+
+
+class KindSum(NamedTuple):
+    """Fetched pages of a kind of content, in classes of size and response time (indexes of SIZES, TIMES)."""
+
+    kind: str
+    size: int
+    time: int
+    pages: int
+    bytes: int
+
+
+class TypeSum(NamedTuple):
+    """Fetched pages of a media type."""
+
+    content_type: str
+    pages: int
+    bytes: int
+    longest: int
+
+
+class PageSums(NamedTuple):
+    """All sums of pages; the types are the most frequent ones, in this order."""
+
+    pages: list[PageSum]
+    kinds: list[KindSum]
+    types: list[TypeSum]
+
+
+def page_sums(database: Database, seed_id: int | None) -> PageSums:
+    """Add up the pages of a seed, of all if None."""
+
+    def work(connection: Connection) -> PageSums:
+        if database.dialect == "sqlite":
+            _make_groups(connection, seed_id)
+            return _sums(connection, _groups())
+        return _sums(connection, _of_seed(_single_pages(), seed_id))
+
+    return database.reading(work)
+
+
+def class_of(value: ColumnElement[int], bounds: tuple[int, ...], first: int = 0) -> ColumnElement[int]:
+    """Return the index of the first bound above a value, counted from `first`; halves are compared, not each bound."""
+    if not bounds:
+        return number(str(first))
+    middle = len(bounds) // 2
+    below = class_of(value, bounds[:middle], first)
+    above = class_of(value, bounds[middle + 1 :], first + middle + 1)
+    return case((value < bounds[middle], below), else_=above)
+
+
+def _single_pages() -> AnySelect:
+    """Select page rows as groups of one page each."""
+    return select(
+        _page.result,
+        _page.status,
+        _page.depth,
+        _page.flags,
+        _page.content_type,
+        class_of(_page.length, SIZES).label("size"),
+        class_of(_page.elapsed_ms, TIMES).label("time"),
+        number("1").label("pages"),
+        _page.length.label("bytes"),
+        _page.length.label("longest"),
+        case((_page.attempts > 1, number("1")), else_=number("0")).label("retried"),
+        _page.fetched_at.label("first_at"),
+        _page.fetched_at.label("last_at"),
+    )
+
+
+def _of_seed(query: AnySelect, seed_id: int | None) -> AnySelect:
+    return query if seed_id is None else query.where(_page.seed_id == seed_id)
+
+
+def _sums(connection: Connection, groups: AnySelect) -> PageSums:
+    """Add groups up to the sums that are shown."""
+    of = groups.subquery().c
+    pages, size = sql.sum(of.pages).label("pages"), sql.sum(of.bytes)
+
+    depth = case((of.depth < DEEPEST, of.depth), else_=DEEPEST)
+    shape = (of.result, of.status, depth, of.flags)
+    more = (sql.sum(of.retried), sql.min(of.first_at), sql.max(of.last_at))
+    all_pages = connection.execute(select(*shape, pages, size, *more).group_by(*shape)).all()
+
+    fetched = of.result == Result.FETCHED.value
+    kind = (_kind(of.content_type), of.size, of.time)
+    kinds = connection.execute(select(*kind, pages, size).where(fetched).group_by(*kind)).all()
+
+    by_type = select(of.content_type, pages, size, sql.max(of.longest)).where(fetched).group_by(of.content_type)
+    frequent = by_type.order_by(number("pages").desc(), of.content_type).limit(_TYPES_READ)
+    types = connection.execute(frequent).all()
+    return PageSums(
+        [PageSum(*row[:4], *map(int, row[4:])) for row in all_pages],
+        [KindSum(row[0], *map(int, row[1:])) for row in kinds],
+        [TypeSum(row[0], *map(int, row[1:])) for row in types],
+    )
+
+
+def _kind(content_type: ColumnElement[str]) -> ColumnElement[str]:
+    """Return the kind of a page's content: html, image, audio, video, code, pdf, text, unknown or other."""
+    start: ColumnElement[str] = sql.substr(content_type, 1, 6, type_=String())
+    return case(
+        (content_type.in_(("text/html", "application/xhtml+xml")), number("'html'")),
+        (start == "image/", number("'image'")),
+        (start == "audio/", number("'audio'")),
+        (start == "video/", number("'video'")),
+        (content_type.in_(("text/css", "text/javascript", "application/javascript")), number("'code'")),
+        (content_type == "application/pdf", number("'pdf'")),
+        (sql.substr(content_type, 1, 5) == "text/", number("'text'")),
+        (content_type == "", number("'unknown'")),
+        else_=number("'other'"),
+    )
+
+
+# The groups on SQLite. What they have in common, but for texts, stands in one number: to find a group by seven columns
+# takes as long as all the rest. These are the bits where its parts begin, the lowest ones for the time.
+_SIZE_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT = 4, 8, 24, 40
+_WHOLE_NUMBER = BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
+_SUMS = ("pages", "bytes", "longest", "retried", "first_at", "last_at")
+_group = Table(
+    "page_group",
+    MetaData(),
+    Column("numbers", _WHOLE_NUMBER, primary_key=True),
+    Column("content_type", Text(), primary_key=True),
+    Column("result", Text(), primary_key=True),
+    *(Column(name, _WHOLE_NUMBER) for name in _SUMS),
+    prefixes=["TEMPORARY"],
+    sqlite_with_rowid=False,
+)
+_CACHE = "PRAGMA temp.cache_size = -65536"  # KiB, taken as needed
+
+
+def _make_groups(connection: Connection, seed_id: int | None) -> None:
+    """Make the temporary table, and add each page to its group there; it is gone with the end of the transaction."""
+    pages = _single_pages()
+    of = pages.selected_columns
+    numbers = (
+        of.depth.bitwise_lshift(_DEPTH_AT)
+        + of.status.bitwise_lshift(_STATUS_AT)
+        + of.flags.bitwise_lshift(_FLAGS_AT)
+        + of.size.bitwise_lshift(_SIZE_AT)
+        + of.time
+    )
+    rows = pages.with_only_columns(numbers, of.content_type, of.result, *(of[name] for name in _SUMS))
+    adding = sqlite.insert(_group).from_select(list(_group.c), _of_seed(rows.where(true()), seed_id))
+    mine, new = _group.c, adding.excluded
+    changed = {
+        "pages": mine.pages + new.pages,
+        "bytes": mine.bytes + new.bytes,
+        "longest": case((mine.longest < new.longest, new.longest), else_=mine.longest),
+        "retried": mine.retried + new.retried,
+        "first_at": case((mine.first_at > new.first_at, new.first_at), else_=mine.first_at),
+        "last_at": case((mine.last_at < new.last_at, new.last_at), else_=mine.last_at),
+    }
+    connection.exec_driver_sql(_CACHE)
+    connection.execute(CreateTable(_group))
+    connection.execute(adding.on_conflict_do_update(index_elements=list(_group.primary_key), set_=changed))
+
+
+def _groups() -> AnySelect:
+    """Select the groups with the columns of `_single_pages`."""
+    numbers = _group.c.numbers
+    return select(
+        _group.c.result,
+        _part(numbers, _STATUS_AT, _DEPTH_AT).label("status"),
+        numbers.bitwise_rshift(_DEPTH_AT).label("depth"),
+        _part(numbers, _FLAGS_AT, _STATUS_AT).label("flags"),
+        _group.c.content_type,
+        _part(numbers, _SIZE_AT, _FLAGS_AT).label("size"),
+        _part(numbers, 0, _SIZE_AT).label("time"),
+        *(_group.c[name] for name in _SUMS),
+    )
+
+
+def _part(numbers: ColumnElement[int], start: int, end: int) -> ColumnElement[int]:
+    return numbers.bitwise_rshift(start).bitwise_and((1 << end - start) - 1)
