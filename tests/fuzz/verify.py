@@ -76,7 +76,7 @@ def lists(sql: PlainSql) -> Problems:
                 yield f"list of seed {seed}, lane {kind}: chunk at {first} is amiss"
             end = first + entries
             if seed in whole:
-                listed |= {line.split(" ", 3)[3]: whole[seed] for line in lines}
+                listed |= {line.rpartition(" ")[2]: whole[seed] for line in lines}
         if end != length:
             yield f"list of seed {seed}, lane {kind}: {length} entries, {end} in chunks"
     found = {url for (url,) in sql.rows("SELECT url FROM page")}

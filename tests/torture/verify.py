@@ -122,7 +122,7 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
                 yield f"list of seed {seed}, lane {kind}: chunk {seq} at {first} is amiss"
             end = first + entries
             if kind == 0:
-                listed |= {(seed, first + place): line.split(" ", 3)[3] for place, line in enumerate(lines)}
+                listed |= {(seed, first + place): line.rpartition(" ")[2] for place, line in enumerate(lines)}
         if end != length:
             yield f"list of seed {seed}, lane {kind}: {length} entries, {end} in chunks"
     found = {(seed, at): url for seed, at, url in crawl.sql.rows("SELECT lane_seed, position, url FROM page")}

@@ -14,8 +14,9 @@ numbered URLs (30 KB a page; `tests/bench/bench_traps.py` tells):
 
 So 200 honest pages of 4,000 words have nine texts read. All that is skipped counts as new, so that the ladder saves
 computing and caps nothing. Traps end about as soon as if the words of all pages in doubt were read: those of the trap
-web after seven pages more at most, copies whose skeletons all differ after twenty to forty. Nothing is known from
-elsewhere: what is fetched of a party does not depend on what else its machine holds.
+web after seven pages more at most, copies whose skeletons all differ after twenty to forty, and after eighty where
+forty texts take turns. Nothing is known from elsewhere: what is fetched of a party does not depend on what else its
+machine holds.
 """
 
 from __future__ import annotations
