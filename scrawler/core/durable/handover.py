@@ -9,6 +9,7 @@ finds all of that page, or nothing, and no part of it counts twice.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable
 from math import inf
 
@@ -32,20 +33,18 @@ class Handover:
 
     def __init__(self, submit: Callable[[SiteDelta], None], rules: CrawlRules) -> None:
         self._submit, self._rules = submit, rules
-        self._unsaved: dict[SiteContext, float] = {}  # since when, machine time; the oldest first
+        self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # of all these
 
     @property
     def next_at(self) -> float:
         """The machine time at which `checkpoint` has something to do, inf if nothing has changed."""
         for oldest in self._unsaved.values():
-            return oldest + self._longest_age()
+            return oldest if self._answers >= MOST_ANSWERS else oldest + self._longest_age()
         return inf
 
     def _longest_age(self) -> float:
         """Return the seconds for which a change may wait now: the longer, the more sites have changed."""
-        if self._answers >= MOST_ANSWERS:
-            return 0.0
         return min(self._rules.checkpoint_interval, max(_SOON, len(self._unsaved) / _SITES_A_SECOND))
 
     def changed(self, site: SiteContext, now: float) -> None:
@@ -63,10 +62,11 @@ class Handover:
             self.changes(site, now)
 
     def checkpoint(self, now: float) -> None:
-        """Hand over the sites whose changes are old, as is to be done at `next_at`."""
+        """Hand over the sites whose changes are old, or the oldest of too many, as is to be done at `next_at`."""
         due = now + _AT_A_TIME - self._longest_age()
-        for site, since in list(self._unsaved.items()):
-            if since > due:
+        while self._unsaved:
+            site, since = next(iter(self._unsaved.items()))
+            if since > due and (self._answers < MOST_ANSWERS or since >= now):
                 return
             self.changes(site, now)
 

@@ -111,13 +111,18 @@ def test_of_all_sites_no_more_than_so_many_answers_wait(monkeypatch: pytest.Monk
     monkeypatch.setattr(handover, "MOST_ANSWERS", 50)
     desk = Desk()
     sites = [desk.site() for _ in range(10)]
-    waiting = 0
+    waiting, at_once = 0, []
     for number in range(200):
-        desk.answer(sites[number % 10], 100.0 + number / 1000)
-        if desk.handover.next_at <= 100.0 + number / 1000:
-            desk.handover.checkpoint(100.0 + number / 1000)
+        now = 100.0 + number / 1000
+        desk.answer(sites[number % 10], now)
+        if desk.handover.next_at <= now:
+            desk.handover.checkpoint(now)
+            at_once.append(desk.saved())
         waiting = max(waiting, sum(site.unsaved for site in sites))
     assert waiting <= 50
+    assert len(at_once) > 10
+    assert all(len(saved) == 1 for saved in at_once), "no more than it takes, the oldest first"
+    assert at_once[:3] == [[1], [2], [3]]
 
 
 def test_a_page_that_is_listed_in_part_waits_for_its_end_and_holds_up_no_other() -> None:
