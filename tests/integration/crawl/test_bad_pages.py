@@ -67,17 +67,20 @@ def test_links_of_malformed_pages_are_followed(crawl: Crawl, serve: Serve, profi
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
 
 
+DEEP = 40  # pages, each of some 25 ms
+
+
 def test_other_sites_of_the_thread_go_on_beside_a_site_of_deep_pages(crawl: Crawl, serve: Serve) -> None:
     """One thread, a site of nothing but deep pages, and a quick one: it is done long before."""
-    deep = {f"/{n}": page(b"<div>" * (MIB // 10) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(14)}
+    deep = {f"/{n}": page(b"<div>" * (MIB // 10) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(DEEP)}
     slow, quick = serve(by_path(deep)), serve(good("quick"))
     crawl.add([slow.url("/0"), quick.url()])
     run_whole(crawl, threads=1)
     seeds = {seed.url: seed for seed in crawl.seeds()}
-    assert (seeds[slow.url("/0")].counts.pages, seeds[quick.url()].counts.pages) == (14, GOOD_PAGES)
+    assert (seeds[slow.url("/0")].counts.pages, seeds[quick.url()].counts.pages) == (DEEP, GOOD_PAGES)
     ends = {row.url: row.fetched_at for row in crawl.pages()}
     quick_ended = max(at for url, at in ends.items() if url.startswith(quick.url()))
-    assert sum(at < quick_ended for url, at in ends.items() if url.startswith(slow.url())) < 14
+    assert sum(at < quick_ended for url, at in ends.items() if url.startswith(slow.url())) < DEEP
 
 
 @pytest.mark.parametrize(("max_body", "result"), [("32MiB", Result.TOO_LARGE), ("64MiB", Result.FETCHED)])

@@ -179,7 +179,7 @@ def make(*arguments, **named):
     [
         ("extractor", "extract.lexbor", "LexborExtractor", "links"),
         ("archive", "archive.warc", "WarcWriter", "write"),
-        ("seen", "crawl.seen", "rbloom_seen", "add_new"),
+        ("seen", "core.seen", "rbloom_seen", "add_new"),
         ("downloader", "fetch.curl", "CurlDownloader", "completed"),
     ],
 )
