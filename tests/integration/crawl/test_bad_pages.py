@@ -67,12 +67,12 @@ def test_links_of_malformed_pages_are_followed(crawl: Crawl, serve: Serve, profi
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
 
 
-DEEP = 40  # pages, each of some 25 ms
+DEEP = 16  # pages, each of some 50 ms
 
 
 def test_other_sites_of_the_thread_go_on_beside_a_site_of_deep_pages(crawl: Crawl, serve: Serve) -> None:
     """One thread, a site of nothing but deep pages, and a quick one: it is done long before."""
-    deep = {f"/{n}": page(b"<div>" * (MIB // 10) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(DEEP)}
+    deep = {f"/{n}": page(b"<div>" * (MIB // 4) + f'<a href="/{n + 1}">x</a>'.encode()) for n in range(DEEP)}
     slow, quick = serve(by_path(deep)), serve(good("quick"))
     crawl.add([slow.url("/0"), quick.url()])
     run_whole(crawl, threads=1)
