@@ -74,10 +74,13 @@ class LayeredSeen:
     def __init__(
         self, budget: MemoryBudget, make_layer: Callable[[int, float], _Layer], error_rate: float = ERROR_RATE
     ) -> None:
-        self._budget, self._make_layer = budget, make_layer
+        self._budget = budget
+        self._make_layer = make_layer
         self._layers: list[_Layer] = []
         self._at_hand: set[str] = set()
-        self._capacity, self._room, self._reserved = 0, 0, 0
+        self._capacity = 0
+        self._room = 0
+        self._reserved = 0
         self._error_rate = error_rate
 
     def add_new(self, urls: Iterable[str]) -> list[str]:

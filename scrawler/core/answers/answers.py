@@ -37,7 +37,8 @@ class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
     def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None) -> None:
-        self._rules, self._filters = rules, filters
+        self._rules = rules
+        self._filters = filters
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
         """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.

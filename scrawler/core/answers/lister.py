@@ -56,7 +56,10 @@ class SitemapLister:
     """The sitemaps, and the long pages, of one collector's sites; used by its thread alone."""
 
     def __init__(self, reader: AnswerReader, answers: AnswerHandler, rules: CrawlRules, slot: Slot) -> None:
-        self._reader, self._answers, self._rules, self._slot = reader, answers, rules, slot
+        self._reader = reader
+        self._answers = answers
+        self._rules = rules
+        self._slot = slot
         self._unread: deque[tuple[PageFlight, Response]] = deque()
         self._long: deque[LongPage] = deque()
         self._current: Listing | LongPage | None = None

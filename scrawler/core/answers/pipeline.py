@@ -34,8 +34,10 @@ class PagePipeline:
     def __init__(
         self, archive: Archive, extractor: LinkExtractor, max_decoded: int, max_ratio: int, product_token: str
     ) -> None:
-        self._archive, self._extractor = archive, extractor
-        self._max_decoded, self._max_ratio = max_decoded, max_ratio
+        self._archive = archive
+        self._extractor = extractor
+        self._max_decoded = max_decoded
+        self._max_ratio = max_ratio
         self._product_token = product_token
 
     def archive(self, site: SiteContext, response: Response) -> RecordRef | None:

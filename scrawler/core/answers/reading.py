@@ -49,7 +49,8 @@ class AnswerReader:
     """Reads the answers of pages; that needs no turn."""
 
     def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
-        self._pipeline, self._rules = pipeline, rules
+        self._pipeline = pipeline
+        self._rules = rules
 
     def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
         """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.

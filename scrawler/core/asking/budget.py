@@ -33,7 +33,8 @@ class AddressBudget:
     """
 
     def __init__(self, rules: CrawlRules, look_again: Callable[[SiteContext], None]) -> None:
-        self._rules, self._look_again = rules, look_again
+        self._rules = rules
+        self._look_again = look_again
         self.servers: dict[str, Server] = {}
         self.alone = False  # no other machine lives, and none can begin without our knowing
         self.unknown: set[str] = set()

@@ -58,9 +58,13 @@ class Origins:
         look_again: Callable[[SiteContext], None],
         name_found: Callable[[], None] = lambda: None,
     ) -> None:
-        self._turn, self._resolver, self._token = turn, resolver, product_token
-        self.obey_robots, self._look_again = obey_robots, look_again
-        self._rules, self._name_found = rules, name_found
+        self._turn = turn
+        self._resolver = resolver
+        self._token = product_token
+        self.obey_robots = obey_robots
+        self._look_again = look_again
+        self._rules = rules
+        self._name_found = name_found
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""

@@ -24,8 +24,11 @@ class Patience:
 
     def __init__(self, rules: CrawlRules) -> None:
         self._rules = rules
-        self._base, self._times = rules.patience, 1  # what `patience` is, and is multiplied by
-        self._come = self._given_up = self._late = 0
+        self._base = rules.patience  # the setting, as it was when the counts below began
+        self._times = 1  # the setting is multiplied by this
+        self._come = 0
+        self._given_up = 0
+        self._late = 0
 
     def timeout(self) -> float:
         """Return the seconds that a request of the first pass may take; 0: the downloader's own limit."""

@@ -46,10 +46,14 @@ class ServerSharing:
         turn: RLock,
         read: Callable[[Callable[[], None]], None],
     ) -> None:
-        self._budget, self._servers, self._rules = budget, servers, rules
-        self._turn, self._read = turn, read
+        self._budget = budget
+        self._servers = servers
+        self._rules = rules
+        self._turn = turn
+        self._read = read
         self._machines = 1  # that live, or are about to
-        self._all = self._asked = False
+        self._all = False
+        self._asked = False
         budget.ask = self._ask
 
     def beat(self, machines: int) -> None:

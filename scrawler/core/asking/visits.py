@@ -54,9 +54,16 @@ class Visits:
         tell: Callable[[str, Fault], None],
     ) -> None:
         """Make the part; `tell(url, fault)` is called for each fault that a URL has met before it was asked for."""
-        self._downloader, self._origins, self._parties, self._answers = downloader, origins, parties, answers
-        self._budget, self._patience, self._standstill, self._rules = budget, patience, standstill, rules
-        self._slot, self._tell = slot, tell
+        self._downloader = downloader
+        self._origins = origins
+        self._parties = parties
+        self._answers = answers
+        self._budget = budget
+        self._patience = patience
+        self._standstill = standstill
+        self._rules = rules
+        self._slot = slot
+        self._tell = tell
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""

@@ -93,8 +93,11 @@ class Deaths:
         tell: Callable[[str, Fault], None],
     ) -> None:
         """Tell `say` in a line of each URL that is to blame, or suspected, and `tell` what was told of the fault."""
-        self._folder, self._prefix, self._suspects = folder, prefix, suspects
-        self._say, self._tell = say, tell
+        self._folder = folder
+        self._prefix = prefix
+        self._suspects = suspects
+        self._say = say
+        self._tell = tell
 
     def look(self) -> None:
         """Note who is to blame, and remove the files. Raises StoreError."""

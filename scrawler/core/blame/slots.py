@@ -58,7 +58,9 @@ class Slot:
     __slots__ = ("_at", "_clock", "_free", "_map", "_room", "_text_at", "count")
 
     def __init__(self, mapped: mmap.mmap | bytearray, at: int, size: int, free: Callable[[Slot], None]) -> None:
-        self._map, self._at, self._room = mapped, at, size - _SLOT.size
+        self._map = mapped
+        self._at = at
+        self._room = size - _SLOT.size
         self._text_at = at + _SLOT.size
         self._free = free
         self._clock: int | None = None

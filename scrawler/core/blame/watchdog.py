@@ -32,7 +32,8 @@ class Watchdog(threading.Thread):
 
     def __init__(self, slots: Slots, limit: float) -> None:
         super().__init__(name="watchdog")
-        self._slots, self._limit = slots, limit
+        self._slots = slots
+        self._limit = limit
         self._over = threading.Event()
         # Between two looks the threads, outside the interpreter lock, may use all processors.
         self._timer = limit + 2 * _LOOK_EVERY * (os.cpu_count() or 1)

@@ -25,7 +25,10 @@ class Landing:
     def __init__(
         self, reader: AnswerReader, answers: AnswerHandler, origins: Origins, tell: Callable[[str, Fault], None]
     ) -> None:
-        self._reader, self._answers, self._origins, self._tell = reader, answers, origins, tell
+        self._reader = reader
+        self._answers = answers
+        self._origins = origins
+        self._tell = tell
 
     def read(self, flight: Flight, response: Response) -> Reading | None:
         """Archive and read the answer of a page, archive that of a robots.txt; None for others. Raises ArchiveError."""

@@ -176,7 +176,8 @@ class SeedDealer(Generic[S]):
 
     def __init__(self, queue: SeedIdQueue[S], collectors: Sequence[Collecting[S]]) -> None:
         self.moves = 0
-        self._queue, self._collectors = queue, collectors
+        self._queue = queue
+        self._collectors = collectors
         self._next = 0  # whose turn it is
         self._short_of: set[Collecting[S]] = set()  # a move waits for an inactive site of one of these
 
@@ -240,7 +241,8 @@ class UrlDistributor(threading.Thread, Generic[S]):
         stop: threading.Event,
     ) -> None:
         super().__init__(name="distributor")
-        self._dealer, self._halt = SeedDealer(queue, collectors), stop
+        self._dealer = SeedDealer(queue, collectors)
+        self._halt = stop
         self._changed = threading.Condition(turn)
 
     @property
@@ -283,7 +285,8 @@ class FreeCompetition(Generic[S]):
         turn: threading.RLock,
         stop: threading.Event,
     ) -> None:
-        self._queue, self._collectors = queue, collectors
+        self._queue = queue
+        self._collectors = collectors
 
     def start(self) -> None:
         """Nothing to start: there is no distributor."""

@@ -92,10 +92,15 @@ class UrlSelector(threading.Thread):
         ports: SelectorPorts,
     ) -> None:
         super().__init__(name="selector")
-        self._claims, self._taker, self._queue = claims, taker, queue
-        self._resolver, self._origins = resolver, origins
-        self._halt, self._seeds_per_site = stop, seeds_per_site
-        self.machines, self._ports = machines, ports
+        self._claims = claims
+        self._taker = taker
+        self._queue = queue
+        self._resolver = resolver
+        self._origins = origins
+        self._halt = stop
+        self._seeds_per_site = seeds_per_site
+        self.machines = machines
+        self._ports = ports
         self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
         self._changed = threading.Condition(turn)

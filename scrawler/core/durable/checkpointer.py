@@ -53,14 +53,21 @@ class Checkpointer(threading.Thread):
         on_let_go: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__(name="checkpointer")
-        self._checkpoints, self._flush = checkpoints, flush
-        self._on_committed, self._failed, self._give_up_after = on_committed, failed, give_up_after
-        self._room, self._on_let_go = room, on_let_go
+        self._checkpoints = checkpoints
+        self._flush = flush
+        self._on_committed = on_committed
+        self._failed = failed
+        self._give_up_after = give_up_after
+        self._room = room
+        self._on_let_go = on_let_go
         self._changed = threading.Condition()
         self._deltas: list[SiteDelta] = []
         self._reads: deque[Callable[[], None]] = deque()
         self._rows = 0  # waiting or being written
-        self._busy = self._full = self._closing = self._broken = False
+        self._busy = False
+        self._full = False
+        self._closing = False
+        self._broken = False
         self._give_up_at = inf
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed

@@ -32,7 +32,8 @@ class Handover:
     """
 
     def __init__(self, submit: Callable[[SiteDelta], None], rules: CrawlRules) -> None:
-        self._submit, self._rules = submit, rules
+        self._submit = submit
+        self._rules = rules
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # of all these
 

@@ -51,20 +51,28 @@ class Standstill:
     """
 
     def __init__(self, rules: CrawlRules, turn: RLock, resolver: Resolver, ports: StandstillPorts) -> None:
-        self._rules, self._turn, self._resolver, self._ports = rules, turn, resolver, ports
+        self._rules = rules
+        self._turn = turn
+        self._resolver = resolver
+        self._ports = ports
         self.suspected = False
         self.resting = False  # the line is down: nothing is started but probes
         self.probes: set[SiteContext] = set()  # sites that may start one request nevertheless
         self.witnesses = Witnesses()  # told of all who answer
         self.released: list[Response] = []  # held back before, now to be applied as usual
-        self._lines, self._names = Silence(), Silence()
+        self._lines = Silence()
+        self._names = Silence()
         self._held: list[Response] = []
         self._held_names: list[tuple[SiteContext, Origin]] = []
-        self._held_since = self._names_since = inf
+        self._held_since = inf
+        self._names_since = inf
         self._silent_since: Millis = 0  # when the first of what was held back had failed
-        self._began = self._probe_at = self._pause = 0.0
+        self._began = 0.0
+        self._probe_at = 0.0
+        self._pause = 0.0
         self._patient = True  # until `outage_patience` is over; then until somebody answers it is not suspected again
-        self._possible, self._counted_at = False, -inf
+        self._possible = False
+        self._counted_at = -inf
         self._turn_of = 0  # which sites are probed next
 
     # -- what collectors tell ----------------------------------------------------------------------------------

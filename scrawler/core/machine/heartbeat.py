@@ -32,9 +32,13 @@ class Heartbeat:
     """
 
     def __init__(self, beat: Beat, lease: Lease, clock: DatabaseClock, every: float, give_up_after: float) -> None:
-        self._beat, self._lease, self._clock = beat, lease, clock
-        self._every, self._give_up_after = every, give_up_after
-        self._good_at = self._next = time.monotonic()
+        self._beat = beat
+        self._lease = lease
+        self._clock = clock
+        self._every = every
+        self._give_up_after = give_up_after
+        self._good_at = time.monotonic()
+        self._next = self._good_at
 
     def due_in(self) -> float:
         """Return the time until the next heartbeat."""

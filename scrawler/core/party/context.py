@@ -43,11 +43,15 @@ class SeedContext:
     def __init__(
         self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
     ) -> None:
-        self.seed, self.analyzer, self.scope, self.traps = seed, analyzer, scope, traps
+        self.seed = seed
+        self.analyzer = analyzer
+        self.scope = scope
+        self.traps = traps
         self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
-        self.rejections = analyzer.sample = RejectionSample(seed.id)
+        self.rejections = RejectionSample(seed.id)
+        analyzer.sample = self.rejections
         self.refetches = False  # it was taken up with URLs whose records were lost, and may have some left
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # the store was asked whether its URL is fetched already

@@ -119,19 +119,24 @@ class Lane:
     """
 
     def __init__(self, state: LaneState, tail: ChunkRow | None = None) -> None:
-        self.seed_id, self.kind, self.holder_id = state.seed_id, state.kind, state.holder_id
+        self.seed_id = state.seed_id
+        self.kind = state.kind
+        self.holder_id = state.holder_id
         self.slow = state.kind <= SLOW
         self.refetches = state.kind >= REFETCH  # its URLs lead nowhere new: their records were lost
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
-        self._cursor = self._next = state.cursor
+        self._cursor = state.cursor
+        self._next = state.cursor
         self._ahead = set(state.ahead)
         self._sealed: list[ChunkRow] = []  # full chunks no delta has taken yet
         self._head: list[Entry] = []  # the chunk that is being read, when it is not the buffer
         self._head_first = 0
         self._buffer: list[Entry] = []
-        self._buffer_first, self._seq = state.length, 0
-        self._dirty = self._buffer_dirty = False
+        self._buffer_first = state.length
+        self._seq = 0
+        self._dirty = False
+        self._buffer_dirty = False
         if tail is not None:
             self._continue_after(tail)
 

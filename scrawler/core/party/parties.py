@@ -42,7 +42,9 @@ class Parties:
         check_fetched: FetchedCheck,
         look_again: Callable[[SiteContext], None],
     ) -> None:
-        self._rules, self._load_chunks, self._check_fetched = rules, load_chunks, check_fetched
+        self._rules = rules
+        self._load_chunks = load_chunks
+        self._check_fetched = check_fetched
         self._look_again = look_again
 
     def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:

@@ -87,9 +87,13 @@ class SiteTaker:
         recall_robots: Callable[[SiteContext], None] = lambda site: None,
         condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
     ) -> None:
-        self._frontier, self._rules, self._clock = frontier, rules, clock
-        self._recall_robots, self._condemned = recall_robots, condemned
-        self._make_seen, self._make_analyzer = make_seen, make_analyzer
+        self._frontier = frontier
+        self._rules = rules
+        self._clock = clock
+        self._recall_robots = recall_robots
+        self._condemned = condemned
+        self._make_seen = make_seen
+        self._make_analyzer = make_analyzer
 
     @property
     def longest_rest_ms(self) -> Millis:

@@ -28,8 +28,12 @@ class Indexer(threading.Thread):
         every: float,
     ) -> None:
         super().__init__(name="indexer")
-        self._records, self._finish_gone, self._closed_files = records, finish_gone, closed_files
-        self._stopping, self._failed, self._every = stopping, failed, every
+        self._records = records
+        self._finish_gone = finish_gone
+        self._closed_files = closed_files
+        self._stopping = stopping
+        self._failed = failed
+        self._every = every
         self._indexed: set[str] = set()
 
     def run(self) -> None:

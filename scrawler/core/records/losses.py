@@ -86,7 +86,8 @@ class OwnFiles:
     """
 
     def __init__(self, folder: Path, written_to: Mapping[str, Path]) -> None:
-        self._folder, self._written_to = folder, written_to
+        self._folder = folder
+        self._written_to = written_to
 
     @property
     def prefixes(self) -> Iterable[str]:
@@ -119,7 +120,10 @@ class LossFinder:
     """
 
     def __init__(self, files: OwnFiles, pages: PageRows, losses: LossRows, mend: Callable[[str], None]) -> None:
-        self._files, self._pages, self._losses, self._mend = files, pages, losses, mend
+        self._files = files
+        self._pages = pages
+        self._losses = losses
+        self._mend = mend
 
     def look(self, stopping: Callable[[], bool] = never, say: Callable[[str], None] = unsaid) -> None:
         """Look at all files of this host; note what is gone, forget what is there again.

@@ -106,7 +106,9 @@ class Records:
     """The WARC files of one folder, as the page rows know them."""
 
     def __init__(self, folder: Path, pages: PageRows, orphans: OrphanRows) -> None:
-        self._folder, self._pages, self._orphans = folder, pages, orphans
+        self._folder = folder
+        self._pages = pages
+        self._orphans = orphans
 
     def finish_gone(self, prefixes: Iterable[str], in_order: Collection[str] = ()) -> Mended:
         """Finish the files of machines that are gone, which may have been killed at any point.

@@ -96,7 +96,9 @@ class FileVerifier:
         orphans: OrphanRows,
         read: Callable[[int], None],
     ) -> None:
-        self._name, self._file, self._read = name, file, read
+        self._name = name
+        self._file = file
+        self._read = read
         known_rows = takewhile(lambda row: row.offset < committed, pages.of_file(name))  # others come while it is read
         self._known = all_known(known_rows, orphans.of_file(name))
         self._next = next(self._known, None)

@@ -76,7 +76,8 @@ class PartyTraps:
 
     def __init__(self, seed_id: int, rules: CrawlRules, rows: Iterable[PatternRow] = ()) -> None:
         """Begin, or go on where `rows` say that an earlier owner of the party was."""
-        self._seed_id, self._rules = seed_id, rules
+        self._seed_id = seed_id
+        self._rules = rules
         self._yields: dict[str, Yield] = {}
         self._memories: OrderedDict[object, TextMemory] = OrderedDict()
         self._classes: dict[int, LinkClass] = {}

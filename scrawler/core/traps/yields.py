@@ -25,12 +25,17 @@ class Yield:
     )
 
     def __init__(self, pattern: str, key: bytes, window: int, row: PatternRow | None = None) -> None:
-        self.pattern, self.key = pattern, key  # the key is that of its row
-        self.fetched = self.exact = self.near = self.refused = 0
+        self.pattern = pattern
+        self.key = key  # by which the database knows its row
+        self.fetched = 0
+        self.exact = 0
+        self.near = 0
+        self.refused = 0
         self.evidence = ""  # why it is capped; empty: it is not
         self.changed = False
         self._mask = (1 << window) - 1
-        self._bits = self._held = 0  # the newest fetch is the lowest bit, 1 if it was new
+        self._bits = 0  # a bit a fetch, 1 if it brought something new; the newest fetch is the lowest bit
+        self._held = 0  # how many of the bits stand for a fetch
         if row is not None:
             self._continue(row, window)
 
