@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from scrawler.accounts.answer import REFUSED, Fact, utc
 from scrawler.accounts.asked import Asked
 from scrawler.assembly import make_filters, product_token, url_limits
-from scrawler.core.answers.answers import FILTER_VERDICT
-from scrawler.core.party.context import DEPTH_VERDICT
 from scrawler.core.traps.traps import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
@@ -87,8 +85,8 @@ def _filter_facts(case: _Case) -> tuple[list[Fact], str]:
         return [Fact("rules", (line,), {"reason": None, "problem": str(error)})], ""
     if not words:
         return [], ""
-    line = f"a link to it is refused, as {FILTER_VERDICT}: {words}"
-    return [Fact("rules", (line,), {"reason": FILTER_VERDICT, "evidence": words})], REFUSED
+    line = f"a link to it is refused, as {Verdict.URL_FILTER}: {words}"
+    return [Fact("rules", (line,), {"reason": Verdict.URL_FILTER, "evidence": words})], REFUSED
 
 
 def _scope_fact(case: _Case, key: str) -> Fact:
@@ -127,7 +125,7 @@ def _missed_fact(view: SeedView, settings: Settings) -> Fact | None:
     """Say what of a seed was left out, among which the URL may be."""
     seed = view.seed
     lines = []
-    deep = seed.verdicts.get(DEPTH_VERDICT, 0)
+    deep = seed.verdicts.get(Verdict.DEPTH, 0)
     if deep:
         depth = settings.max_depth
         lines.append(f"left out below depth {depth} of seed {seed.url}: {counted(deep, 'link')}; it may be among them")

@@ -9,12 +9,11 @@ from scrawler.accounts.sections import Section, Table
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, KindSum, PageSum
 from scrawler.store.reports import Sample
 from scrawler.units import format_bytes
-from scrawler.urls.verdict import Verdict
+from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 
 MULTIMEDIA = ("image", "audio", "video")
 _STATUSES_SHOWN = 30
 _SAMPLES_SHOWN = 3  # of each reason
-_OF_INTERNAL = ("seen", "depth", "covered")  # verdicts on links that were counted as internal before
 _TARGETS = (Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE)
 
 
@@ -72,7 +71,7 @@ def times_table(kinds: Sequence[KindSum]) -> Table:
 
 def verdicts_table(verdicts: Mapping[str, int]) -> tuple[dict[str, float], Table]:
     """Return the shares of internal and external links, and all verdicts."""
-    links = sum(times for verdict, times in verdicts.items() if verdict not in _OF_INTERNAL)
+    links = sum(times for verdict, times in verdicts.items() if verdict not in COUNTED_AGAIN)
     shares = {f"{kind.value.replace('-', '_')}_share": verdicts.get(kind, 0) / max(links, 1) for kind in _TARGETS}
     rows = sorted(verdicts.items(), key=lambda item: (-item[1], item[0]))
     return {"links": links, **shares}, Table("verdicts", "Links by verdict", ("verdict", "links"), rows, "links")

@@ -6,11 +6,13 @@ from enum import StrEnum
 
 
 class Verdict(StrEnum):
-    """What a link is to a party, or why it is refused."""
+    """What a link is to a party, why it is refused, or what became of one that is internal."""
 
     INTERNAL = "internal"
     EXTERNAL = "external"
     SAME_PAGE = "same-page"  # empty, or a fragment only: leads to the page on which it stands
+
+    # Why a link is refused, whatever party it is of.
     SYNTAX = "syntax"  # no URL by the WHATWG rules: bad host, bad port, text that has no UTF-8 form
     SCHEME = "scheme"  # neither http nor https
     PORT = "port"  # one where another service listens, which browsers refuse to ask
@@ -19,3 +21,18 @@ class Verdict(StrEnum):
     SEGMENTS = "segments"  # too many of them in its path
     REPEATS = "repeats"  # a segment, or a row of segments, stands too often in a row
     PARAMETERS = "parameters"  # too many of them in its query
+    EXTERNAL_ASSET = "external-asset"  # an image, script or style from elsewhere
+    NOFOLLOW = "nofollow"  # its page, or its rel, asks not to follow it
+    URL_FILTER = "url-filter"  # a filter of the user's refuses it
+    SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # a sitemap of another site
+    SITEMAP_LIMIT = "sitemap-limit"  # one sitemap too many, or an index too deep
+
+    # Why an internal link is not listed.
+    SEEN = "seen"  # it is listed already
+    DEPTH = "depth"  # it is deeper than max_depth
+    TRAP = "trap"  # its pattern brings nothing new
+    COVERED = "covered"  # it is a seed itself, which is fetched for that one
+
+
+# A link with one of these has been counted as internal, or as external, as well.
+COUNTED_AGAIN = frozenset({Verdict.SEEN, Verdict.DEPTH, Verdict.TRAP, Verdict.COVERED, Verdict.URL_FILTER})

@@ -7,7 +7,7 @@ from collections import Counter
 from scrawler.core.answers.aliases import is_same, note_sample, suspect
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
-from scrawler.core.party.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
 from scrawler.core.party.depth import SLOW, tries
 from scrawler.core.party.flights import AliasFlight, PageFlight
@@ -17,7 +17,7 @@ from scrawler.core.party.site import SiteContext, UnsureLink
 from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.core.seen import SeenFilter, SeenFullError
-from scrawler.core.traps.traps import TRAP_VERDICT, LinkClass, PartyTraps
+from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
@@ -26,9 +26,6 @@ from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.verdict import Verdict
 
-SEEN_VERDICT = "seen"
-EXTERNAL_ASSET_VERDICT = "external-asset"  # images, scripts and styles from elsewhere
-FILTER_VERDICT = "url-filter"  # a filter of the user's refuses it
 _MAX_ASSET_REDIRECTS = 5
 _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
 
@@ -207,11 +204,11 @@ class AnswerHandler:
         """Do not follow links because their page, or their rel, asks for it."""
         party = flight.party
         if hrefs:
-            party.verdicts[NOFOLLOW_VERDICT] += len(hrefs)
+            party.verdicts[Verdict.NOFOLLOW] += len(hrefs)
             urls = (
                 party.analyzer.resolve(href, page.base, page.charset) or href for href in hrefs
             )  # as many as there is room for
-            party.rejections.add_all(NOFOLLOW_VERDICT, urls, "its page, or its rel, asks not to follow it")
+            party.rejections.add_all(Verdict.NOFOLLOW, urls, "its page, or its rel, asks not to follow it")
 
     def _take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
         """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
@@ -219,8 +216,8 @@ class AnswerHandler:
         analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
         counts = dict(analysis.counts)
         if external := counts.pop(Verdict.EXTERNAL, 0):
-            counts[EXTERNAL_ASSET_VERDICT] = external
-            party.rejections.add_all(EXTERNAL_ASSET_VERDICT, analysis.external, "an asset that is external")
+            counts[Verdict.EXTERNAL_ASSET] = external
+            party.rejections.add_all(Verdict.EXTERNAL_ASSET, analysis.external, "an asset that is external")
         party.verdicts.update(counts)
         self._list(flight.site, party, analysis.internal, -depth)
 
@@ -254,9 +251,9 @@ class AnswerHandler:
         refused = self._filters.sift(fresh, party.rejections.page, abs(depth))
         if not refused:
             return urls
-        party.verdicts[FILTER_VERDICT] += len(refused)
+        party.verdicts[Verdict.URL_FILTER] += len(refused)
         for url, words in refused.items():
-            party.rejections.add(FILTER_VERDICT, url, words)
+            party.rejections.add(Verdict.URL_FILTER, url, words)
         return [url for url in urls if url not in refused]
 
     def _list(
@@ -269,9 +266,9 @@ class AnswerHandler:
         if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
-                party.verdicts[DEPTH_VERDICT] += len(left_out)
+                party.verdicts[Verdict.DEPTH] += len(left_out)
                 deepest = self._rules.limits.max_depth
-                party.rejections.add_all(DEPTH_VERDICT, left_out, f"deeper than max_depth {deepest}")
+                party.rejections.add_all(Verdict.DEPTH, left_out, f"deeper than max_depth {deepest}")
             return
         if self._filters is not None:
             urls = self.filtered(party, urls, depth, site.seen)
@@ -282,7 +279,7 @@ class AnswerHandler:
         except SeenFullError:
             party.leaving = EndReason.SEEN_MEMORY
             return
-        party.verdicts[SEEN_VERDICT] += len(urls) - len(new)
+        party.verdicts[Verdict.SEEN] += len(urls) - len(new)
         if new and source is not None and party.traps is not None:
             party.traps.listed(new, source)
 
@@ -330,7 +327,7 @@ class AnswerHandler:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
         depth = 1 - flight.entry.depth
         if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
-            flight.party.verdicts[DEPTH_VERDICT] += 1
+            flight.party.verdicts[Verdict.DEPTH] += 1
             return
         self._take_assets(flight, [location], depth)
 
@@ -341,11 +338,11 @@ def _past_traps(
     """Return the URLs that no trap holds; count the others."""
     kept = traps.to_list(urls, site.seen, source)
     if len(kept) < len(urls):
-        party.verdicts[TRAP_VERDICT] += len(urls) - len(kept)
-        if party.rejections.wants(TRAP_VERDICT):
+        party.verdicts[Verdict.TRAP] += len(urls) - len(kept)
+        if party.rejections.wants(Verdict.TRAP):
             held = set(urls).difference(kept)
             capped = (url for url in urls if url in held)
-            party.rejections.add_all(TRAP_VERDICT, capped, "its pattern brings nothing new")
+            party.rejections.add_all(Verdict.TRAP, capped, "its pattern brings nothing new")
     return kept
 
 

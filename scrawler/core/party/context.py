@@ -33,9 +33,6 @@ from scrawler.model import (
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 
-DEPTH_VERDICT = "depth"
-NOFOLLOW_VERDICT = "nofollow"  # links that are not followed because their page, or their rel, asks for it
-
 
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""

@@ -6,15 +6,14 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
-from scrawler.core.party.context import DEPTH_VERDICT, NOFOLLOW_VERDICT, SeedContext
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import end_detail, end_reason, limit_reached
 from scrawler.core.party.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
 from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
-
-COVERED_VERDICT = "covered"
+from scrawler.urls.verdict import Verdict
 
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
@@ -129,8 +128,8 @@ class Parties:
         owners_entry = lane.seed_id == owner or (lane.kind == LEFTOVER and entry.position == 0)
         if owner is not None and not owners_entry:
             lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
-            party.verdicts[COVERED_VERDICT] += 1
-            party.rejections.add(COVERED_VERDICT, entry.url, f"a seed itself: fetched for seed {owner}", page="")
+            party.verdicts[Verdict.COVERED] += 1
+            party.rejections.add(Verdict.COVERED, entry.url, f"a seed itself: fetched for seed {owner}", page="")
             return False
         if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
             party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
@@ -140,7 +139,7 @@ class Parties:
 
     @staticmethod
     def _natural_end(party: SeedContext) -> EndReason:
-        return end_reason(party.counts, party.seed_result, party.verdicts[DEPTH_VERDICT] > 0)
+        return end_reason(party.counts, party.seed_result, party.verdicts[Verdict.DEPTH] > 0)
 
     def _ask_for_chunks(self, site: SiteContext, lane: Lane) -> None:
         position = lane.missing
@@ -214,7 +213,7 @@ class Parties:
             party.end = reason
             party.end_detail = party.end_detail or ("" if party.counts.pages else party.seed_problem)
             if reason is EndReason.COMPLETED and not party.end_detail:
-                party.end_detail = end_detail(party.counts, party.verdicts[NOFOLLOW_VERDICT])
+                party.end_detail = end_detail(party.counts, party.verdicts[Verdict.NOFOLLOW])
         party.touch()
         left = [lane for lane in party.lanes if lane.unfinished]
         site.orphans += left

@@ -23,9 +23,6 @@ MAX_LEVEL = 3  # indexes one in another
 FIRST_LEVEL = 1
 SITEMAP_DEPTH = 1  # of the URLs that they list
 
-ELSEWHERE_VERDICT = "sitemap-elsewhere"  # it is of another site
-LIMIT_VERDICT = "sitemap-limit"  # one too many, or too deep
-
 
 def list_named(site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules) -> None:
     """List the sitemaps that the robots.txt of the seed's origin names, or else the usual one."""
@@ -45,12 +42,12 @@ def list_sitemaps(
             verdicts[Verdict.PORT] += 1
             party.rejections.add(Verdict.PORT, href, "a sitemap at a port of another service", page)
         elif not url or site_key(url, rules.scope) != site.key:
-            verdicts[ELSEWHERE_VERDICT] += 1
-            party.rejections.add(ELSEWHERE_VERDICT, url or href, "a sitemap of another site", page)
+            verdicts[Verdict.SITEMAP_ELSEWHERE] += 1
+            party.rejections.add(Verdict.SITEMAP_ELSEWHERE, url or href, "a sitemap of another site", page)
         elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:
-            verdicts[LIMIT_VERDICT] += 1
+            verdicts[Verdict.SITEMAP_LIMIT] += 1
             words = f"one of more than {MAX_SITEMAPS:,} sitemaps, or below more than {MAX_LEVEL - 1} indexes"
-            party.rejections.add(LIMIT_VERDICT, url, words, page)
+            party.rejections.add(Verdict.SITEMAP_LIMIT, url, words, page)
         else:
             try:
                 party.list_sitemap(site.seen, url, level)

@@ -28,8 +28,6 @@ from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
 from scrawler.model import PatternRow, url_hash
 from scrawler.urls.patterns import Patterns, patterns_of
 
-TRAP_VERDICT = "trap"
-
 _DOUBT = 5  # fetched pages of a pattern, or with the same links, after which their texts are looked at
 _PROBATION = 10  # pages in which a set of parameters has to show something new where others have not
 

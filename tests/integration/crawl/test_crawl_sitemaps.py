@@ -13,10 +13,11 @@ import pytest
 from sqlalchemy import select
 
 from scrawler.core.machine.machine import Machine
-from scrawler.core.party.sitemaps import ELSEWHERE_VERDICT, LIMIT_VERDICT, MAX_SITEMAPS
+from scrawler.core.party.sitemaps import MAX_SITEMAPS
 from scrawler.model import EndReason, PageFlag, PageRow, Result, url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.tables import sitemap_url
+from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.hostile import NOT_FOUND, asked, by_path, good, page, redirect, run_whole
 from tests.integration.crawl.rig import running, watch
 from tests.integration.fetch.servers import RawServer, answer, path_of
@@ -186,8 +187,8 @@ def test_hostile_sitemaps_cost_little_and_give_what_they_can(crawl: Crawl, serve
     assert found["itself?a"].result == Result.HTTP_ERROR
     assert "nest2" in found
     assert "nest3" not in found
-    assert seed.verdicts[LIMIT_VERDICT] == 1
-    assert seed.verdicts[ELSEWHERE_VERDICT] == 4
+    assert seed.verdicts[Verdict.SITEMAP_LIMIT] == 1
+    assert seed.verdicts[Verdict.SITEMAP_ELSEWHERE] == 4
     assert seed.end_reason is EndReason.COMPLETED
     assert all(times == 1 for times in asked(server).values())
 
@@ -197,7 +198,7 @@ def test_no_party_has_more_than_a_thousand_sitemaps(crawl: Crawl, serve: Serve) 
     server = serve(by_path({"/": HOME, "/1": NOT_FOUND, "/sitemap.xml": answer(many, "200 OK", XML)}))
     crawl.add([server.url()])
     run_whole(crawl, sitemaps="also")
-    assert crawl.seed(server.url()).verdicts[LIMIT_VERDICT] == 8
+    assert crawl.seed(server.url()).verdicts[Verdict.SITEMAP_LIMIT] == 8
     assert sum(bool(row.flags & PageFlag.SITEMAP) for row in crawl.pages()) == MAX_SITEMAPS
 
 

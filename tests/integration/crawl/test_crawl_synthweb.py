@@ -18,7 +18,7 @@ from scrawler.store.engine import open_database
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
-from scrawler.urls.verdict import Verdict
+from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
@@ -62,7 +62,8 @@ def times_found(crawl: Crawl) -> dict[str, int]:
 def links_by_verdict(crawl: Crawl) -> Counter[str]:
     """What all links are: differs as well where a link more leads to what is known anyway."""
     every = sum((Counter(seed.verdicts) for seed in crawl.seeds()), Counter())
-    return Counter({verdict: every[verdict] for verdict in Verdict})  # which of them are new is a matter of time
+    # Which of them are new, or too deep as yet, is a matter of time.
+    return Counter({verdict: every[verdict] for verdict in set(Verdict) - COUNTED_AGAIN})
 
 
 def html(urls: set[str]) -> set[str]:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.core.traps.traps import TRAP_VERDICT, pattern_of
+from scrawler.core.traps.traps import pattern_of
 from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.synthweb.process import WebProcess
 from scrawler.synthweb.traps.server import TrapWeb
+from scrawler.urls.verdict import Verdict
 from tests.integration.crawl.rig import running
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def test_no_trap_holds_and_no_real_page_is_lost(crawl_on_both: Crawl, web: TrapW
         assert seed.counts.trapped == len(rows[Result.TRAP])
         assert evidence
         assert {row.detail for row in rows[Result.TRAP]} <= evidence
-        assert seed.counts.trapped + seed.verdicts.get(TRAP_VERDICT, 0) > 0
+        assert seed.counts.trapped + seed.verdicts.get(Verdict.TRAP, 0) > 0
     near = [row for row in crawl.pages() if row.flags & PageFlag.NEAR_DUPLICATE]
     assert {web.home(name) for name in ("calendar", "shop", "maze", "soft-404-echo")} <= {
         row.url[: row.url.index("/", 8) + 1] for row in near

@@ -64,7 +64,8 @@ def test_content_by_kind_and_size() -> None:
 
 
 def test_links_are_counted_once_in_shares() -> None:
-    values, verdicts = verdicts_table({"internal": 6, "external": 3, "scheme": 1, "seen": 5, "depth": 1})
+    again = {"seen": 5, "depth": 1, "trap": 2, "covered": 1, "url-filter": 4}
+    values, verdicts = verdicts_table({"internal": 6, "external": 3, "scheme": 1} | again)
     assert values == {"links": 10, "internal_share": 0.6, "external_share": 0.3, "same_page_share": 0.0}
     assert verdicts.rows[0] == ("internal", 6)
     assert verdicts_table({})[0]["internal_share"] == 0
