@@ -298,6 +298,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
         retry_pause_ms=int(settings.retry_pause * 1000),
         limits=SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time),
         capacity=settings.seeds_per_thread,
+        depth_buffer=settings.depth_buffer,
         checkpoint_interval=settings.checkpoint_interval,
         checkpoint_rows=settings.checkpoint_pages,
         stop_timeout=settings.stop_timeout,

@@ -28,6 +28,7 @@ class CrawlRules:
     retry_pause_ms: int
     limits: SeedLimits
     capacity: int  # seeds that a collector holds at most
+    depth_buffer: int  # entries of a lane that are kept in memory to be read
     checkpoint_interval: float
     checkpoint_rows: int
     stop_timeout: float

@@ -212,6 +212,12 @@ class Settings(BaseModel):
     extractor: ExtractorName = Field("scanner", description="Part that finds the links of a page.")
     seen: SeenName = Field("rbloom", description="Part that knows which URLs a party has seen.")
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
+    depth_buffer: int = Field(
+        1024,
+        ge=128,
+        le=1_000_000,
+        description="URLs of a list that are kept in memory to be asked for next; the rest is in the database.",
+    )
 
     checkpoint_interval: Annotated[Seconds, Live()] = Field(
         15.0, ge=0.1, le=600, description="Longest time before what was fetched is committed; 2 s where little is done."

@@ -19,7 +19,7 @@ from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.line.standstill import Standstill
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
-from scrawler.core.party.depth import IN_MEMORY, Lane
+from scrawler.core.party.depth import Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import Frontier
 from scrawler.core.progress import Totals
@@ -202,7 +202,7 @@ class Machine:
         """Read chunks from a position on, on the store thread, after all deltas submitted so far."""
 
         def job() -> None:
-            rows = frontier.chunks(lane.seed_id, lane.kind, position, IN_MEMORY)
+            rows = frontier.chunks(lane.seed_id, lane.kind, position, self.rules.depth_buffer)
             with self.turn:
                 done(rows)
 

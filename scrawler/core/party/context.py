@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scrawler.core.party.depth import LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
+from scrawler.core.party.depth import DEPTH_BUFFER, LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.seen import SeenFilter
@@ -38,12 +38,19 @@ class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
     def __init__(
-        self, seed: Seed, analyzer: UrlAnalyzer, scope: ScopeRule, started: float, traps: PartyTraps | None = None
+        self,
+        seed: Seed,
+        analyzer: UrlAnalyzer,
+        scope: ScopeRule,
+        started: float,
+        traps: PartyTraps | None = None,
+        depth_buffer: int = DEPTH_BUFFER,
     ) -> None:
         self.seed = seed
         self.analyzer = analyzer
         self.scope = scope
         self.traps = traps
+        self._depth_buffer = depth_buffer
         self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
@@ -83,7 +90,7 @@ class SeedContext:
         for lane in self.lanes:
             if lane.kind == kind and lane.seed_id == self.seed.id:
                 return lane
-        made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0))
+        made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
         own = 0 if kind == SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
         self.lanes.insert(own, made)
         return made

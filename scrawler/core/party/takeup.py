@@ -10,7 +10,7 @@ from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import IN_MEMORY, NORMAL, Entry, Lane, decode, decode_urls, tries
+from scrawler.core.party.depth import DEPTH_BUFFER, NORMAL, Entry, Lane, decode, decode_urls, tries
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.site import SiteContext
@@ -166,7 +166,7 @@ class SiteTaker:
         scope = scope_of(seed.home_url, self._rules.scope)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         analyzer = self._make_analyzer(scope, aliases)
-        party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed))
+        party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed), self._rules.depth_buffer)
         if self._rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
@@ -260,14 +260,14 @@ class SiteTaker:
 
     def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL) -> Iterator[tuple[int, Entry]]:
         """Yield the entries of a seed's lane from a position on."""
-        while rows := self._frontier.chunks(seed_id, kind, first, IN_MEMORY):
+        while rows := self._frontier.chunks(seed_id, kind, first, DEPTH_BUFFER):
             entries = chain.from_iterable(decode(row.data) for row in rows)
             yield from ((at, entry) for at, entry in enumerate(entries, rows[0].first) if at >= first)
             first = rows[-1].first + rows[-1].count
 
     def _lane(self, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
-        return Lane(state, tail)
+        return Lane(state, tail, self._rules.depth_buffer)
 
     def _rebuild_seen(self, site: SiteContext) -> None:
         try:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.machine.machine import Machine
-from scrawler.core.party.depth import CHUNK_ENTRIES, IN_MEMORY
+from scrawler.core.party.depth import CHUNK_ENTRIES
 from scrawler.model import EndReason, Scope, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
@@ -46,15 +46,15 @@ def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
         crawl.add(server.web.seeds())
         run_until(crawl, 1500, threads=1)
         counts = crawl.seeds()[0].counts
-        assert counts.listed - counts.pages > 2 * IN_MEMORY
+        assert counts.listed - counts.pages > 2 * 1024
         crawl.check()
 
         def bounded(machine: Machine) -> None:
             lanes = [lane for c in machine.collectors for s in c.sites.values() for p in s.parties for lane in p.lanes]
             for lane in lanes:
-                assert len(lane._head) + len(lane._buffer) <= IN_MEMORY + CHUNK_ENTRIES
+                assert lane.in_memory <= 512 + 2 * CHUNK_ENTRIES
 
-        second = watch(crawl.settings(threads=1), bounded)
+        second = watch(crawl.settings(threads=1, depth_buffer=512), bounded)
         assert second.ended
         assert second.chunks_read > 2
         assert pages_twice(server) == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import zlib
+from collections.abc import Callable
 from time import thread_time
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrawler.core.party import depth
-from scrawler.core.party.depth import CHUNK_ENTRIES, IN_MEMORY, Entry, Lane, decode, decode_urls, encode, find
+from scrawler.core.party.depth import CHUNK_ENTRIES, DEPTH_BUFFER, Entry, Lane, decode, decode_urls, encode, find
 from scrawler.model import ChunkRow, LaneState
 
 
@@ -126,12 +128,11 @@ def test_entries_come_in_the_order_of_listing() -> None:
 
 def test_full_chunks_leave_memory_and_come_back() -> None:
     lane, durable = new_lane(), Durable()
-    in_chunks = IN_MEMORY // CHUNK_ENTRIES
+    in_chunks = DEPTH_BUFFER // CHUNK_ENTRIES
     for number in range((in_chunks + 10) * CHUNK_ENTRIES + 5):
         lane.append(f"http://a/{number}", 1)
     durable.checkpoint(lane)
-    in_memory = sum(len(value) for value in vars(lane).values() if isinstance(value, list))
-    assert in_memory <= IN_MEMORY + CHUNK_ENTRIES
+    assert lane.in_memory <= DEPTH_BUFFER + CHUNK_ENTRIES
     fills = 0
     while not lane.exhausted:
         if lane.missing is not None:
@@ -153,7 +154,48 @@ def test_a_list_that_grows_as_it_is_read_stays_in_memory() -> None:
             assert entry is not None
             assert entry.url == f"http://a/{number - 600}"
             lane.finish(lane.take())
-        assert sum(len(value) for value in vars(lane).values() if isinstance(value, list)) <= IN_MEMORY + CHUNK_ENTRIES
+        assert lane.missing is None
+        assert lane.in_memory <= DEPTH_BUFFER + 2 * CHUNK_ENTRIES
+
+
+@pytest.mark.parametrize("most", [CHUNK_ENTRIES, 5 * CHUNK_ENTRIES, 5000])
+def test_as_many_entries_as_the_user_says_are_kept_in_memory_to_be_read(most: int) -> None:
+    lane, durable = Lane(LaneState(1, 0, 1, 0, 0), depth_buffer=most), Durable()
+    for number in range(most + 10 * CHUNK_ENTRIES):
+        lane.append(f"http://a/{number}", 1)
+        durable.checkpoint(lane)
+    assert most <= lane.in_memory <= most + 2 * CHUNK_ENTRIES
+    read = 0
+    while lane.missing is None:
+        assert lane.peek() == Entry(f"http://a/{read}", 1, read)
+        lane.finish(lane.take())
+        read += 1
+    assert read == most // CHUNK_ENTRIES * CHUNK_ENTRIES
+
+
+def memory_of(make: Callable[[], object]) -> int:
+    """Return the bytes that what is made takes."""
+    tracemalloc.start()
+    try:
+        made = make()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert made is not None
+    return taken
+
+
+def test_a_list_takes_little_more_memory_than_its_urls() -> None:
+    def listed() -> Lane:
+        lane = new_lane()
+        for page in range(20):
+            lane.extend([f"http://shop.example/items/{page}-{number}.html" for number in range(10)], 1)
+            lane.peek()
+        lane.take_delta()
+        return lane
+
+    memory_of(listed)  # what is made once
+    assert memory_of(listed) < 10_000  # 200 URLs of 38 characters; as objects they took 42,000
 
 
 def test_small_tail_chunks_are_written_again_as_one() -> None:
