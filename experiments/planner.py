@@ -17,7 +17,7 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
 from experiments.lab.sweep import gains_text, sweep, sweep_panels
-from scrawler.model import url_hash
+from scrawler.model.terms import url_hash
 from scrawler.plan.inputs import Gatherer, Limits
 from scrawler.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
 from scrawler.plan.simulation import Run, simulate

@@ -18,7 +18,8 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.records import Records
 from scrawler.errors import StoreAwayError, StoreBusyError
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
-from scrawler.model import EndReason, LossState, SeedState
+from scrawler.model.records import LossState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls

@@ -44,7 +44,8 @@ from scrawler.extract.links import LinkExtractor, LinkPolicy
 from scrawler.extract.xhtml import XhtmlExtractor
 from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import LEASE, ClaimedSite
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.machines import LEASE
 from scrawler.plugins import PART_KINDS, part_maker
 from scrawler.settings import Settings, is_list
 from scrawler.store.checkpoints import Checkpoints

@@ -25,7 +25,8 @@ from scrawler.core.records.records import Mended, Records
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import BEAT_EVERY, MachineState, Millis, Orders
+from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
+from scrawler.model.terms import Millis
 from scrawler.seeds.promoter import promote
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates

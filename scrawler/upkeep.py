@@ -15,7 +15,7 @@ from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
 from scrawler.core.records.records import Records, is_finished, prefix_of
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
 from scrawler.errors import UnreadableError
-from scrawler.model import UNCOUNTED, Loss, LossKind
+from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database

@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
 from scrawler.archive.record import base32, warc_date
-from scrawler.model import PageRow
+from scrawler.model.rows import PageRow
 from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 

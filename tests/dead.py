@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import update
 
-from scrawler.model import MachineState
+from scrawler.model.machines import MachineState
 from scrawler.store.engine import Database
 from scrawler.store.tables import machine
 

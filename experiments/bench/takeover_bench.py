@@ -18,7 +18,9 @@ from scrawler.assembly import crawl_rules, make_taker
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.machine.heartbeat import resident_bytes
 from scrawler.core.party.depth import CHUNK_ENTRIES, Lane
-from scrawler.model import LaneState, Scope, SeedDelta, SiteDelta
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import LaneState
+from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from experiments.lab.load import Carried, Mix
 from experiments.lab.report import Claim
-from scrawler.model import BEAT_EVERY
+from scrawler.model.machines import BEAT_EVERY
 from tests.torture.sql import PlainSql
 
 _CHECKPOINT_EVERY, _CHECKPOINT_PAGES = 5.0, 500  # seconds, pages: defaults of the settings of these names

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from scrawler.model import EndReason, PageFlag, Result, Scope, SeedState, url_hash
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 

@@ -17,22 +17,13 @@ from sqlalchemy import Engine, event
 
 from experiments.lab.process import cpu_seconds
 from scrawler.core.party.depth import Entry, encode
-from scrawler.model import (
-    BEAT_EVERY,
-    CandidateRow,
-    ChunkRow,
-    ClaimedSite,
-    EndReason,
-    LaneState,
-    PageRow,
-    PatternRow,
-    RejectionRow,
-    SeedCounts,
-    SeedDelta,
-    SeedState,
-    SiteDelta,
-    url_hash,
-)
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.machines import BEAT_EVERY
+from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database

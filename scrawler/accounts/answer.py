@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 WAITING = "waiting"  # listed, and its turn comes
 LEFT_OUT = "left-out"  # listed, but its seed ended before its turn

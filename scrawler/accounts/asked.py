@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrawler.core.party.rejections import sample_text
-from scrawler.model import url_hash
+from scrawler.model.terms import url_hash
 from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.normalise import normalise, seed_url

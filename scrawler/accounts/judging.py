@@ -12,7 +12,10 @@ from scrawler.assembly import make_filters, product_token, url_limits
 from scrawler.core.traps.traps import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import EndReason, PatternRow, RobotsRow, Scope, SeedState
+from scrawler.model.robots import RobotsRow
+from scrawler.model.rows import PatternRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.accounts.results import listed_at
 from scrawler.core.party.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
-from scrawler.model import ChunkRow, EndReason, LaneState
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.seeds import EndReason
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
 from scrawler.units import counted

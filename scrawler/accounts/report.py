@@ -15,7 +15,7 @@ from scrawler.accounts.summing import (
     totals_section,
     verdicts_table,
 )
-from scrawler.model import url_hash
+from scrawler.model.terms import url_hash
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.losses import Losses

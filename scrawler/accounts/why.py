@@ -15,7 +15,9 @@ from scrawler.accounts.listing import listed
 from scrawler.accounts.results import page_fact, relation_fact
 from scrawler.assembly import make_analyzer
 from scrawler.errors import SettingsError
-from scrawler.model import RejectionRow, Scope, SeedState
+from scrawler.model.rows import RejectionRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import SeedState
 from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.engine import Database

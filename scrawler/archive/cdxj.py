@@ -21,7 +21,7 @@ from typing import IO
 from scrawler.archive.record import base32
 from scrawler.archive.surt import surt
 from scrawler.errors import ArchiveError
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
 _ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and merged

@@ -18,7 +18,7 @@ from hashlib import sha1
 from os import urandom
 from typing import Literal, NamedTuple
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 Truncation = Literal["", "length", "time", "disconnect"]
 

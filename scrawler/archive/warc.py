@@ -24,7 +24,7 @@ from scrawler.archive.gzipping import Compress, gzip_member
 from scrawler.archive.locks import PrefixLock, take_lock
 from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
 from scrawler.errors import ArchiveError
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 HELD_BYTES = 65_536  # of whole exchanges that wait in memory for the next flush, or for company
 

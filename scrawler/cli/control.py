@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import click
 
 from scrawler.cli.database import crawl_database
-from scrawler.model import BEAT_EVERY
+from scrawler.model.machines import BEAT_EVERY
 from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls

@@ -8,7 +8,7 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.keeping import keep_clear
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import seed_filters
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.exporter import Selection, export_urls
 from scrawler.seeds.files import STANDARD, Format, written_as
 from scrawler.seeds.outputs import open_output

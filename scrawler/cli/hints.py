@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from scrawler.core.progress import RunSummary
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
 

@@ -10,7 +10,7 @@ from scrawler.cli.control import SOON, crawl_control, starting_text
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows
-from scrawler.model import LEASE, Command, MachineState
+from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.settings import Settings
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines

@@ -10,7 +10,8 @@ from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import InputError
-from scrawler.model import PageFlag, PageRow
+from scrawler.model.results import PageFlag
+from scrawler.model.rows import PageRow
 from scrawler.settings import Settings
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds

@@ -14,7 +14,9 @@ from scrawler.cli.options import with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import json_line, print_pairs, printable
 from scrawler.errors import DatabaseUrlError, InputError
-from scrawler.model import Scope, SizedSite, url_hash
+from scrawler.model.scope import Scope
+from scrawler.model.sizes import SizedSite
+from scrawler.model.terms import url_hash
 from scrawler.plan.inputs import Gatherer, Limits
 from scrawler.plan.plan import Alone, Plan, make_plan
 from scrawler.plan.progress import Bound

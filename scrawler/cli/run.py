@@ -21,7 +21,8 @@ from scrawler.cli.progress import ProgressLine, crawl_text
 from scrawler.cli.tables import print_pairs
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError, StoreError
-from scrawler.model import EndReason, LossState
+from scrawler.model.records import LossState
+from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE

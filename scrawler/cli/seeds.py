@@ -10,7 +10,7 @@ import click
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
-from scrawler.model import EndReason, SeedCounts, SeedState
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.seeds.promoter import ANY_HOPS, promote
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates

@@ -15,7 +15,7 @@ from scrawler.cli.hints import crawl_title
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import json_line, print_pairs
-from scrawler.model import LossState
+from scrawler.model.records import LossState
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls

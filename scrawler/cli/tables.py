@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 
 Row = Mapping[str, Any]
 _WIDEST = 100  # characters of a cell in aligned text

@@ -15,7 +15,7 @@ from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_rows
 from scrawler.core.records.verifying import Finding
 from scrawler.errors import RecordsLostError
-from scrawler.model import LossState
+from scrawler.model.records import LossState
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.losses import LostSum

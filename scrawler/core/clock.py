@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from math import ceil, isinf
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 
 class DatabaseClock:

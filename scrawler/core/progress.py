@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from scrawler.fetch.downloader import Response
-from scrawler.model import NO_ERROR, Result
+from scrawler.model.results import NO_ERROR, Result
 
 
 @dataclass(slots=True)

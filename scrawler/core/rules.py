@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from scrawler.model import Millis, Scope
+from scrawler.model.scope import Scope
+from scrawler.model.terms import Millis
 
 
 @dataclass(frozen=True, slots=True)

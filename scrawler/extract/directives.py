@@ -14,7 +14,7 @@ from email.utils import mktime_tz, parsedate_tz
 from itertools import islice
 from typing import NamedTuple
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 EVERY_ROBOT = "robots"  # the name by which a <meta> addresses all robots
 

@@ -19,7 +19,7 @@ from scrawler.extract.loose_xml import End, Start, tokens
 from scrawler.extract.sniff import HTML_TYPES
 from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 MAX_URLS = 50_000  # of one sitemap (sitemaps.org, "Sitemap file limits")
 MAX_BYTES = 50 << 20  # of one sitemap, once decoded (the same)

@@ -12,7 +12,7 @@ from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.poller import READ, WRITE, Poller
 from scrawler.fetch.transfer import TlsSessions, Transfer
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 _EVENTS = {  # what else libcurl may say means: no more of this socket
     pycurl.POLL_IN: READ,

@@ -14,7 +14,8 @@ from typing import NamedTuple, Protocol
 
 from scrawler.faults import Fault
 from scrawler.mime import media_type
-from scrawler.model import Millis, Result
+from scrawler.model.results import Result
+from scrawler.model.terms import Millis
 
 # The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
 # browsers (Fetch standard, "extract a length"): the body ends with the connection then. RFC 9112 (6.3) has the answer

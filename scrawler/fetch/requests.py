@@ -18,7 +18,7 @@ from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 
 class RequestsDownloader:

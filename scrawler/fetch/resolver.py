@@ -13,7 +13,7 @@ from time import monotonic
 
 from scrawler.errors import StartError
 from scrawler.fetch import guard
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.threads import start
 
 _NEVER = math.inf

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 
 _LONGEST = 1e9  # seconds, about thirty years: whoever uses it has a limit far below
 _TIME = r"(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"

@@ -10,7 +10,8 @@ import pycurl
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
-from scrawler.model import Millis, Result
+from scrawler.model.results import Result
+from scrawler.model.terms import Millis
 
 _SECURED = (
     b"SSL connection using "  # begins what libcurl says once a connection is secured: version / cipher suite / ...

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from scrawler.fetch.downloader import Protocols, Request, Response
 from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.urls.ports import is_refused_port
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"

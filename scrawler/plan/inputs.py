@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from scrawler.fetch.robots_text import MAX_ROBOTS, read_robots
-from scrawler.model import SizedSite
+from scrawler.model.sizes import SizedSite
 from scrawler.plan.rules import PlannedSite
 from scrawler.plan.sizes import AssumedSizes, drawn
 from scrawler.units import counted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import IO, NamedTuple
 
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.files import Format
 from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.pages import PageLine, Pages

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.seeds.formats import Entry
 from scrawler.store.seeds import Added, NewSeed
 from scrawler.threads import thread_starts

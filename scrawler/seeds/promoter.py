@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.store.candidates import Candidates
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key

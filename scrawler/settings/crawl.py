@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrawler import __version__
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.settings.kinds import (
     DAY,
     GIB,

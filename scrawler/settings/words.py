@@ -8,7 +8,7 @@ from typing import get_args, get_origin
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.plugins import PartKind
 from scrawler.settings.crawl import Settings
 from scrawler.settings.kinds import Allowed, Kind, Names

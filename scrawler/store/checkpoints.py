@@ -13,25 +13,13 @@ from typing import Any
 from sqlalchemy import Connection, select, update
 
 from scrawler.errors import LeaseLostError, StoreError
-from scrawler.model import (
-    ENDING,
-    NO_ERROR,
-    CandidateRow,
-    Command,
-    LaneState,
-    MachineState,
-    PageRow,
-    PatternRow,
-    RejectionRow,
-    RelationRow,
-    Result,
-    RobotsRecord,
-    RobotsRow,
-    SeedDelta,
-    SeedState,
-    SiteDelta,
-    SitemapRow,
-)
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import LaneState
+from scrawler.model.machines import ENDING, Command, MachineState
+from scrawler.model.results import NO_ERROR, Result
+from scrawler.model.robots import RobotsRecord, RobotsRow
+from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import AnyRow

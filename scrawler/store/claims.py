@@ -14,7 +14,10 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import LEASE, ClaimedSite, Millis, Seed, SeedState, WorkLeft
+from scrawler.model.claims import ClaimedSite, WorkLeft
+from scrawler.model.machines import LEASE
+from scrawler.model.seeds import Seed, SeedState
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
 from scrawler.store.shares import FairShare

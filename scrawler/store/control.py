@@ -11,7 +11,8 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
-from scrawler.model import LEASE, Command, MachineState, Millis
+from scrawler.model.machines import LEASE, Command, MachineState
+from scrawler.model.terms import Millis
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import LIVING, is_silent

@@ -10,7 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 
 from scrawler.errors import StoreError
-from scrawler.model import Millis, Scope, SeedState
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import SeedState
+from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import inserted_id

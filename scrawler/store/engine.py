@@ -18,7 +18,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from scrawler.backoff import Backoff
 from scrawler.errors import DatabaseUrlError, StoreBusyError, StoreError
-from scrawler.model import LEASE, Millis
+from scrawler.model.machines import LEASE
+from scrawler.model.terms import Millis
 from scrawler.store.ddl import CLOCK, DIALECTS
 from scrawler.store.faults import mapped
 from scrawler.store.migrations import check_columns, check_version, migrate

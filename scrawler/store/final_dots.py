@@ -12,7 +12,8 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, or_, select, update
 
-from scrawler.model import Scope, url_hash
+from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, robots, seed, site

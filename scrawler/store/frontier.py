@@ -10,8 +10,11 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model import SITEMAP_LANE, ChunkRow, EndReason, LaneState, PatternRow, Result, SeedState
-from scrawler.model import url_hash as hash_of
+from scrawler.model.lanes import SITEMAP_LANE, ChunkRow, LaneState
+from scrawler.model.results import Result
+from scrawler.model.rows import PatternRow
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnySelect, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, bindparam, case, delete, insert, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import UNCOUNTED, Loss, LossKind
+from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.store.engine import Database, database_time
 from scrawler.store.rows import sliced
 from scrawler.store.tables import loss

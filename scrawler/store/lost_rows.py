@@ -14,7 +14,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select, update
 
-from scrawler.model import NO_ERROR, REFETCH_LANE, PageFlag, Result, SeedState, url_hash
+from scrawler.model.lanes import REFETCH_LANE
+from scrawler.model.results import NO_ERROR, PageFlag, Result
+from scrawler.model.seeds import SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work

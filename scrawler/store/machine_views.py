@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
 from sqlalchemy import func as sql
 
-from scrawler.model import Command, EndReason, MachineState, Millis, SeedState
+from scrawler.model.machines import Command, MachineState
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import Millis
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics

@@ -29,7 +29,8 @@ from sqlalchemy import (
 )
 from sqlalchemy import func as sql
 
-from scrawler.model import LEASE, Command, MachineState, Millis, Orders
+from scrawler.model.machines import LEASE, Command, MachineState, Orders
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
 from scrawler.store.processes import identify, runs

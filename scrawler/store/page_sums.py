@@ -16,7 +16,7 @@ from sqlalchemy import literal_column as number
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.schema import CreateTable
 
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page as page_table

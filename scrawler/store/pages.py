@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, literal, select
 from sqlalchemy import func as sql
 
-from scrawler.model import CdxRow, PageRow, url_hash
+from scrawler.model.records import CdxRow
+from scrawler.model.rows import PageRow
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import page, relation, robots_record, seed

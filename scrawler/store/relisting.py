@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database

@@ -15,7 +15,8 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
-from scrawler.model import EndReason, Result, SeedState
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import select
 
-from scrawler.model import Millis, RobotsRow
+from scrawler.model.robots import RobotsRow
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database
 from scrawler.store.tables import robots
 

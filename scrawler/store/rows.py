@@ -10,7 +10,8 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import ColumnElement, CursorResult, Row, Select
 from sqlalchemy import func as sql
 
-from scrawler.model import EndReason, PageFlag, Seed, SeedCounts, SeedState
+from scrawler.model.results import PageFlag
+from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.store.tables import SEED_COUNTS, seed
 
 T = TypeVar("T")

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
 
 from scrawler.errors import StoreError
-from scrawler.model import EndReason, Millis, Seed, SeedState, url_hash
+from scrawler.model.seeds import EndReason, Seed, SeedState
+from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time

@@ -13,7 +13,8 @@ from time import monotonic
 
 from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
-from scrawler.model import Millis, Slot
+from scrawler.model.servers import Slot
+from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import LIVING

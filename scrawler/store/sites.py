@@ -14,7 +14,9 @@ from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
-from scrawler.model import MachineState, Millis, SeedState, url_hash
+from scrawler.model.machines import MachineState
+from scrawler.model.seeds import SeedState
+from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.rows import AnyRow, AnySelect, sliced
 from scrawler.store.tables import machine, seed, site

@@ -11,7 +11,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
 
-from scrawler.model import SeedState, SizedSite
+from scrawler.model.seeds import SeedState
+from scrawler.model.sizes import SizedSite
 from scrawler.store.engine import Database
 from scrawler.store.tables import page, robots, seed, site
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select, update
 
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.store.engine import Database
 from scrawler.store.rows import in_order_of_id
 from scrawler.store.sites import lock_sites, wake_sites

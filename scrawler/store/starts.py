@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 
-from scrawler.model import Millis
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
 from scrawler.store.machine_views import MachineView
 from scrawler.store.processes import identify, runs

@@ -8,7 +8,7 @@ from functools import partial
 
 from sqlalchemy import select
 
-from scrawler.model import CONDEMNED, SuspectRow
+from scrawler.model.suspects import CONDEMNED, SuspectRow
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.tables import suspect

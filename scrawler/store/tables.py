@@ -2,7 +2,7 @@
 
 One database holds one crawl. There are no foreign keys: each of them would make every page row lock its parent
 rows, and all rows of a site are written by the one machine that owns it, fenced by the site's token.
-URLs compare byte for byte (binary collation), are looked up by `model.url_hash`, and times are UTC milliseconds.
+URLs compare byte for byte (binary collation), are looked up by `url_hash`, and times are UTC milliseconds.
 """
 
 from __future__ import annotations

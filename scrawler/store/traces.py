@@ -9,18 +9,10 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model import (
-    ChunkRow,
-    LaneState,
-    Millis,
-    PageRow,
-    PatternRow,
-    RejectionRow,
-    RelationRow,
-    RobotsRow,
-    SitemapRow,
-    url_hash,
-)
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.robots import RobotsRow
+from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
 from scrawler.store.tables import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 from sqlalchemy import ColumnElement, Connection, literal_column, select
 
 from scrawler.errors import StoreError
-from scrawler.model import LEASE, Millis
+from scrawler.model.machines import LEASE
+from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, Waiting, connect
 from scrawler.store.final_dots import dotted_sites, join_dotted_sites
 from scrawler.store.machine_views import LIVING, is_silent

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.synthweb.spec import Hosts
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from publicsuffixlist import PublicSuffixList
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.normalise import HTTP_SCHEMES
 
 _DOMAINS_KEPT = 16_384  # hosts whose registrable domain is remembered

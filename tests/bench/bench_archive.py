@@ -19,7 +19,7 @@ from scrawler.archive.gzipping import gzip_member, isal_member, zlib_member
 from scrawler.archive.record import Exchange, RecordRef, digest, request_and_response
 from scrawler.archive.repair import records_between
 from scrawler.archive.warc import HELD_BYTES, WarcWriter
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 PAGE_BYTES = 32_768
 PAGES = 64

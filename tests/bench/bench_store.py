@@ -18,7 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from sqlalchemy import Engine, event
 
-from scrawler.model import ClaimedSite, LaneState, PageRow, SeedCounts, SeedDelta, SiteDelta, url_hash
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import LaneState
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import SeedCounts
+from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database

@@ -12,7 +12,7 @@ from time import perf_counter
 
 from ada_url import join_url
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of

@@ -12,7 +12,8 @@ from functools import partial
 import pytest
 from sqlalchemy import update
 
-from scrawler.model import LEASE, Command, MachineState, Scope
+from scrawler.model.machines import LEASE, Command, MachineState
+from scrawler.model.scope import Scope
 from scrawler.settings import live_settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from scrawler.cli.keeping import keep_clear
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database

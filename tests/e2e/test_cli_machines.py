@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.store.engine import open_database
 from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from scrawler.errors import EndlessPageError
-from scrawler.model import CONDEMNED
+from scrawler.model.suspects import CONDEMNED
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path
 from tests.integration.crawl.hostile import by_path, page
 from tests.integration.fetch.servers import RawServer

@@ -9,7 +9,7 @@ from typing import Any
 import html5lib
 import pytest
 
-from scrawler.model import SeedCounts
+from scrawler.model.seeds import SeedCounts
 from tests.e2e.conftest import CRAWL, Rows, Scrawler
 
 

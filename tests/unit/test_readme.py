@@ -10,7 +10,8 @@ from scrawler.accounts import answer
 from scrawler.accounts.results import flag_names
 from scrawler.core.party.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
-from scrawler.model import NO_ERROR, EndReason, PageFlag, Result
+from scrawler.model.results import NO_ERROR, PageFlag, Result
+from scrawler.model.seeds import EndReason
 from scrawler.plugins import PART_KINDS
 from scrawler.settings import (
     Settings,

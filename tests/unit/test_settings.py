@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from scrawler.errors import SettingsError
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.settings import (
     CONFIG_FILE,
     Settings,

@@ -12,7 +12,7 @@ from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import AliasFlight
 from scrawler.core.party.site import Origin, SiteContext, UnsureLink
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.urls.scope import authority, host_port
 
 _UNSURE_KEPT = 1000  # links that wait for the answer; further ones stay candidates

@@ -21,7 +21,9 @@ from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
-from scrawler.model import EndReason, PageFlag, PageRow, Result
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
 from scrawler.urls.verdict import Verdict

@@ -21,7 +21,9 @@ from scrawler.core.rules import CrawlRules
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
-from scrawler.model import Result, SitemapRow, url_hash
+from scrawler.model.results import Result
+from scrawler.model.rows import SitemapRow
+from scrawler.model.terms import url_hash
 from scrawler.urls.verdict import Verdict
 
 _SLICE = 250  # URLs listed before others have the turn: some 3 ms

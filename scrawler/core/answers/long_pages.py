@@ -15,7 +15,7 @@ from scrawler.core.party.flights import PageFlight
 from scrawler.core.traps.traps import LinkClass
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.urls.analyzer import Analysis
 
 MANY_LINKS = 2_000  # below that a page is listed in one go

@@ -7,7 +7,10 @@ from scrawler.core.answers.reading import Reading
 from scrawler.core.party.flights import PageFlight
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
-from scrawler.model import Millis, PageFlag, PageRow, Result, RobotsRecord, url_hash
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.robots import RobotsRecord
+from scrawler.model.rows import PageRow
+from scrawler.model.terms import Millis, url_hash
 
 _DETAIL_CHARACTERS = 1000
 _LOCATION_CHARACTERS = 16_000  # of where a seed's own URL leads: that is followed. The longest URL that may be allowed

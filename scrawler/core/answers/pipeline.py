@@ -19,7 +19,7 @@ from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, s
 from scrawler.extract.xhtml import is_xhtml, is_xml
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.urls.normalise import normalise
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}

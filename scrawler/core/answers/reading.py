@@ -26,7 +26,7 @@ from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
-from scrawler.model import PageFlag, Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.normalise import normalise
 

@@ -19,7 +19,7 @@ from math import inf
 
 from scrawler.core.party.site import Server, SiteContext
 from scrawler.core.rules import CrawlRules
-from scrawler.model import Slot
+from scrawler.model.servers import Slot
 
 _IDLE = 30.0  # seconds without a request after which the other machines may have the places of an address
 _ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get places that other machines have

@@ -22,7 +22,9 @@ from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
 from scrawler.fetch.robots_text import MAX_ROBOTS
-from scrawler.model import Millis, Result, RobotsRow, url_hash
+from scrawler.model.results import Result
+from scrawler.model.robots import RobotsRow
+from scrawler.model.terms import Millis, url_hash
 from scrawler.units import format_seconds
 from scrawler.urls.normalise import normalise
 from scrawler.urls.ports import is_refused_port

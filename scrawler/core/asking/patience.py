@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 _WINDOW = 32  # answers of the first pass, from one judgement to the next
 _MANY = 8  # of them given up: to wait for longer costs less than to ask for them again

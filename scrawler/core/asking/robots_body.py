@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrawler.extract.decode import DECODE_ERROR, decode_body
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.robots_text import MAX_ROBOTS, is_text, plain_text
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 ROBOTS_BYTES = MAX_ROBOTS + 1  # one byte more tells that there is more
 _MOST_LAYERS = 4

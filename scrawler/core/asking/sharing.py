@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.rules import CrawlRules
-from scrawler.model import Millis, Slot
+from scrawler.model.servers import Slot
+from scrawler.model.terms import Millis
 
 if TYPE_CHECKING:
     from threading import RLock

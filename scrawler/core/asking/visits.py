@@ -25,7 +25,9 @@ from scrawler.core.rules import CrawlRules
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
-from scrawler.model import EndReason, Result, Scope
+from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason
 from scrawler.units import counted
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn

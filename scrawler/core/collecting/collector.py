@@ -26,7 +26,7 @@ from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Downloader, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock

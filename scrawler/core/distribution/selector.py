@@ -22,7 +22,10 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import ClaimedSite, Millis, Seed, SeedState, SiteDelta
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.seeds import Seed, SeedState
+from scrawler.model.terms import Millis
 
 T = TypeVar("T")
 

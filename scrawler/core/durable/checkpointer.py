@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar
 from scrawler.backoff import Backoff
 from scrawler.core.durable.deltas import merged
 from scrawler.errors import StoreBusyError
-from scrawler.model import SiteDelta
+from scrawler.model.deltas import SiteDelta
 
 T = TypeVar("T")
 

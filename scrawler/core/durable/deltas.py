@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
 
-from scrawler.model import ChunkRow, LaneState, SeedDelta, SiteDelta
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import ChunkRow, LaneState
 
 
 def merged(deltas: Iterable[SiteDelta]) -> list[SiteDelta]:

@@ -16,7 +16,7 @@ from math import inf
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
-from scrawler.model import SiteDelta
+from scrawler.model.deltas import SiteDelta
 
 MOST_ANSWERS = 20_000  # that wait in memory, of all sites
 _SOON = 1.5  # seconds after which a machine with little to do hands a site over: people look at the database meanwhile

@@ -21,7 +21,8 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import Millis, Result
+from scrawler.model.results import Result
+from scrawler.model.terms import Millis
 
 if TYPE_CHECKING:
     from threading import RLock

@@ -10,7 +10,7 @@ from pathlib import Path
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.machine.lease import Lease, lease_clock
 from scrawler.errors import LeaseLostError, StoreBusyError
-from scrawler.model import ENDING, Command, MachineState, Orders
+from scrawler.model.machines import ENDING, Command, MachineState, Orders
 
 Beat = Callable[[MachineState, Sequence[int]], Orders]  # (state, seeds that each thread holds)
 

@@ -25,7 +25,8 @@ from scrawler.core.party.takeup import Frontier
 from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
-from scrawler.model import ENDING, ChunkRow, Command, MachineState, Orders
+from scrawler.model.lanes import ChunkRow
+from scrawler.model.machines import ENDING, Command, MachineState, Orders
 from scrawler.threads import start
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over

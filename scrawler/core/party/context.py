@@ -14,22 +14,12 @@ from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import (
-    CandidateRow,
-    EndReason,
-    LaneState,
-    Millis,
-    PageFlag,
-    PageRow,
-    Rehoming,
-    RelationRow,
-    Result,
-    Seed,
-    SeedDelta,
-    SeedState,
-    SitemapRow,
-    url_hash,
-)
+from scrawler.model.deltas import Rehoming, SeedDelta
+from scrawler.model.lanes import LaneState
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import CandidateRow, PageRow, RelationRow, SitemapRow
+from scrawler.model.seeds import EndReason, Seed, SeedState
+from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 

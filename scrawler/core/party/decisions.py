@@ -5,7 +5,8 @@ from __future__ import annotations
 from scrawler.core.party.depth import REFETCH, SLOW, after, tries
 from scrawler.core.rules import SeedLimits
 from scrawler.fetch.downloader import INVALID_LENGTH, Response
-from scrawler.model import EndReason, Result, SeedCounts
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
 
 MAX_SEED_REDIRECTS = 5

@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from scrawler.model import REFETCH_LANE, SITEMAP_LANE, ChunkRow, LaneState, Millis
+from scrawler.model.lanes import REFETCH_LANE, SITEMAP_LANE, ChunkRow, LaneState
+from scrawler.model.terms import Millis
 
 CHUNK_ENTRIES = 128
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so

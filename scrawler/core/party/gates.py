@@ -15,7 +15,7 @@ from struct import Struct
 
 from scrawler.core.party.depth import Entry
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import url_hash
+from scrawler.model.terms import url_hash
 
 MOST_FIRST = 10_000  # of the URLs that a party remembers
 MOST_NEWEST = 256  # where these are full of others: a gate that is met later leads back soon

@@ -17,7 +17,9 @@ from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.retry_after import retry_after
-from scrawler.model import EndReason, Millis, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
+from scrawler.model.terms import Millis
 
 _FAILURES = frozenset(
     {Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER}

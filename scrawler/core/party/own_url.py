@@ -10,7 +10,9 @@ from collections.abc import Callable
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import MAX_SEED_REDIRECTS
-from scrawler.model import EndReason, Rehoming, Scope
+from scrawler.model.deltas import Rehoming
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.scope import host_port, site_key
 

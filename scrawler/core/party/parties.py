@@ -12,7 +12,10 @@ from scrawler.core.party.depth import LEFTOVER, NORMAL, Entry, Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
-from scrawler.model import ChunkRow, EndReason, Millis, Rehoming, url_hash
+from scrawler.model.deltas import Rehoming
+from scrawler.model.lanes import ChunkRow
+from scrawler.model.seeds import EndReason
+from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.verdict import Verdict
 
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]

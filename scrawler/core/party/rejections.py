@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from scrawler.model import RejectionRow, url_hash
+from scrawler.model.rows import RejectionRow
+from scrawler.model.terms import url_hash
 
 SAMPLE = 10  # URLs of each reason, since the party was taken up
 _URL_CHARACTERS = 2_000

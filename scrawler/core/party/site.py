@@ -22,7 +22,11 @@ from scrawler.core.party.health import SiteHealth
 from scrawler.core.seen import SeenFilter
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import EndReason, Result, RobotsRecord, RobotsRow, SiteDelta, Slot
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.results import Result
+from scrawler.model.robots import RobotsRecord, RobotsRow
+from scrawler.model.seeds import EndReason
+from scrawler.model.servers import Slot
 
 LONG_REST = 60.0  # seconds
 _DIGESTS_KEPT = 10_000

@@ -13,7 +13,7 @@ from scrawler.core.party.depth import SITEMAP
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
-from scrawler.model import EndReason
+from scrawler.model.seeds import EndReason
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict

@@ -19,18 +19,13 @@ from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
-from scrawler.model import (
-    ChunkRow,
-    ClaimedSite,
-    EndReason,
-    LaneState,
-    Millis,
-    PatternRow,
-    Result,
-    Seed,
-    SiteDelta,
-    url_hash,
-)
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.results import Result
+from scrawler.model.rows import PatternRow
+from scrawler.model.seeds import EndReason, Seed
+from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings

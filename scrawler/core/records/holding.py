@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import WarcFile, open_warc
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 
 class Known(NamedTuple):

@@ -17,7 +17,7 @@ from scrawler.archive.proof import open_warc
 from scrawler.core.records.holding import holds_row
 from scrawler.core.records.records import WARC, prefix_of
 from scrawler.errors import ArchiveError, UnreadableError
-from scrawler.model import UNCOUNTED, CdxRow, Loss, LossKind
+from scrawler.model.records import UNCOUNTED, CdxRow, Loss, LossKind
 
 _PLACES = 500  # asked for at a time
 

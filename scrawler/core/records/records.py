@@ -25,7 +25,7 @@ from scrawler.archive.members import Span
 from scrawler.archive.repair import cut_tail, discard, records_between, set_aside
 from scrawler.core.records.holding import Known, all_known, last_known, own_end, was_begun
 from scrawler.errors import ArchiveError, UnreadableError
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 WARC = ".warc.gz"
 _FILE = re.compile(rf"(?P<prefix>.+)-\d{{17}}-\d{{5,}}(?:\.warc\.gz|\.cdxj\.\w+{UNFINISHED})")

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from scrawler.archive.proof import Record, WarcFile
 from scrawler.core.records.holding import all_known
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 
 class Problem(StrEnum):

@@ -25,7 +25,8 @@ from scrawler.core.traps.likeness import TextMemory
 from scrawler.core.traps.yields import Yield
 from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
-from scrawler.model import PatternRow, url_hash
+from scrawler.model.rows import PatternRow
+from scrawler.model.terms import url_hash
 from scrawler.urls.patterns import Patterns, patterns_of
 
 _DOUBT = 5  # fetched pages of a pattern, or with the same links, after which their texts are looked at

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.model import PatternRow
+from scrawler.model.rows import PatternRow
 
 _FEW = 5  # fetched pages below which a pattern is not worth a row
 

@@ -11,7 +11,7 @@ import pytest
 
 from scrawler.archive.cdxj import cdxj_line, write_cdxj
 from scrawler.errors import ArchiveError
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 
 def make_rows(count: int) -> list[CdxRow]:

@@ -22,7 +22,7 @@ import requests
 from scrawler.archive.cdxj import write_cdxj
 from scrawler.archive.record import Exchange, RevisitOf
 from scrawler.archive.surt import surt
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 from tests.limits import HANGS
 
 PYTHON = Path(os.environ.get("SCRAWLER_REPLAY_PYTHON", Path(__file__).parents[3] / ".venv-replay" / "bin" / "python"))

@@ -12,7 +12,10 @@ import pytest
 
 from scrawler.app import run_crawl
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.model import PageFlag, PageRow, Result, Scope, Seed
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls

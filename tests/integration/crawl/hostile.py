@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds
 from tests.consistency import check_records

@@ -21,7 +21,8 @@ from scrawler.core.distribution.distributor import UrlDistributor
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
-from scrawler.model import ChunkRow, LaneState, MachineState, Orders
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database

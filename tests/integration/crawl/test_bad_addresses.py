@@ -14,7 +14,8 @@ from functools import partial
 import pytest
 
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import EndReason, Result, Seed
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, Seed
 from scrawler.urls.normalise import seed_url
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page, redirect, run_whole

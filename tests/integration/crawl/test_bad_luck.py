@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.model import EndReason, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, asked, by_path, good, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 import pytest
 
-from scrawler.model import EndReason, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (
     GOOD_PAGES,

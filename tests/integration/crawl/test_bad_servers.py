@@ -9,7 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from scrawler.model import EndReason, PageRow, Result, Seed
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason, Seed
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, Reply, asked, by_path, end_details, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, Visit, answer

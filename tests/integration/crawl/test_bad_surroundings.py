@@ -23,7 +23,8 @@ from scrawler import app
 from scrawler.app import retry_lost
 from scrawler.core.progress import Progress
 from scrawler.errors import ArchiveError, StoreBusyError
-from scrawler.model import EndReason, SeedState, SiteDelta
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
 from tests.consistency import check_records

@@ -17,7 +17,9 @@ from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import ClaimedSite, Scope, Seed
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
 from scrawler.store.claims import Claims
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from scrawler.model import EndReason
+from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import LONGEST_RUN, asked, by_path, check_whole, page

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.model import EndReason, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import asked, by_path, end_details, page, run_whole
 from tests.integration.fetch.servers import RawServer, answer

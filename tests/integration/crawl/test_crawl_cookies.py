@@ -8,7 +8,9 @@ from collections.abc import Callable
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler.model import EndReason, Result, Scope
+from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import RESOLVE, asked, page, redirect, run_whole
 from tests.integration.crawl.rig import running, watch

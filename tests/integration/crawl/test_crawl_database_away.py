@@ -14,7 +14,7 @@ from sqlalchemy import make_url
 from scrawler import app
 from scrawler.core.progress import Progress
 from scrawler.errors import StoreAwayError
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl

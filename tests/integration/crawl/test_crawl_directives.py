@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.model import EndReason, PageFlag
+from scrawler.model.results import PageFlag
+from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 from tests.integration.crawl.conftest import Crawl

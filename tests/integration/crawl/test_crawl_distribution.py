@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch

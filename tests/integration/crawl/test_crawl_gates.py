@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from scrawler.core.machine.machine import Machine
-from scrawler.model import EndReason, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, asked, page, redirect, run_whole
 from tests.integration.crawl.rig import watch

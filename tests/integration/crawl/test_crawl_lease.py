@@ -11,7 +11,7 @@ from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress
 from scrawler.errors import StoreBusyError
-from scrawler.model import MachineState
+from scrawler.model.machines import MachineState
 from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines

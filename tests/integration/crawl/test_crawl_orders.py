@@ -12,7 +12,8 @@ import pytest
 
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.model import EndReason, MachineState, SeedState
+from scrawler.model.machines import MachineState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.control import Control
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines

@@ -17,7 +17,8 @@ from scrawler import assembly
 from scrawler.core.line.outage import HOSTS
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import EndReason, MachineState
+from scrawler.model.machines import MachineState
+from scrawler.model.seeds import EndReason
 from scrawler.store.control import Control
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines

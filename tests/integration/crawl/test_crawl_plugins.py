@@ -12,7 +12,8 @@ from types import ModuleType
 import pytest
 
 from scrawler.errors import PluginError
-from scrawler.model import EndReason, MachineState
+from scrawler.model.machines import MachineState
+from scrawler.model.seeds import EndReason
 from scrawler.plugins import PART_KINDS, PartKind
 from scrawler.settings import Settings, is_list
 from scrawler.store.engine import open_database

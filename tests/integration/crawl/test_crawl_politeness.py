@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.asking.visits import Visits
-from scrawler.model import EndReason
+from scrawler.model.seeds import EndReason
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
 from tests.integration.crawl.hostile import by_host, page

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party

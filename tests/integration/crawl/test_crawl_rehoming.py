@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.progress import Progress
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party

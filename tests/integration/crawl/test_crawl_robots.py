@@ -14,7 +14,10 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.core.asking import origins
-from scrawler.model import EndReason, Result, RobotsRow, Scope, SeedState
+from scrawler.model.results import Result
+from scrawler.model.robots import RobotsRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.robots import RobotsCopies
 from tests.integration.crawl.hostile import asked, by_host, by_path, end_details, page, redirect, run_whole

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.model import SeedState
+from scrawler.model.seeds import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from tests.integration.crawl.rig import running, watch

@@ -14,7 +14,10 @@ from sqlalchemy import select
 
 from scrawler.core.machine.machine import Machine
 from scrawler.core.party.sitemaps import MAX_SITEMAPS
-from scrawler.model import EndReason, PageFlag, PageRow, Result, url_hash
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.tables import sitemap_url
 from scrawler.urls.verdict import Verdict

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.model import EndReason
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.hostile import NOT_FOUND, RESOLVE, asked, by_host, by_path, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer
 

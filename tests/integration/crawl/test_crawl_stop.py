@@ -19,7 +19,8 @@ from scrawler.core.machine.machine import Machine
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.progress import Progress
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import ClaimedSite, SeedState
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.seeds import SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site, thread_statistics
 from scrawler.synthweb.process import SynthServer

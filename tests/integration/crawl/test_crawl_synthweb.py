@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.progress import Progress
-from scrawler.model import EndReason, Scope, SeedState
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
 from scrawler.synthweb.process import SynthServer

@@ -9,7 +9,8 @@ import pytest
 
 from scrawler.core.machine.machine import Machine
 from scrawler.core.party.depth import CHUNK_ENTRIES
-from scrawler.model import EndReason, Scope, SeedState
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import home_pages, party

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler.model import EndReason, PageFlag, Result
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import by_path, page, run_whole
 from tests.integration.fetch.servers import Certificates, RawServer

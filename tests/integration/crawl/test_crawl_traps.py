@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.traps.traps import pattern_of
-from scrawler.model import EndReason, PageFlag, PageRow, PatternRow, Result
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow, PatternRow
+from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.frontier import Frontier
 from scrawler.synthweb.process import WebProcess

@@ -12,7 +12,8 @@ import brotli
 import pytest
 import zstandard
 
-from scrawler.model import EndReason, PageFlag, Result, SeedState
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.seeds import EndReason, SeedState
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (
     NOT_FOUND,

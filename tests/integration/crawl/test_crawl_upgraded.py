@@ -12,7 +12,8 @@ from sqlalchemy import update
 
 from scrawler.app import retry_lost
 from scrawler.errors import SettingsError, StoreError
-from scrawler.model import Loss, LossKind, Result
+from scrawler.model.records import Loss, LossKind
+from scrawler.model.results import Result
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses, LostSum
 from scrawler.store.tables import machine

@@ -16,7 +16,8 @@ from scrawler.accounts.report import make_report
 from scrawler.accounts.why import why
 from scrawler.core.party.rejections import SAMPLE
 from scrawler.errors import SettingsError
-from scrawler.model import PageRow, Scope
+from scrawler.model.rows import PageRow
+from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.seeds import Seeds

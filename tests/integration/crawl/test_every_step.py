@@ -32,7 +32,8 @@ from scrawler.core.collecting.landing import Landing
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane, decode_urls
 from scrawler.core.seen import LayeredSeen
-from scrawler.model import EndReason, Result
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, check_whole, page, redirect

@@ -12,7 +12,9 @@ import pytest
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, Response
 from scrawler.fetch.requests import RequestsDownloader
-from scrawler.model import EndReason, PageFlag, PageRow, Result, Seed
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason, Seed
 from scrawler.synthweb.faults.answers import ANSWER_FAULTS
 from scrawler.synthweb.faults.documents import DOCUMENT_FAULTS
 from scrawler.synthweb.faults.server import FaultWeb

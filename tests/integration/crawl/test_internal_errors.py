@@ -21,7 +21,9 @@ from scrawler.errors import ArchiveError, PluginError, StoreError
 from scrawler.faults import MOST_FAULTS, Fault
 from scrawler.fetch.cookies import CookieJar
 from scrawler.fetch.robots import RobotsRules
-from scrawler.model import EndReason, PageRow, Result
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import GOOD_PAGES, asked, by_path, end_details, good, page, run_whole
 from tests.integration.fetch.servers import RawServer, answer

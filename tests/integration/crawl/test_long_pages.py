@@ -16,7 +16,9 @@ from scrawler.core.machine.machine import Machine
 from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.errors import PluginError
 from scrawler.fetch.curl import CurlDownloader
-from scrawler.model import EndReason, Result, SiteDelta
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, asked, page, run_whole
 from tests.integration.crawl.rig import watch

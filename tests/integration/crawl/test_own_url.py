@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from scrawler.core.machine.machine import Machine
-from scrawler.model import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import (
     LONGEST_RUN,

@@ -19,7 +19,9 @@ from scrawler.app import retry_seeds
 from scrawler.core.durable import handover
 from scrawler.core.machine.machine import Machine
 from scrawler.core.party import site as sites
-from scrawler.model import EndReason, Result, Scope
+from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
 from scrawler.store.tables import site
 from tests.consistency import orphans_of

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 import pytest
 
-from scrawler.model import EndReason, PageFlag, Result, SeedState
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.conftest import Crawl

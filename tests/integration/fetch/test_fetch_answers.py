@@ -9,7 +9,7 @@ import zlib
 import pytest
 
 from scrawler.fetch.downloader import INVALID_LENGTH, Request
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.integration.fetch.conftest import drive
 from tests.integration.fetch.servers import Visit, always, answer
 from tests.limits import HANGS

@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from scrawler.fetch.downloader import Request
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.integration.fetch.conftest import drive
 from tests.integration.fetch.servers import always, answer
 

@@ -12,7 +12,7 @@ from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.poller import READ, WRITE, Poller, SelectorPoll
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
 from tests.limits import EARLY, FAR, HANGS

@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from scrawler.errors import InputError, ScrawlerError, StartError
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds

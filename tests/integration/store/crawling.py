@@ -13,7 +13,12 @@ import pytest
 from sqlalchemy import Connection
 
 from scrawler.errors import StoreBusyError
-from scrawler.model import CandidateRow, ClaimedSite, PageRow, Result, SeedCounts, SeedDelta, SiteDelta, url_hash
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.results import Result
+from scrawler.model.rows import CandidateRow, PageRow
+from scrawler.model.seeds import SeedCounts
+from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database

@@ -22,7 +22,10 @@ from scrawler.core.rules import SeedLimits
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import ChunkRow, ClaimedSite, Result, SiteDelta
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.lanes import ChunkRow
+from scrawler.model.results import Result
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier

@@ -7,7 +7,8 @@ import random
 import time
 from collections.abc import Callable
 
-from scrawler.model import Scope, SeedCounts
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import SeedCounts
 from scrawler.seeds.exporter import Selection, export_urls
 from scrawler.seeds.files import Format
 from scrawler.seeds.promoter import promote

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from scrawler.model import CandidateRow, url_hash
+from scrawler.model.rows import CandidateRow
+from scrawler.model.terms import url_hash
 from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.engine import Database
 from tests.integration.store.crawling import Worker, add, candidate, seed_delta, site_delta

@@ -7,7 +7,10 @@ import pytest
 from sqlalchemy import Connection, select
 
 from scrawler.errors import StoreError
-from scrawler.model import ChunkRow, EndReason, LaneState, Rehoming, RobotsRecord, SeedCounts, SeedState
+from scrawler.model.deltas import Rehoming
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.robots import RobotsRecord
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.candidates import Candidates
 from scrawler.store.checkpoints import Checkpoints

@@ -5,7 +5,9 @@ from threading import Barrier
 
 import pytest
 
-from scrawler.model import EndReason, LaneState, SeedState, WorkLeft
+from scrawler.model.claims import WorkLeft
+from scrawler.model.lanes import LaneState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines

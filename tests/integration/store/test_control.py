@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import update
 
 from scrawler.errors import StoreError
-from scrawler.model import LEASE, Command, MachineState, Scope
+from scrawler.model.machines import LEASE, Command, MachineState
+from scrawler.model.scope import Scope
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database

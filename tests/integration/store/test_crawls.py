@@ -5,7 +5,7 @@ import json
 import pytest
 
 from scrawler.errors import StoreError
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds

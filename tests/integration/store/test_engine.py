@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import Connection, insert, select, update
 
 from scrawler.errors import StoreBusyError, StoreError
-from scrawler.model import LEASE
+from scrawler.model.machines import LEASE
 from scrawler.store.engine import Database, open_database
 from scrawler.store.migrations import migration_texts
 from scrawler.store.tables import site

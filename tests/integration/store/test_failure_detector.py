@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from scrawler.model import MachineState
+from scrawler.model.machines import MachineState
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 

@@ -6,7 +6,9 @@ import pytest
 from sqlalchemy import select, update
 
 from scrawler.errors import StoreError
-from scrawler.model import RobotsRow, Scope, url_hash
+from scrawler.model.robots import RobotsRow
+from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from scrawler.model import ChunkRow, EndReason, LaneState, PatternRow, SeedState, url_hash
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.rows import PatternRow
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, insert
 
-from scrawler.model import UNCOUNTED, Loss, LossKind
+from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses
 from scrawler.store.lost_rows import LostRows, TakenBack

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, make_url, select
 
 from scrawler.errors import StoreBusyError, StoreError
-from scrawler.model import SeedCounts, SeedState
+from scrawler.model.seeds import SeedCounts, SeedState
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.crawls import Crawls

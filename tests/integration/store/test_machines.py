@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from sqlalchemy import Connection, event, select, update
 
-from scrawler.model import LEASE, Command, MachineState, Scope, SeedState
+from scrawler.model.machines import LEASE, Command, MachineState
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import SeedState
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database

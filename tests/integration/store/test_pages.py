@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 from scrawler.store.engine import Database
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages

@@ -26,7 +26,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from scrawler.core.party import depth
 from scrawler.core.party.depth import NORMAL, Entry, decode
 from scrawler.errors import LeaseLostError
-from scrawler.model import SeedState, SiteDelta
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.seeds import SeedState
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines

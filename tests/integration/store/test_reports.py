@@ -13,7 +13,10 @@ import pytest
 from sqlalchemy import insert, literal, select
 
 from scrawler.errors import StoreError
-from scrawler.model import EndReason, PageRow, Result, SeedState, url_hash
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database, open_database
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, PageSums, class_of, page_sums
 from scrawler.store.pages import Pages

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pytest
 from sqlalchemy import select
 
-from scrawler.model import ChunkRow, EndReason, LaneState, PageFlag, Result, SeedCounts, SeedState
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.store import retries
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier

@@ -3,7 +3,8 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 
-from scrawler.model import RobotsRow, url_hash
+from scrawler.model.robots import RobotsRow
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.robots import RobotsCopies
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta

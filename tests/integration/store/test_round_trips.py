@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from scrawler.model import ClaimedSite, LaneState, SiteDelta
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.lanes import LaneState
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database, open_database

@@ -8,7 +8,8 @@ import pytest
 from sqlalchemy import Connection, Engine, event, update
 
 from scrawler.errors import StoreError
-from scrawler.model import EndReason, SeedCounts, SeedState, url_hash
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Added, NewSeed, SeedLine, Seeds
 from scrawler.store.tables import seed

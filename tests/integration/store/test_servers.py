@@ -18,7 +18,7 @@ from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines

@@ -7,7 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from scrawler.model import EndReason, RobotsRow, SeedCounts, SeedState, SizedSite, url_hash
+from scrawler.model.robots import RobotsRow
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.sizes import SizedSite
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.sizes import Sizes
 from tests.integration.store.crawling import Worker, add, page, seed_delta, site_delta

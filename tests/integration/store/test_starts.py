@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from scrawler.model import LEASE, Scope
+from scrawler.model.machines import LEASE
+from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import reading_file
-from scrawler.model import CONDEMNED, SUSPECTED, SuspectRow, url_hash
+from scrawler.model.suspects import CONDEMNED, SUSPECTED, SuspectRow
+from scrawler.model.terms import url_hash
 from scrawler.store.engine import open_database
 from scrawler.store.suspects import Suspects
 from tests.proxy import Proxy

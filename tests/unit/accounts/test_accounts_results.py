@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scrawler.accounts.results import flag_names, page_fact, relation_fact
-from scrawler.model import PageFlag, PageRow, RelationRow, Result
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow, RelationRow
 
 PAGE = PageRow(
     1, b"h" * 16, "http://h/p", 3, 2, 1_234, "fetched", 200, "text/html", 2_500, b"\x01" * 20, 2, 1_790_000_000_000, 70,

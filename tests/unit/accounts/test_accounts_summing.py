@@ -11,7 +11,8 @@ from scrawler.accounts.summing import (
     totals_section,
     verdicts_table,
 )
-from scrawler.model import PageFlag, SeedCounts
+from scrawler.model.results import PageFlag
+from scrawler.model.seeds import SeedCounts
 from scrawler.store.page_sums import DEEPEST, KindSum, PageSum
 from scrawler.store.reports import Sample
 

@@ -22,7 +22,7 @@ from scrawler.archive.record import (
     warc_date,
     warcinfo,
 )
-from scrawler.model import CdxRow
+from scrawler.model.records import CdxRow
 
 BODY = b"<html>hello</html>"
 EXCHANGE = Exchange(

@@ -8,7 +8,8 @@ import string
 import pytest
 
 from scrawler.cli.tables import csv_cell, json_line, print_rows
-from scrawler.model import EndReason, Result, SeedState
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, SeedState
 
 
 @pytest.mark.parametrize("start", [*"=+-@", " =", "\t=", "\n@", "\r+", "\uff1d", "\uff0b", "\uff0d", "\uff20"])

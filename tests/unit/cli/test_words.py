@@ -12,7 +12,7 @@ from scrawler.cli.progress import crawl_text, import_text
 from scrawler.cli.verify import _progress, _said, _what_is_wrong
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.model import SeedCounts
+from scrawler.model.seeds import SeedCounts
 from scrawler.seeds.importer import ImportCounts
 from scrawler.store.losses import LostSum
 from scrawler.upkeep import Verified

@@ -17,7 +17,7 @@ from scrawler.extract import plain_simhash
 from scrawler.extract.rules import link_kind, relations
 from scrawler.fetch.transfer import TlsSessions
 from scrawler.mime import media_type
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 

@@ -9,7 +9,7 @@ from math import inf
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import Slot
+from scrawler.model.servers import Slot
 from tests.crawl_rules import crawl_rules
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"

@@ -10,7 +10,8 @@ import pytest
 
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.errors import StoreBusyError, StoreError
-from scrawler.model import SeedCounts, SeedDelta, SeedState, SiteDelta
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.seeds import SeedCounts, SeedState
 from tests.limits import HANGS
 
 

@@ -13,7 +13,7 @@ import pytest
 from scrawler.core.blame.deaths import EXITED, Deaths, judge, page_at_death
 from scrawler.core.blame.slots import MAKING, SUFFIX, Read, Remains, Slots, reading_file, remains_of
 from scrawler.faults import Fault
-from scrawler.model import CONDEMNED, SuspectRow
+from scrawler.model.suspects import CONDEMNED, SuspectRow
 
 PREFIX = "crawl-m"
 URL, OTHER = "http://a.test/x", "http://b.test/y"

@@ -13,7 +13,8 @@ from scrawler.core.party.decisions import end_reason, limit_reached, listed_agai
 from scrawler.core.party.depth import LEFTOVER, NORMAL, SLOW, after, tries
 from scrawler.core.rules import SeedLimits, retry_pause_ms
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import EndReason, Result, SeedCounts
+from scrawler.model.results import Result
+from scrawler.model.seeds import EndReason, SeedCounts
 
 
 def test_each_limit_has_its_reason() -> None:

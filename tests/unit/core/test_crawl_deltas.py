@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrawler.core.durable.deltas import merged
-from scrawler.model import CandidateRow, ChunkRow, LaneState, PageRow, SeedCounts, SeedDelta, SeedState, SiteDelta
+from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.rows import CandidateRow, PageRow
+from scrawler.model.seeds import SeedCounts, SeedState
 
 
 def page(position: int) -> PageRow:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from scrawler.core.party import depth
 from scrawler.core.party.depth import CHUNK_ENTRIES, DEPTH_BUFFER, Entry, Lane, decode, decode_urls, encode, find
-from scrawler.model import ChunkRow, LaneState
+from scrawler.model.lanes import ChunkRow, LaneState
 
 
 class Durable:

@@ -8,7 +8,8 @@ from scrawler.core.distribution.distributor import FreeCompetition, SeedDealer, 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import Scope, Seed
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.limits import HANGS

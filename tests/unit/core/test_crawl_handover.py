@@ -11,7 +11,10 @@ from scrawler.core.durable.handover import Handover
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import PageRow, Scope, Seed, SiteDelta
+from scrawler.model.deltas import SiteDelta
+from scrawler.model.rows import PageRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

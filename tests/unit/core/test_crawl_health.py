@@ -9,7 +9,7 @@ import pytest
 from scrawler.core.party import health
 from scrawler.core.party.health import SiteHealth
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.crawl_rules import crawl_rules
 
 NOON = 1_790_000_000  # seconds

@@ -11,7 +11,8 @@ import pytest
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.extract.scanner import fastest_extractor
-from scrawler.model import PatternRow, Scope
+from scrawler.model.rows import PatternRow
+from scrawler.model.scope import Scope
 from scrawler.synthweb.traps.pages import html, words
 from scrawler.synthweb.traps.sites import TRAP_SITES
 from scrawler.urls.analyzer import UrlAnalyzer

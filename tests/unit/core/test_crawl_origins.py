@@ -15,7 +15,7 @@ from scrawler.core.asking.origins import Origins
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.crawl_rules import crawl_rules
 from tests.limits import FAR, HANGS
 

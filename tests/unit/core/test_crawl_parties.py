@@ -11,7 +11,8 @@ from scrawler.core.party.depth import NORMAL, REFETCH, Entry, Lane, encode
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import ChunkRow, LaneState, Seed
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrawler.core.asking.patience import Patience
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.crawl_rules import crawl_rules
 
 LIMIT = 10.0  # seconds of the downloader's own

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from scrawler.core.party.rejections import SAMPLE, RejectionSample
-from scrawler.model import Scope, url_hash
+from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 

@@ -9,7 +9,7 @@ import zstandard
 
 from scrawler.core.asking.robots_body import robots_body
 from scrawler.fetch.downloader import Request, Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 
 RULES = b"User-agent: *\nDisallow: /closed"
 ZIPPED = gzip.compress(RULES, mtime=0)

@@ -16,7 +16,7 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolver
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.settings import Settings
 
 

@@ -11,7 +11,7 @@ from scrawler.assembly import crawl_rules
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model import ClaimedSite
+from scrawler.model.claims import ClaimedSite
 from scrawler.settings import Settings
 from scrawler.urls.analyzer import UrlAnalyzer
 

@@ -12,7 +12,8 @@ import pytest
 from scrawler.core.traps.traps import PartyTraps, pattern_of
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageLinks
-from scrawler.model import PatternRow, Scope
+from scrawler.model.rows import PatternRow
+from scrawler.model.scope import Scope
 from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.traps.pages import words

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model import Result
+from scrawler.model.results import Result
 from tests.limits import HANGS
 
 

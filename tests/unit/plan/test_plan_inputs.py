@@ -7,7 +7,7 @@ import zlib
 import pytest
 
 from scrawler.errors import SettingsError
-from scrawler.model import SizedSite
+from scrawler.model.sizes import SizedSite
 from scrawler.plan.inputs import Gatherer, Inputs, Limits
 from scrawler.plan.plan import Plan, make_plan
 from scrawler.plan.progress import Bound

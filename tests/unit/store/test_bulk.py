@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.model import CandidateRow, PageRow
+from scrawler.model.rows import CandidateRow, PageRow
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
 from scrawler.store.ddl import DIALECTS
 from scrawler.store.tables import candidate, page

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.truth import home_pages, party
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import is_refused_type
 from scrawler.urls.lookup import COMPILED, LookUp, look_up

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrawler.extract.rules import LinkCollector
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.lookup import COMPILED, LookUp, look_up
 from scrawler.urls.query import encode_query

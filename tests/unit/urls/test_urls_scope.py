@@ -7,7 +7,7 @@ from ada_url import URL
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.filetype import is_refused_type
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import (

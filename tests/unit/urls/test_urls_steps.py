@@ -9,7 +9,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.settings.kinds import NORMALISE_STEPS
 from scrawler.urls.analyzer import UrlAnalyzer

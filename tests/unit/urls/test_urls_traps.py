@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.model import Scope
+from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from scrawler.urls.traps import UrlLimits, over_limit

@@ -11,7 +11,8 @@ from typing import Any
 from scrawler.app import mark_losses_told
 from scrawler.core.progress import RunSummary
 from scrawler.core.records.verifying import Finding
-from scrawler.model import LossKind, PageRow
+from scrawler.model.records import LossKind
+from scrawler.model.rows import PageRow
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.losses import Losses, LostTotals

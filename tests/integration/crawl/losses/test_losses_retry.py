@@ -11,7 +11,9 @@ import pytest
 
 from scrawler import upkeep
 from scrawler.app import retry_lost
-from scrawler.model import LossKind, PageRow, SeedCounts
+from scrawler.model.records import LossKind
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import SeedCounts
 from scrawler.store import lost_rows
 from scrawler.store.engine import Database
 from scrawler.store.losses import Losses, LostSum, LostTotals

@@ -9,7 +9,8 @@ from pathlib import Path
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, digest
 from scrawler.archive.warc import WarcWriter
 from scrawler.core.records.records import Records
-from scrawler.model import ClaimedSite, PageRow
+from scrawler.model.claims import ClaimedSite
+from scrawler.model.rows import PageRow
 from scrawler.store.engine import Database
 from scrawler.store.orphans import Orphans
 from scrawler.store.pages import Pages

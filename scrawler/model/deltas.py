@@ -1,0 +1,70 @@
+"""What a machine hands to the store at a checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.robots import RobotsRecord, RobotsRow
+from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.terms import Millis
+
+
+@dataclass(frozen=True, slots=True)
+class Rehoming:
+    """A seed moves to the site to which its URL redirects."""
+
+    home_url: str
+    site_key: str
+    rehomed: int
+
+
+@dataclass(slots=True)
+class SeedDelta:
+    """All that changed for one seed since its last checkpoint; counts and verdicts are absolute.
+
+    In a polite crawl nearly every page brings one: it is not frozen, for that would cost 1 us.
+    """
+
+    seed_id: int
+    pages: tuple[PageRow, ...]
+    lanes: tuple[LaneState, ...]
+    chunks: tuple[ChunkRow, ...]  # new ones, and a tail chunk written again with more entries
+    candidates: tuple[CandidateRow, ...]
+    counts: SeedCounts
+    verdicts: Mapping[str, int]
+    elapsed_ms: int
+    state: SeedState = SeedState.ACTIVE
+    end_reason: EndReason | None = None
+    end_detail: str = ""
+    rehoming: Rehoming | None = None  # then state is READY again
+    relations: tuple[RelationRow, ...] = ()
+    patterns: tuple[PatternRow, ...] = ()  # absolute, as the counts
+    rejections: tuple[RejectionRow, ...] = ()
+    sitemap_urls: tuple[SitemapRow, ...] = ()
+    jar: bytes | None = None  # the party's cookies, if they changed
+
+
+@dataclass(slots=True)
+class SiteDelta:
+    """What one site's holder hands to the checkpointer; it commits only while `token` is the site's."""
+
+    site_id: int
+    token: int
+    seeds: tuple[SeedDelta, ...]
+    next_due_at: Millis  # politeness clock, travels with the site
+    address: str = ""
+    released: bool = False  # the machine lets go of the site
+    pause_ms: int = 0  # between two requests
+    slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
+    pushbacks: int = 0  # in a row
+    resting: bool = False  # released, and taken up by nobody before next_due_at
+    robots: tuple[RobotsRow, ...] = ()
+    robots_records: tuple[RobotsRecord, ...] = ()
+
+    @property
+    def lets_go(self) -> bool:
+        """Whether with its commit something may be there to claim, or the crawl be over."""
+        return self.released or any(seed.state is not SeedState.ACTIVE for seed in self.seeds)

@@ -1,0 +1,48 @@
+"""What came of a URL: from the downloaders and the pipeline to the page rows, and to all who read them."""
+
+from __future__ import annotations
+
+from enum import IntFlag, StrEnum
+
+
+class Result(StrEnum):
+    """What came of a download attempt, and, once final, of a URL."""
+
+    FETCHED = "fetched"  # a whole answer with 2xx
+    REDIRECT = "redirect"  # 3xx with a Location that is not empty
+    HTTP_ERROR = "http-error"  # any other whole answer
+    TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated
+    CUT = "cut"  # connection lost, or fewer bytes than announced
+    TIMEOUT = "timeout"
+    CONNECT_FAILED = "connect-failed"
+    TLS_FAILED = "tls-failed"
+    BAD_ANSWER = "bad-answer"  # not HTTP
+    NO_ADDRESS = "no-address"
+    PRIVATE_ADDRESS = "private-address"
+    ROBOTS_DENIED = "robots-denied"
+    ROBOTS_UNAVAILABLE = "robots-unavailable"
+    UNWANTED_TYPE = "unwanted-type"  # its Content-Type is not accepted; the body was not downloaded
+    TRAP = "trap"  # not asked for: its pattern has brought nothing new for long
+    INTERNAL_ERROR = "internal-error"  # a fault of this program met its answer; the detail says which, and where
+
+    @property
+    def answered(self) -> bool:
+        """Whether the server gave a whole HTTP answer."""
+        return self in _ANSWERED
+
+
+_ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
+NO_ERROR = frozenset({Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE, Result.TRAP})  # all others count as errors
+
+
+class PageFlag(IntFlag):
+    """What else is to be said of a page."""
+
+    NOINDEX = 1  # its robots meta or X-Robots-Tag forbids to index it
+    NOFOLLOW = 2  # ... to follow its links
+    INSECURE = 4  # fetched over TLS whose certificate was not checked
+    SLOW = 8  # fetched in the slow lane
+    ASSET = 16  # listed as an image, script or style of a page
+    SITEMAP = 32  # asked for, or read, as a sitemap
+    NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
+    TRUNCATED = 128  # only the beginning of its body came, whose links were read

@@ -1,0 +1,18 @@
+"""URLs that stood in a machine's hands when it died: from its successor to the store, and back."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SUSPECTED, CONDEMNED = 1, 2  # blame; with that of all deaths together from CONDEMNED on a URL is not asked for again
+
+
+class SuspectRow(NamedTuple):
+    """A URL that stood in a slot of a machine when that died (see core/blame/deaths.py)."""
+
+    site_id: int
+    url_hash: bytes
+    machine_id: int
+    url: str
+    blame: int
+    detail: str  # of what it died
