@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from scrawler.accounts.html import html_page
-from scrawler.accounts.report import make_report
-from scrawler.accounts.sections import Report, Table, label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.keeping import keep_clear
 from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import json_line, print_pairs, print_rows, printable
 from scrawler.errors import InputError
+from scrawler.insight.html import html_page
+from scrawler.insight.report import make_report
+from scrawler.insight.sections import Report, Table, label, shown
 from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls

@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from scrawler.accounts.sections import label, shown
 from scrawler.cli.database import crawl_database
 from scrawler.cli.hints import crawl_title
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.tables import json_line, print_pairs
+from scrawler.insight.sections import label, shown
 from scrawler.model.records import LossState
 from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders

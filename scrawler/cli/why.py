@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import click
 
-from scrawler.accounts.answer import Answer
-from scrawler.accounts.why import why
 from scrawler.cli.database import crawl_database
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import json_line, printable
+from scrawler.insight.answer import Answer
+from scrawler.insight.why import why
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
 

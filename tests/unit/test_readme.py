@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.accounts import answer
-from scrawler.accounts.results import flag_names
 from scrawler.core.party.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
+from scrawler.insight import answer
+from scrawler.insight.results import flag_names
 from scrawler.model.results import NO_ERROR, PageFlag, Result
 from scrawler.model.seeds import EndReason
 from scrawler.plugins import PART_KINDS

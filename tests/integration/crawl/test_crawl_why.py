@@ -10,12 +10,12 @@ from typing import Any
 import html5lib
 import pytest
 
-from scrawler.accounts.answer import CANDIDATE, LEFT_OUT, NOT_SEEN, REFUSED, WAITING, Answer
-from scrawler.accounts.html import html_page
-from scrawler.accounts.report import make_report
-from scrawler.accounts.why import why
 from scrawler.core.party.rejections import SAMPLE
 from scrawler.errors import SettingsError
+from scrawler.insight.answer import CANDIDATE, LEFT_OUT, NOT_SEEN, REFUSED, WAITING, Answer
+from scrawler.insight.html import html_page
+from scrawler.insight.report import make_report
+from scrawler.insight.why import why
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls

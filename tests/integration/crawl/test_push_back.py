@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from scrawler.accounts.answer import WAITING
-from scrawler.accounts.why import why
 from scrawler.app import retry_seeds
 from scrawler.core.durable import handover
 from scrawler.core.machine.machine import Machine
 from scrawler.core.party import site as sites
+from scrawler.insight.answer import WAITING
+from scrawler.insight.why import why
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from scrawler.accounts.answer import utc
+from scrawler.insight.answer import utc
 from scrawler.units import human_bytes, human_seconds
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from scrawler.accounts.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, utc
-from scrawler.accounts.asked import Asked, read_asked
-from scrawler.accounts.judging import judged
-from scrawler.accounts.listing import listed
-from scrawler.accounts.results import page_fact, relation_fact
 from scrawler.assembly import make_analyzer
 from scrawler.errors import SettingsError
+from scrawler.insight.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, utc
+from scrawler.insight.asked import Asked, read_asked
+from scrawler.insight.judging import judged
+from scrawler.insight.listing import listed
+from scrawler.insight.results import page_fact, relation_fact
 from scrawler.model.rows import RejectionRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.accounts.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
-from scrawler.accounts.results import listed_at
 from scrawler.core.party.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
+from scrawler.insight.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
+from scrawler.insight.results import listed_at
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.seeds import EndReason
 from scrawler.store.seeds import Seeds, SeedView

@@ -6,12 +6,12 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.accounts.answer import REFUSED, Fact, utc
-from scrawler.accounts.asked import Asked
 from scrawler.assembly import make_filters, product_token, url_limits
 from scrawler.core.traps.traps import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
+from scrawler.insight.answer import REFUSED, Fact, utc
+from scrawler.insight.asked import Asked
 from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PatternRow
 from scrawler.model.scope import Scope

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrawler.accounts.sections import Section, Table
-from scrawler.accounts.summing import (
+from scrawler.insight.sections import Section, Table
+from scrawler.insight.summing import (
     class_names,
     content_tables,
     results_section,

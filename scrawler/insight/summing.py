@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from scrawler.accounts.results import flag_names
-from scrawler.accounts.sections import Section, Table
+from scrawler.insight.results import flag_names
+from scrawler.insight.sections import Section, Table
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, KindSum, PageSum
 from scrawler.store.reports import Sample
 from scrawler.units import format_bytes

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.accounts.results import flag_names, page_fact, relation_fact
+from scrawler.insight.results import flag_names, page_fact, relation_fact
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, RelationRow
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.accounts.html import html_page
-from scrawler.accounts.sections import Report, Section, Table
+from scrawler.insight.html import html_page
+from scrawler.insight.sections import Report, Section, Table
 
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 WIDTH = 400  # CSS pixels

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrawler.accounts.sections import Report, Section, Table
-from scrawler.accounts.summing import (
+from scrawler.insight.sections import Report, Section, Table
+from scrawler.insight.summing import (
     MULTIMEDIA,
     class_names,
     content_tables,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from scrawler.accounts.answer import Fact, utc
+from scrawler.insight.answer import Fact, utc
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow, RelationRow
 from scrawler.units import counted, human_bytes

@@ -9,9 +9,9 @@ from xml.etree import ElementTree
 import html5lib
 import pytest
 
-from scrawler.accounts.html import html_page
-from scrawler.accounts.plots import bars, columns
-from scrawler.accounts.sections import Report, Section, Table, label, shown
+from scrawler.insight.html import html_page
+from scrawler.insight.plots import bars, columns
+from scrawler.insight.sections import Report, Section, Table, label, shown
 
 HOSTILE = [
     "<script>alert(1)</script>",

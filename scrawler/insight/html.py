@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from scrawler.accounts.answer import utc
-from scrawler.accounts.plots import bars, columns, text
-from scrawler.accounts.sections import Report, Section, Table, label, shown
+from scrawler.insight.answer import utc
+from scrawler.insight.plots import bars, columns, text
+from scrawler.insight.sections import Report, Section, Table, label, shown
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --line: #d0d7de; --bar: #0969da; --faint: #59636e }
