@@ -44,7 +44,7 @@ PART_KINDS = {
             "scrawler.fetch.downloader:Downloader",
             {
                 "curl": "scrawler.fetch.curl:CurlDownloader",
-                "requests": "scrawler.fetch.requests:RequestsDownloader",
+                "requests": "scrawler.fetch.blocking:RequestsDownloader",
             },
             {"completed": "builtins:list", "cancel": "builtins:list"},
         ),
@@ -55,7 +55,7 @@ PART_KINDS = {
             {
                 "scanner": "scrawler.extract.scanner:fastest_extractor",
                 "lexbor": "scrawler.extract.lexbor:LexborExtractor",
-                "html5lib": "scrawler.extract.html5lib:Html5libExtractor",
+                "html5lib": "scrawler.extract.reference:Html5libExtractor",
             },
             {"links": "scrawler.extract.links:PageLinks", "text": "scrawler.extract.links:PageText"},
         ),

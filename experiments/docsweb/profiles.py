@@ -10,8 +10,8 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from experiments.docsweb.compare import Finding
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.reference import Html5libExtractor
 
 PROFILES = ("default", "classic")
 

@@ -20,9 +20,9 @@ from experiments.docsweb.sites import SITES
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.decode import decode_body
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
+from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import COMPILED, ScannerExtractor
 

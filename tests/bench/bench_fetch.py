@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 
+from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, FetchLimits, Request
-from scrawler.fetch.requests import RequestsDownloader
 from scrawler.fetch.robots import RobotsRules
 
 BODY = bytes(range(256)) * 128

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, Response
-from scrawler.fetch.requests import RequestsDownloader
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, Seed

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.curl import CurlDownloader
 from scrawler.fetch.downloader import Downloader, FetchLimits, Request, Response
-from scrawler.fetch.requests import RequestsDownloader
 from tests.integration.fetch.servers import Certificates, RawServer, Script
 from tests.limits import HANGS
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from experiments.docsweb.sites import SITES, Site
 from scrawler.extract.charset import to_utf8
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy, PageLinks
+from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import COMPILED, scan_links
 from tests.vectors import html5lib_tests

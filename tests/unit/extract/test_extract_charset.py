@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.extract.charset import to_utf8
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
+from scrawler.extract.reference import Html5libExtractor
 from tests.unit.urls.test_urls_query import QUERIES
 
 EXTRACTORS = [LexborExtractor(), Html5libExtractor()]

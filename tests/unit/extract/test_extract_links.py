@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks
+from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.rules import DEFAULT_POLICY, refresh_target, srcset_urls
 from scrawler.extract.scanned import scanned
 from scrawler.extract.scanner import fastest_extractor

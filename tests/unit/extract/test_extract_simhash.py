@@ -18,9 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.extract import plain_simhash
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkExtractor
+from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.extract.simhash import (
     COMPILED,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from scrawler.extract.html5lib import Html5libExtractor
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import PageText
+from scrawler.extract.reference import Html5libExtractor
 from scrawler.extract.scan_text import scan_text
 
 Reader = Callable[[bytes], PageText]
