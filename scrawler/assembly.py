@@ -31,9 +31,9 @@ from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.durable.handover import Handover
 from scrawler.core.fault_log import FaultLog
-from scrawler.core.line.standstill import Standstill, StandstillPorts
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
+from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.parties import Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import SiteTaker

@@ -71,7 +71,7 @@ def crawl_text(progress: Progress, machines: int) -> str:
     """Say how a crawl goes on `machines` machines, in one line."""
     there = f"{len(progress.machines):,} of {counted(machines, 'machine')}, " if machines > 1 else ""
     paused = "; paused: `scrawler resume` lets it go on" if progress.paused else ""
-    outage = "; no host answers any more: the line may be down, waiting for it" if progress.outage else ""
+    outage = "; no host answers any more: the network may be down, waiting for it" if progress.outage else ""
     return (
         f"{there}{counted(progress.pages, 'page')}, {progress.pages_per_second:,.0f} pages/s, "
         f"seeds: {progress.done:,} done {progress.active:,} active {progress.waiting:,} waiting, "

@@ -7,7 +7,7 @@ it, and imports between rooms go one way:
     collecting              URL Collectors: visits by a schedule, and what lands
     distribution            URL Selector, Seed ID Queue, URL Distributor
     asking                  what a site is asked for, and when
-    answers | line | durable    what comes of an answer | an outage of our own | on the way to the database
+    answers | outage | durable  what comes of an answer | an outage of our own | on the way to the database
     party | records         a seed's site, lists and decisions | WARC files and rows in step
     traps | blame           what brings nothing new | who killed the process
     rules, seen, clock, progress, fault_log     what all rooms share

@@ -96,7 +96,7 @@ class Settings(BaseModel):
         3600.0,
         ge=0,
         le=DAY,
-        description="Longest rest of a machine whose own line is down: no host answers any more; 0: none.",
+        description="Longest rest of a machine whose own network is down: no host answers any more; 0: none.",
     )
     robots: bool = Field(True, description="Obey robots.txt.")
     obey_meta: bool = Field(True, description="Obey robots meta elements and X-Robots-Tag headers.")

@@ -10,7 +10,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import NamedTuple, cast
 
-from scrawler.synthweb.line import Line
+from scrawler.synthweb.bandwidth import Bandwidth
 from scrawler.synthweb.pages import Answer
 
 MAX_HEAD = 16 * 1024
@@ -86,7 +86,7 @@ class Service(NamedTuple):
     delay: Callable[[HttpRequest, str], float]  # seconds
     opened: Callable[[Connection], None]
     closed: Callable[[Connection], None]
-    line: Line | None  # through which all answers go; None: at once
+    bandwidth: Bandwidth | None  # through which all answers go; None: at once
 
 
 class Connection(asyncio.Protocol):
@@ -95,7 +95,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._buffer = b""
-        self._held = False  # an answer waits for its latency, or is on the line
+        self._held = False  # an answer waits for its latency, or is on the wire
         self._full = False  # the client reads more slowly than we write
         self._ended = False  # the client sends no more
         self._local = ""
@@ -181,16 +181,16 @@ class Connection(asyncio.Protocol):
 
     def _send(self, request: HttpRequest, came: float) -> None:
         answer = frame(self._service.answer(request, self._local, came), request)
-        if self._service.line is not None:
+        if self._service.bandwidth is not None:
             self._held = True
-            self._service.line.send(self._transport, answer, partial(self._sent, request))
+            self._service.bandwidth.send(self._transport, answer, partial(self._sent, request))
             return
         self._transport.write(answer)
         if not request.keep_alive:
             self._transport.close()
 
     def _sent(self, request: HttpRequest) -> None:
-        """Go on when the line has let an answer through."""
+        """Go on when the bandwidth has let an answer through."""
         self._held = False
         if not request.keep_alive:
             self._transport.close()

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from scrawler.errors import SettingsError
+from scrawler.synthweb.bandwidth import Bandwidth
 from scrawler.synthweb.http import Connection, HttpRequest, Service
-from scrawler.synthweb.line import Line
 from scrawler.synthweb.pages import Answer
 
 EVERY_ADDRESS = "0.0.0.0"  # of which only loopback ones are answered
@@ -69,8 +69,8 @@ async def serve_pages(
     """
     loop, stop = asyncio.get_running_loop(), stop_asked(stop_with_stdin)
     connections: set[Connection] = set()
-    line = Line(bandwidth) if bandwidth else None
-    service = Service(answer, delay, connections.add, connections.discard, line)
+    limit = Bandwidth(bandwidth) if bandwidth else None
+    service = Service(answer, delay, connections.add, connections.discard, limit)
     servers = [await loop.create_server(lambda: Connection(service), sock=sock, backlog=BACKLOG) for sock in sockets]
     gc.freeze()  # what lives as long as the process need not be looked at again
     ready()

@@ -12,13 +12,13 @@ _FEW = 4  # of them that take more than half the time
 
 
 class Patience:
-    """Waits for `patience`, and for longer where it is the line that is slow, not a page here and there.
+    """Waits for `patience`, and for longer where it is the network that is slow, not a page here and there.
 
-    Behind a line so narrow that the answers of all sites together take longer than that, a fixed patience throws away
-    what has half come, again and again, and the line is filled with what nobody keeps. Other than by slow pages,
+    Behind a network so narrow that the answers of all sites together take longer than that, a fixed patience throws
+    away what has half come, again and again, and the network carries what nobody keeps. Other than by slow pages,
     nearly all answers are late then: when a quarter of them is given up, and of those that come half take more than
     half the time, patience is doubled, up to `timeout`; when few are late, it is halved again. Where nothing comes at
-    all, the same is done: on a line of which each has its share, all may come too late at once, and where nobody
+    all, the same is done: on a network of which each has its share, all may come too late at once, and where nobody
     answers, nobody is kept waiting.
     """
 

@@ -16,7 +16,7 @@ from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
-from scrawler.core.line.standstill import Standstill
+from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import Flight, PageFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
@@ -106,7 +106,7 @@ class Visits:
     def note(self, flight: Flight, response: Response, now: float) -> bool:
         """Note how the site of an answer bears up.
 
-        Return whether the answer is to be applied: not while it may be that this machine's line is down.
+        Return whether the answer is to be applied: not while it may be that this machine's network is down.
         """
         site = flight.site
         if response.status:
@@ -126,7 +126,7 @@ class Visits:
         return not held
 
     def probe(self, site: SiteContext, now: float) -> float:
-        """Start one request of those that failed while the line was down; returns when to come back."""
+        """Start one request of those that failed while the network was down; returns when to come back."""
         at = self._start_queued(site, now) if site.queued else 0.0
         if at:
             return at

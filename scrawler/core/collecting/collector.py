@@ -18,7 +18,7 @@ from scrawler.core.collecting.landing import Landing
 from scrawler.core.collecting.schedule import Schedule
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
-from scrawler.core.line.standstill import Standstill
+from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import Flight, PageFlight, flight_of, read_url
 from scrawler.core.party.site import SiteContext

@@ -14,7 +14,7 @@ class CollectorPorts:
     """Where things go from here; all are called under the turn and never block."""
 
     may_start: Callable[[], bool]  # whether requests may be started now
-    may_probe: Callable[[SiteContext], bool]  # whether a site may start one although the line is down
+    may_probe: Callable[[SiteContext], bool]  # whether a site may start one although the network is down
     help_yourself: Callable[[Collecting[SiteContext]], None]  # take seeds from the queue (free competition)
     seeds_changed: Callable[[], None]  # to the distributor: seeds ended or came
     site_inactive: Callable[[Collecting[SiteContext]], None]  # to the distributor: a site could move

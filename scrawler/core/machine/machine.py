@@ -16,9 +16,9 @@ from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.distribution.distributor import Distribution, SeedIdQueue
 from scrawler.core.distribution.selector import UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
-from scrawler.core.line.standstill import Standstill
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
+from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import Frontier

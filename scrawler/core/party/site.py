@@ -50,7 +50,7 @@ class Origin:
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # a look-up or a robots.txt is on its way
-    sure: bool = False  # it is the name that does not resolve, not this machine's line that is down
+    sure: bool = False  # it is the name that does not resolve, not this machine's network that is down
 
 
 @dataclass(eq=False, slots=True)

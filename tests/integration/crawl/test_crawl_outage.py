@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from scrawler import assembly
-from scrawler.core.line.outage import HOSTS
+from scrawler.core.outage.silence import HOSTS
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.machines import MachineState

@@ -11,7 +11,7 @@ from pkgutil import walk_packages
 import pytest
 
 import scrawler
-from scrawler.core.line.witnesses import Witnesses
+from scrawler.core.outage.witnesses import Witnesses
 from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
 from scrawler.extract import plain_simhash
 from scrawler.extract.rules import link_kind, relations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.core.line.outage import HOSTS, WINDOW, Silence
+from scrawler.core.outage.silence import HOSTS, WINDOW, Silence
 
 
 def failed(*times: float) -> Silence:

@@ -1,4 +1,4 @@
-"""How patience grows where the line is slow, and shrinks when it is fast again."""
+"""How patience grows where the network is slow, and shrinks when it is fast again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fails while it may be the line: held back, and judged without a look at all sites."""
+"""What fails while it may be the network: held back, and judged without a look at all sites."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from scrawler.assembly import crawl_rules
-from scrawler.core.line.outage import HOSTS, WINDOW
-from scrawler.core.line.standstill import _MOST_HELD, Standstill, StandstillPorts
+from scrawler.core.outage.silence import HOSTS, WINDOW
+from scrawler.core.outage.standstill import _MOST_HELD, Standstill, StandstillPorts
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -139,7 +139,7 @@ def test_only_the_newest_witnesses_are_remembered(line: Line) -> None:
 
 
 def test_an_answer_that_was_asked_for_before_somebody_failed_says_nothing(line: Line) -> None:
-    """It may have come before the line went down, and have waited until it was read."""
+    """It may have come before the network went down, and have waited until it was read."""
     sites = [line.site(number) for number in range(2 * HOSTS)]
     assert line.fails(sites[0], 0.0, started_at=1_000)
     line.answers(sites[1], 0.0, started_at=1_005)

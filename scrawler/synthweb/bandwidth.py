@@ -1,4 +1,4 @@
-"""The line between the synthetic web's server and its clients, where it is a narrow one."""
+"""The bandwidth between the synthetic web's server and its clients, where it is a narrow one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable
 _SLICE = 8 * 1024  # bytes of an answer that pass in one turn
 
 
-class Line:
+class Bandwidth:
     """Lets `rate` bytes a second through, of all connections together: a slice of each waiting answer in turn.
 
     A slice is handed over when its last byte has passed. While answers wait, the rate is kept on the average: what a
-    late timer has missed is made up for. A line on which nothing waits saves nothing up.
+    late timer has missed is made up for. Bandwidth for which nothing waits saves nothing up.
     """
 
     def __init__(self, rate: int) -> None:

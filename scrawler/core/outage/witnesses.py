@@ -1,11 +1,11 @@
-"""Hosts that were well just now, by which the death of many is told from that of a line. Guarded by the machine's turn.
+"""Hosts that were well just now, by which the death of many is told from that of the own network. Under the turn.
 
 Remembered are the newest ones only, so that a look at them takes no longer with a hundred thousand sites in work.
 """
 
 from __future__ import annotations
 
-from scrawler.core.line.outage import Silence
+from scrawler.core.outage.silence import Silence
 from scrawler.core.party.site import SiteContext
 
 _MOST = 100

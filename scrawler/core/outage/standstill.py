@@ -1,7 +1,7 @@
-"""A machine that rests while its own line is down. Guarded by the machine's turn.
+"""A machine that rests while its own network is down. Guarded by the machine's turn.
 
 What fails while that may be the reason is held back: its URLs are neither tried again nor given up. As soon as somebody
-answers, a minute is over, or too much is held, it goes the usual way, some moments later. When it was the line (see
+answers, a minute is over, or too much is held, it goes the usual way, some moments later. When it was the network (see
 outage.py), it is forgotten: the failures do not count, the requests are made again. Until then the machine starts
 nothing but a few of these requests now and then, for `outage_patience`; if nobody has answered by then, everything goes
 the usual way.
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from scrawler.core.line.outage import HOSTS, WINDOW, Silence
-from scrawler.core.line.witnesses import Witnesses
+from scrawler.core.outage.silence import HOSTS, WINDOW, Silence
+from scrawler.core.outage.witnesses import Witnesses
 from scrawler.core.party.flights import flight_of
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
@@ -27,7 +27,7 @@ from scrawler.model.terms import Millis
 if TYPE_CHECKING:
     from threading import RLock
 
-# Where the answer did not come, or not whole: the line may be the reason.
+# Where the answer did not come, or not whole: the network may be the reason.
 _BROKEN = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
 _PROBES = 3  # at a time, at different addresses
 _LONGEST_PAUSE = 60.0  # seconds between two times
@@ -46,7 +46,7 @@ class StandstillPorts:
 
 
 class Standstill:
-    """Holds back what fails while it may be the line, and lets the machine rest when it is.
+    """Holds back what fails while it may be the network, and lets the machine rest when it is.
 
     `suspected` says that somebody has failed since the last answer: only then an answer need be told.
     """
@@ -57,11 +57,11 @@ class Standstill:
         self._resolver = resolver
         self._ports = ports
         self.suspected = False
-        self.resting = False  # the line is down: nothing is started but probes
+        self.resting = False  # the network is down: nothing is started but probes
         self.probes: set[SiteContext] = set()  # sites that may start one request nevertheless
         self.witnesses = Witnesses()  # told of all who answer
         self.released: list[Response] = []  # held back before, now to be applied as usual
-        self._lines = Silence()
+        self._silence = Silence()
         self._names = Silence()
         self._held: list[Response] = []
         self._held_names: list[tuple[SiteContext, Origin]] = []
@@ -95,7 +95,7 @@ class Standstill:
         self._hold(response, site, now)
         if self.resting:
             self._ask_again()
-        elif self._lines.is_outage:
+        elif self._silence.is_outage:
             self._begin(now)
         elif len(self._held) >= _MOST_HELD:
             self._release()
@@ -139,11 +139,11 @@ class Standstill:
     # -- now and then ------------------------------------------------------------------------------------------
 
     def look(self, now: float) -> None:
-        """Give up what was held back for too long; ask again while the line is down."""
+        """Give up what was held back for too long; ask again while the network is down."""
         if not self.resting:
-            self._lines.forget(now)
+            self._silence.forget(now)
             self._names.forget(now)
-            if not (self._lines.begun or self._held) and self._patient:
+            if not (self._silence.begun or self._held) and self._patient:
                 self.suspected = False
             if self._held and (now >= self._held_since + WINDOW or not self._may_be_outage(now)):
                 self._release()
@@ -165,24 +165,24 @@ class Standstill:
             return False
         if now >= self._counted_at + _COUNT_EVERY:
             self._counted_at = now
-            self._possible = self.witnesses.well(self._lines) >= HOSTS
+            self._possible = self.witnesses.well(self._silence) >= HOSTS
         return self._possible
 
     def _is_suspect(self, response: Response, site: SiteContext, origin: Origin, now: float) -> bool:
-        """Whether it may be the line that no head has come; notes which hosts are not reached any more.
+        """Whether it may be the network that no head has come; notes which hosts are not reached any more.
 
         An answer that is late says nothing: pages are slow for many reasons.
         """
         # A head is known to be sent as well where a kept-alive connection was gone, and a new one could not be made.
         reached = response.result is not Result.CONNECT_FAILED and bool(response.request_head)
         if site.slowest_ms and not reached and not site.health.failures.get(origin.host):
-            self._lines.failed(response.request.address, now)
+            self._silence.failed(response.request.address, now)
         late = reached and response.result is Result.TIMEOUT
-        return self.suspected or self._lines.begun or bool(site.slowest_ms and not late)
+        return self.suspected or self._silence.begun or bool(site.slowest_ms and not late)
 
     def _answered(self) -> None:
         self._patient = True
-        self._lines.answered()
+        self._silence.answered()
         if self.resting:
             self._names.answered()
             self._end()
@@ -213,7 +213,7 @@ class Standstill:
             self._ports.look_again(site)
 
     def _begin(self, now: float) -> None:
-        """Rest: it is the line."""
+        """Rest: it is the network."""
         self.resting = self.suspected = True
         self._began = now
         self._pause = max(self._rules.retry_pause_ms / 1000, _SHORTEST_PAUSE)
@@ -257,13 +257,13 @@ class Standstill:
                 self.name_found()
 
     def _end(self) -> None:
-        """Go on: the line is there again, or nobody waits for it any more."""
+        """Go on: the network is there again, or nobody waits for it any more."""
         self.resting = False
         self.suspected = not self._patient  # then an answer is to be told
         self._silent_since = 0
         self.probes = set()
         self._held_names, self._names_since = [], inf
-        self._lines.answered()
+        self._silence.answered()
         self._names.answered()
         self._resolver.forget_failures()
         for site in self._ports.sites():

@@ -1,4 +1,4 @@
-"""Whether it is this machine's line that is down, not the hosts: a decision that looks at nothing but what it is told.
+"""Whether it is this machine's network that is down, not the hosts: a decision that looks only at what it is told.
 
 Hosts die one by one. When many that have answered fail to be reached within a minute, at different addresses, and
 nobody answers in between, it is not they who have died. The same holds for names that do not resolve any more.
