@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
-from scrawler.core.party.depth import Entry, encode
+from scrawler.core.party.depth import encode, stored_entry
 from scrawler.core.records.holding import last_known
 from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
 from scrawler.core.records.records import Records, is_finished, prefix_of
@@ -232,5 +232,5 @@ def _size(path: Path) -> int:
 
 
 def packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
-    """Make the data of a chunk of (url, depth, position)."""
-    return encode([Entry(url, depth, position) for url, depth, position in entries])
+    """Make the data of a chunk of (url, depth, position), as these are stored."""
+    return encode([stored_entry(url, depth, position) for url, depth, position in entries])

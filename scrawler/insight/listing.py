@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.core.party.depth import LEFTOVER, REFETCH, SLOW, Entry, find, tries
+from scrawler.core.party.depth import Entry, EntryRole, find
 from scrawler.insight.answer import LEFT_OUT, PASSED_BY, WAITING, Fact, utc
 from scrawler.insight.results import listed_at
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import LEFTOVER, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.seeds import EndReason
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.store.traces import Traces
@@ -58,7 +58,7 @@ def _place(traces: Traces, row: ChunkRow, url: str) -> _Place | None:
 
 def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
     lister, holder = views[place.lane.seed_id], views[place.lane.holder_id]
-    line = listed_at(place.entry.position, lister.seed.url, place.entry.depth)
+    line = listed_at(place.entry.stored_position, lister.seed.url, place.entry.depth)
     reason = holder.seed.end_reason
     before = counted(place.before, "URL")
     if reason is None:
@@ -72,20 +72,19 @@ def _open_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
 
 
 def _tried(place: _Place) -> str:
-    kind = place.lane.kind
-    if kind == LEFTOVER:
+    lane = lane_key(place.lane.kind)
+    if lane is LEFTOVER:
         return ", once a seed in whose scope it is takes it over"
-    retries, pushbacks = tries(kind)
-    words = ["the slow one"] if kind <= SLOW else []
-    words += ["asked for again because its record in the archive was lost"] if kind >= REFETCH else []
-    words += [f"tried {counted(retries, 'time')}"] if retries else []
-    words += [f"pushed back {counted(pushbacks, 'time')}"] if pushbacks else []
+    words = ["the slow one"] if lane.kind is LaneKind.SLOW else []
+    words += ["asked for again because its record in the archive was lost"] if lane.kind is LaneKind.REFETCH else []
+    words += [f"tried {counted(lane.retries, 'time')}"] if lane.retries else []
+    words += [f"pushed back {counted(lane.pushbacks, 'time')}"] if lane.pushbacks else []
     words += [f"not before {utc(place.entry.not_before)}"] if place.entry.not_before else []
     return "".join(f", {one}" for one in words)
 
 
 def _passed_fact(place: _Place, views: dict[int, SeedView]) -> Fact:
-    line = listed_at(place.entry.position, views[place.lane.seed_id].seed.url, place.entry.depth)
+    line = listed_at(place.entry.stored_position, views[place.lane.seed_id].seed.url, place.entry.depth)
     return Fact("listed", (line, "passed by: it is the URL of a seed of its own"), _values(place, views))
 
 
@@ -94,9 +93,9 @@ def _values(place: _Place, views: dict[int, SeedView]) -> dict[str, object]:
         "listed_by": views[place.lane.seed_id].seed.url,
         "seed": views[place.lane.holder_id].seed.url,
         "lane": place.lane.kind,
-        "position": place.entry.position,
-        "depth": abs(place.entry.depth),  # of an asset it is negative
-        "asset": place.entry.is_asset,
-        "sitemap": place.entry.is_sitemap,
+        "position": place.entry.stored_position,
+        "depth": place.entry.depth,
+        "asset": place.entry.role is EntryRole.ASSET,
+        "sitemap": place.entry.role is EntryRole.SITEMAP,
         "not_before": place.entry.not_before or None,
     }

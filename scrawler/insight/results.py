@@ -67,9 +67,9 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
 
 
 def listed_at(position: int, lister: str, depth: int) -> str:
-    """Say where a URL is listed; the positions of sitemaps are negative, the depths of assets."""
+    """Say where a URL is listed; the position of a sitemap is -1, -2, ..."""
     place = f"at position {position:,}" if position >= 0 else f"as sitemap {-position:,}"
-    return f"listed {place} by seed {lister}, depth {abs(depth)}"
+    return f"listed {place} by seed {lister}, depth {depth}"
 
 
 def flag_names(flags: int) -> list[str]:

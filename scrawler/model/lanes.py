@@ -1,19 +1,88 @@
-"""The lists of parties: from the machine to the store, and back to whoever takes a site up."""
+"""The lists of parties: from the machine to the store, and back to whoever takes a site up.
+
+A party has several lists, its lanes: they differ in why URLs stand there, and in how often these were asked for. The
+database knows each lane of a seed by a number, and so it knows of each URL how often that was tried: a URL that was
+tried again r times and pushed back p times stands in lane r + 100 p, and behind the slow lane in -1000 - (r + 100 p).
+"""
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import NamedTuple
 
-SITEMAP_LANE = -3  # kind of the lane of a party's sitemaps
-REFETCH_LANE = 1_000_000  # kinds from here on: URLs whose records were lost, asked for again for the archive alone
+
+class LaneKind(Enum):
+    """Why URLs stand in a lane."""
+
+    NORMAL = auto()  # they were listed, and not asked for yet
+    SITEMAP = auto()  # they are sitemaps, which come before the normal lane
+    RETRY = auto()  # they failed, and are tried again before what the normal lane has
+    PUSHED_BACK = auto()  # the server asked for time: it is asked for what the normal lane has first
+    LEFTOVER = auto()  # they are out of their holder's scope, and kept for the site's next seed
+    SLOW = auto()  # they take longer than the first pass waits, and come when nothing else is left
+    REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
+
+
+class LaneKey(NamedTuple):
+    """What tells the lanes of a seed apart; `lane_key` makes one of each, so they are compared by identity."""
+
+    kind: LaneKind
+    retries: int
+    pushbacks: int
+    number: int
+
+    def after(self, retries: int = 0, pushbacks: int = 0) -> LaneKey:
+        """Return the key of the lane for URLs of this one that are tried again so often, or were pushed back."""
+        more = retries + pushbacks * _PUSHED_BACK
+        if self.kind is LaneKind.SLOW:
+            return lane_key(self.number - more)
+        return lane_key(max(self.number, _NORMAL) + more)
+
+
+_SITEMAP = -3
+_LEFTOVER = -1
+_NORMAL = 0
+_PUSHED_BACK = 100  # a time that a URL was pushed back is worth so many that it was tried again
+_SLOW = -1000  # lanes from here on downwards
+_REFETCH = 1_000_000  # lanes from here on
+
+_keys: dict[int, LaneKey] = {}
+
+
+def lane_key(number: int) -> LaneKey:
+    """Return the key of the lane that has a number in the database."""
+    key = _keys.get(number)
+    return _keys.setdefault(number, _made(number)) if key is None else key
+
+
+def _made(number: int) -> LaneKey:
+    if number <= _SLOW:
+        kind, tries = LaneKind.SLOW, _SLOW - number
+    elif number >= _REFETCH:
+        kind, tries = LaneKind.REFETCH, number - _REFETCH
+    elif number >= _PUSHED_BACK:
+        kind, tries = LaneKind.PUSHED_BACK, number
+    elif number > _NORMAL:
+        kind, tries = LaneKind.RETRY, number
+    else:
+        kind, tries = {_NORMAL: LaneKind.NORMAL, _LEFTOVER: LaneKind.LEFTOVER, _SITEMAP: LaneKind.SITEMAP}[number], 0
+    pushbacks, retries = divmod(tries, _PUSHED_BACK)
+    return LaneKey(kind, retries, pushbacks, number)
+
+
+NORMAL = lane_key(_NORMAL)
+SITEMAP = lane_key(_SITEMAP)
+LEFTOVER = lane_key(_LEFTOVER)
+SLOW = lane_key(_SLOW)
+REFETCH = lane_key(_REFETCH)
 
 
 class LaneState(NamedTuple):
     """A lane as the database keeps it: a list that only grows, and a cursor that only moves forward.
 
     `seed_id` is the seed that listed the entries, `holder_id` the seed that fetches them now.
-    `kind` tells how its entries came there (see core/party/depth.py): 0 is the normal lane. `cursor` is the lowest
-    position not finished; `ahead` lists finished positions beyond it.
+    `kind` is the number of its key. `cursor` is the lowest position not finished; `ahead` lists finished positions
+    beyond it.
     """
 
     seed_id: int

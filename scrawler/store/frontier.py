@@ -10,7 +10,7 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import SITEMAP_LANE, ChunkRow, LaneState
+from scrawler.model.lanes import NORMAL, SITEMAP, ChunkRow, LaneState
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
@@ -24,7 +24,7 @@ _CHUNKS_AT_ONCE = 8  # of a lane
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # of a party, the newest ones, in which URLs that were redirected are looked for
 _PATTERNS_READ = 1_000
-_LISTED_IN = (0, SITEMAP_LANE)  # lanes; in others they are listed again
+_LISTED_IN = (NORMAL.number, SITEMAP.number)  # lanes; in others they are listed again
 
 
 class Frontier:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select, update
 
-from scrawler.model.lanes import REFETCH_LANE
+from scrawler.model.lanes import REFETCH
 from scrawler.model.results import NO_ERROR, PageFlag, Result
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import url_hash
@@ -74,7 +74,7 @@ class LostRows:
         self._database = database
         self._site_key, self._machine_of = site_key, machine_of
         self._vain = VainRevisits(database)
-        self._relisting = Relisting(database, pack, REFETCH_LANE)
+        self._relisting = Relisting(database, pack, REFETCH.number)
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)
 
     def take_back(self, warc_file: str, offsets: Iterable[int]) -> TakenBack:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
+from scrawler.model.lanes import NORMAL
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
@@ -36,7 +37,7 @@ RETRYABLE = (
 
 _SEEDS = 200  # of one transaction
 _PAGES = 1_000  # of one transaction, and of one chunk at most
-_LANE = 1  # kind of the lane of first retries
+_LANE = NORMAL.after(retries=1).number
 _DENIED = Result.ROBOTS_UNAVAILABLE.value
 _FAILED = (
     Result.CONNECT_FAILED,

@@ -9,7 +9,7 @@ from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
-from scrawler.core.party.depth import SLOW, tries
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
@@ -21,6 +21,7 @@ from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
+from scrawler.model.lanes import SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
@@ -91,7 +92,7 @@ class AnswerHandler:
         row = self._row(flight, response, reading)
         source, fetched = None, response.result is Result.FETCHED
         shown = fetched or links is not None
-        if party.traps is not None and shown and not flight.entry.is_asset:
+        if party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
             row, source = _note(party.traps, row, links)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
@@ -138,23 +139,22 @@ class AnswerHandler:
     @staticmethod
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
-        if flight.entry.is_sitemap:
+        if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
-    def _list_again(self, flight: PageFlight, response: Response, kind: int) -> None:
+    def _list_again(self, flight: PageFlight, response: Response, lane: LaneKey) -> None:
         party, entry = flight.party, flight.entry
-        before, again = tries(flight.lane.kind)[0], tries(kind)[0]
         not_before = 0  # what was pushed back rests with its site
-        if again > before:
-            pause = retry_pause_ms(again, self._rules.retry_pause_ms)
+        if lane.retries > flight.lane.key.retries:
+            pause = retry_pause_ms(lane.retries, self._rules.retry_pause_ms)
             not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
         if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
             party.lengthless.add(entry.url)
-        party.counts.slowed += kind == SLOW
-        party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), kind)
+        party.counts.slowed += lane is SLOW
+        party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)
 
     def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
@@ -183,7 +183,7 @@ class AnswerHandler:
     def known_source(flight: PageFlight, links: PageLinks) -> LinkClass | None:
         """Return the pages that have the links of a page which is not applied yet, if there are any."""
         traps = flight.party.traps
-        if traps is None or flight.entry.is_asset:
+        if traps is None or flight.entry.role is EntryRole.ASSET:
             return None
         return traps.known_source(flight.entry.url, links.hrefs)
 
@@ -221,7 +221,7 @@ class AnswerHandler:
             counts[Verdict.EXTERNAL_ASSET] = external
             party.rejections.add_all(Verdict.EXTERNAL_ASSET, analysis.external, "an asset that is external")
         party.verdicts.update(counts)
-        self._list(flight.site, party, analysis.internal, -depth)
+        self._list(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET)
 
     def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
         """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
@@ -250,7 +250,7 @@ class AnswerHandler:
         if self._filters is None or depth == 0:
             return urls
         fresh = [url for url in urls if url not in seen]
-        refused = self._filters.sift(fresh, party.rejections.page, abs(depth))
+        refused = self._filters.sift(fresh, party.rejections.page, depth)
         if not refused:
             return urls
         party.verdicts[Verdict.URL_FILTER] += len(refused)
@@ -259,13 +259,20 @@ class AnswerHandler:
         return [url for url in urls if url not in refused]
 
     def _list(
-        self, site: SiteContext, party: SeedContext, urls: list[str], depth: int, source: LinkClass | None = None
+        self,
+        site: SiteContext,
+        party: SeedContext,
+        urls: list[str],
+        depth: int,
+        source: LinkClass | None = None,
+        role: EntryRole = EntryRole.PAGE,
     ) -> None:
         """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
 
-        For assets `depth` is negative; neither they nor where a seed's redirects lead are a matter of traps.
+        Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
         """
-        if depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
+        is_page = role is not EntryRole.ASSET
+        if is_page and depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
                 party.verdicts[Verdict.DEPTH] += len(left_out)
@@ -274,10 +281,10 @@ class AnswerHandler:
             return
         if self._filters is not None:
             urls = self.filtered(party, urls, depth, site.seen)
-        if party.traps is not None and party.traps.capping and depth > 0:
+        if party.traps is not None and party.traps.capping and depth > 0 and is_page:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:
-            new = party.list_new(site.seen, urls, depth)
+            new = party.list_new(site.seen, urls, depth, role)
         except SeenFullError:
             party.leaving = EndReason.SEEN_MEMORY
             return
@@ -296,10 +303,10 @@ class AnswerHandler:
             party.add_relation(row.url_hash, "redirect", target)
             if self._rules.cookies:
                 self._pass_gate(flight, response, row.url_hash, target)
-        if entry.is_sitemap:
+        if entry.role is EntryRole.SITEMAP:
             list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
             return
-        if entry.is_asset:
+        if entry.role is EntryRole.ASSET:
             self._follow_asset(flight, location)
             return
         if not flight.is_seed:
@@ -322,12 +329,12 @@ class AnswerHandler:
         if party.redirected.asked_again(key):
             return
         opens = party.scope.contains(target) and party.ask_opened(target)
-        if not opens and tries(flight.lane.kind)[0] == 0 and flight.lane.seed_id == party.seed.id:
-            party.redirected.note(key, entry.depth, entry.position, response.request.cookie)
+        if not opens and flight.lane.key.retries == 0 and flight.lane.seed_id == party.seed.id:
+            party.redirected.note(key, entry.stored_depth, entry.stored_position, response.request.cookie)
 
     def _follow_asset(self, flight: PageFlight, location: str) -> None:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
-        depth = 1 - flight.entry.depth
+        depth = flight.entry.depth + 1
         if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return

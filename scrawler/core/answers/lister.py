@@ -15,6 +15,7 @@ from scrawler.core.answers.long_pages import LongPage, long_page
 from scrawler.core.answers.reading import AnswerReader, Reading
 from scrawler.core.blame.slots import Slot
 from scrawler.core.party.decisions import is_cut_page
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_sitemaps
 from scrawler.core.rules import CrawlRules
@@ -84,7 +85,7 @@ class SitemapLister:
         if flight.lane.refetches:
             return False
         entry = flight.entry
-        return entry.is_sitemap or (entry.depth == 0 and self._seed_is_sitemap(response))
+        return entry.role is EntryRole.SITEMAP or (entry.depth == 0 and self._seed_is_sitemap(response))
 
     def take(self, response: Response) -> None:
         """Take an answer that is wanted."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrawler.archive.record import RecordRef
 from scrawler.core.answers.reading import Reading
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
@@ -23,7 +24,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
     most = _LOCATION_CHARACTERS if response.result is Result.REDIRECT and flight.is_seed else _DETAIL_CHARACTERS
     return PageRow(  # names would cost half as much again, for each page
-        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
         response.result._value_, response.status, reading.media_type[:100], len(response.body), digest,
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
         note[:most], int(reading.flags),
@@ -35,10 +36,10 @@ def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: F
     entry = flight.entry
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
         Result.INTERNAL_ERROR.value, response.status, reading.media_type[:100], len(response.body), digest,
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
-        fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.is_asset else 0),
+        fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.role is EntryRole.ASSET else 0),
     )  # fmt: skip
 
 
@@ -60,7 +61,7 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
     """Make the row of a URL that is not asked for."""
     entry = flight.entry
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, abs(entry.depth), flight.lane.seed_id, entry.position,
+        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
         result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
-        PageFlag.ASSET if entry.is_asset else 0,
+        PageFlag.ASSET if entry.role is EntryRole.ASSET else 0,
     )  # fmt: skip

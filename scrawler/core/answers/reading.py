@@ -17,7 +17,7 @@ from scrawler.core.party.decisions import (
     location_of,
     shows_page,
 )
-from scrawler.core.party.depth import after, tries
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
@@ -26,6 +26,7 @@ from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
+from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.normalise import normalise
@@ -34,7 +35,7 @@ from scrawler.urls.normalise import normalise
 class Reading(NamedTuple):
     """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 
-    again: int | None
+    again: LaneKey | None
     record: RecordRef | None = None
     links: PageLinks | None = None
     flags: int = 0  # of PageFlag
@@ -97,7 +98,7 @@ class AnswerReader:
             return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         read_text = None if cut else self._read_text(flight)  # half a text is like no other
-        links = None if flight.entry.is_asset else self._pipeline.links(response, media_type, read_text)
+        links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, media_type, read_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))
         flags |= PageFlag.TRUNCATED if cut and links is not None and links.any else 0
         return Reading(None, record, links, flags, media_type=media_type)
@@ -109,7 +110,7 @@ class AnswerReader:
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
-        first = tries(flight.lane.kind)[0] == 0  # where it is to be asked again, however seldom failures are
+        first = flight.lane.key.retries == 0  # where it is to be asked again, however seldom failures are
         if not ("set-cookie" in response.headers and self._rules.cookies and first):
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url
@@ -120,23 +121,23 @@ class AnswerReader:
         flags: int = PageFlag.INSECURE if unchecked else 0
         if flight.lane.slow:
             flags |= PageFlag.SLOW
-        if flight.entry.is_asset:
+        if flight.entry.role is EntryRole.ASSET:
             flags |= PageFlag.ASSET
         if directives.noindex:
             flags |= PageFlag.NOINDEX
         return flags | PageFlag.NOFOLLOW if directives.nofollow else flags
 
-    def _again(self, flight: PageFlight, response: Response) -> int | None:
-        """Return the kind of the lane in which a URL is listed again, None if this is its final result."""
+    def _again(self, flight: PageFlight, response: Response) -> LaneKey | None:
+        """Return the key of the lane in which a URL is listed again, None if this is its final result."""
         rules = self._rules
         if not flight.party.counts.pages and response.status in PUSH_BACK:
-            return after(flight.lane.kind, pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
+            return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
-            return after(flight.lane.kind, retries=1)
-        first = tries(flight.lane.kind)[0] == 0  # once more at least, however seldom failures are asked for again
+            return flight.lane.key.after(retries=1)
+        first = flight.lane.key.retries == 0  # once more at least, however seldom failures are asked for again
         if first and has_invalid_length(response):
-            return after(flight.lane.kind, retries=1)
-        return listed_again(response, flight.lane.kind, rules.retries, rules.max_pushbacks)
+            return flight.lane.key.after(retries=1)
+        return listed_again(response, flight.lane.key, rules.retries, rules.max_pushbacks)
 
 
 def _fault_behind(error: UnrecordableError) -> Fault:

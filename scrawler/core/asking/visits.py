@@ -18,6 +18,7 @@ from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import Entry, EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
@@ -121,7 +122,7 @@ class Visits:
             held = standstill.holds(response, site, flight.asked, now)
             if held and standstill.resting:
                 return False
-        if site.health.note(response, flight.asked.host, page.lane.kind if page else None, now, self._rules):
+        if site.health.note(response, flight.asked.host, page.lane.key if page else None, now, self._rules):
             site.count_push_back(page.party if page else None)
         return not held
 
@@ -256,7 +257,7 @@ class Visits:
             origin = self._origins.of(site, url)
             if site.condemned and url in site.condemned:
                 return origin, (Result.INTERNAL_ERROR, site.condemned[url])
-            if traps is not None and traps.capping and choice.entry.depth > 0 and (trap := traps.refusal(url)):
+            if traps is not None and traps.capping and _may_be_trapped(choice.entry) and (trap := traps.refusal(url)):
                 return origin, (Result.TRAP, trap)
             return origin, None
         except BaseException as error:
@@ -313,7 +314,8 @@ class Visits:
 
     def _page_request(self, choice: Choice, flight: PageFlight, cookie: str) -> Request:
         url, accept = choice.entry.url, self._rules.accept
-        if accept and self._rules.sitemaps != "off" and (choice.entry.depth == 0 or choice.entry.is_sitemap):
+        may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
+        if accept and may_be_sitemap and self._rules.sitemaps != "off":
             accept += _SITEMAP_TYPES  # a seed may be one as well
         patient = choice.lane.slow or choice.lane.refetches  # it may have come in the slow lane
         timeout = self._rules.slow_timeout if patient else self._patience.timeout()
@@ -350,6 +352,10 @@ class Visits:
             flight = flight_of(request)
             self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
+
+
+def _may_be_trapped(entry: Entry) -> bool:
+    return entry.depth > 0 and entry.role is not EntryRole.ASSET
 
 
 def _is_home(choice: Choice, origin: Origin) -> bool:

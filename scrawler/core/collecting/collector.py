@@ -20,6 +20,7 @@ from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.durable.handover import Handover
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, flight_of, read_url
 from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
@@ -415,4 +416,4 @@ def _is_usual(flight: Flight, response: Response) -> bool:
     """Whether nothing of an answer is looked at before it is read: a page below the seed's, whole, and no sitemap."""
     if response.result is not Result.FETCHED or not isinstance(flight, PageFlight):
         return False
-    return flight.entry.depth != 0 and not flight.entry.is_sitemap
+    return flight.entry.depth != 0 and flight.entry.role is not EntryRole.SITEMAP

@@ -203,7 +203,7 @@ class Machine:
         """Read chunks from a position on, on the store thread, after all deltas submitted so far."""
 
         def job() -> None:
-            rows = frontier.chunks(lane.seed_id, lane.kind, position, self.rules.depth_buffer)
+            rows = frontier.chunks(lane.seed_id, lane.key.number, position, self.rules.depth_buffer)
             with self.turn:
                 done(rows)
 

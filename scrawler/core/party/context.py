@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from scrawler.core.party.depth import DEPTH_BUFFER, LEFTOVER, NORMAL, PUSHED_BACK, SITEMAP, Entry, Lane, after
+from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.seen import SeenFilter
@@ -15,7 +15,7 @@ from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
-from scrawler.model.lanes import LaneState
+from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import CandidateRow, PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedState
@@ -75,13 +75,13 @@ class SeedContext:
         """Whether the party is over here: it has an end reason, goes to another site, or waits with its slow lane."""
         return self.end is not None or self.rehoming is not None or self.put_off
 
-    def lane(self, kind: int) -> Lane:
-        """Return the party's own lane of a kind, made on first use."""
+    def lane(self, key: LaneKey) -> Lane:
+        """Return the party's own lane of a key, made on first use."""
         for lane in self.lanes:
-            if lane.kind == kind and lane.seed_id == self.seed.id:
+            if lane.key is key and lane.seed_id == self.seed.id:
                 return lane
-        made = Lane(LaneState(self.seed.id, kind, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
-        own = 0 if kind == SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
+        own = 0 if key is SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
         self.lanes.insert(own, made)
         return made
 
@@ -123,17 +123,17 @@ class SeedContext:
         reading = False  # what a sitemap lists comes before the rest
         for lane in self.lanes:
             kind = lane.kind
-            if lane.slow is not slow or (kind == LEFTOVER and self._keeps(lane)):
+            if lane.slow is not slow or (kind is LaneKind.LEFTOVER and self._keeps(lane)):
                 continue
-            entry = None if reading and lane.kind == NORMAL else lane.peek()
+            entry = None if reading and kind is LaneKind.NORMAL else lane.peek()
             if entry is None:
-                reading = reading or (lane.kind == SITEMAP and lane.unfinished)
+                reading = reading or (kind is LaneKind.SITEMAP and lane.unfinished)
                 continue
             if now < entry.not_before <= now + longest:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
-            elif NORMAL < kind < PUSHED_BACK:
+            elif kind is LaneKind.RETRY:
                 return lane, entry
-            elif kind >= PUSHED_BACK:
+            elif kind is LaneKind.PUSHED_BACK:
                 pushed_back = pushed_back or (lane, entry)
             elif first is None:
                 first = lane, entry
@@ -146,13 +146,13 @@ class SeedContext:
     @property
     def only_slow_left(self) -> bool:
         """Whether the slow lane is all that is left: nothing else is listed, or in flight, that could list more."""
-        left = [lane for lane in self.lanes if lane.unfinished and not (lane.kind == LEFTOVER and self._keeps(lane))]
+        left = [lane for lane in self.lanes if lane.unfinished and not (lane.key is LEFTOVER and self._keeps(lane))]
         return bool(left) and all(lane.slow for lane in left)
 
     @property
     def lists_unfinished(self) -> bool:
         """Whether URLs that this party itself has listed are still to be fetched."""
-        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.kind != LEFTOVER for lane in self.lanes)
+        return any(lane.unfinished and lane.seed_id == self.seed.id and lane.key is not LEFTOVER for lane in self.lanes)
 
     def missing_lane(self) -> Lane | None:
         """Return the lane whose next chunk has to be read from the store, if nothing else can go on."""
@@ -201,7 +201,7 @@ class SeedContext:
             self.leaving = EndReason.INTERNAL_ERROR
             self.end_detail = text
 
-    def list_new(self, seen: SeenFilter, urls: list[str], depth: int) -> list[str]:
+    def list_new(self, seen: SeenFilter, urls: list[str], depth: int, role: EntryRole = EntryRole.PAGE) -> list[str]:
         """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.
 
         Nothing stands between the filter and the list: a URL in the filter alone would never be fetched.
@@ -209,9 +209,9 @@ class SeedContext:
         lane = self.lane(NORMAL)
         new = seen.add_new(urls)
         if new:
-            lane.extend(new, depth)
+            lane.extend(new, depth, role)
             self.counts.listed += len(new)
-            if depth < 0:
+            if role is EntryRole.ASSET:
                 self.counts.assets += len(new)
         return new
 
@@ -219,13 +219,12 @@ class SeedContext:
         """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
         lane = self.lane(SITEMAP)
         for new in seen.add_new([url]):
-            lane.append(new, level, position=-1 - lane.length)
+            lane.append(new, level, EntryRole.SITEMAP)
             self.counts.listed += 1
 
-    def list_again(self, lane: Lane, index: int, entry: Entry, kind: int) -> None:
-        """Pass an entry on to the party's own lane of a kind."""
-        other = self.lane(kind)
-        other.append(*entry)
+    def list_again(self, lane: Lane, index: int, entry: Entry, key: LaneKey) -> None:
+        """Pass an entry on to the party's own lane of a key."""
+        self.lane(key).append_entry(entry)
         lane.finish(index)
         self._dirty = True
 
@@ -254,7 +253,7 @@ class SeedContext:
         """List a URL once more if it is to be asked again, with the cookies that were set since; see `gates`."""
         opened = self.redirected.take_opened(url, self.cookies)
         if opened is not None:
-            self.lane(after(NORMAL, retries=1)).append(*opened._replace(not_before=0))
+            self.lane(NORMAL.after(retries=1)).append_entry(opened._replace(not_before=0))
         return opened is not None
 
     def add_candidates(self, urls: list[str], depth: int) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from scrawler.core.party.depth import REFETCH, SLOW, after, tries
 from scrawler.core.rules import SeedLimits
 from scrawler.fetch.downloader import INVALID_LENGTH, Response
+from scrawler.model.lanes import SLOW, LaneKey, LaneKind
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
@@ -13,6 +13,7 @@ MAX_SEED_REDIRECTS = 5
 PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
 _RETRY_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.CONNECT_FAILED, Result.BAD_ANSWER, Result.NO_ADDRESS})
+_PATIENT = (LaneKind.SLOW, LaneKind.REFETCH)  # these wait as long as the downloader does
 _CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})
 _SEED_FAILURES = {
     Result.NO_ADDRESS: EndReason.NO_ADDRESS,
@@ -65,28 +66,28 @@ def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool
     return result in _RETRY_RESULTS or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
 
 
-def out_of_patience(response: Response, kind: int) -> bool:
-    """Tell whether an answer took longer than the first pass waits; `kind` is that of the request's lane.
+def out_of_patience(response: Response, lane: LaneKey) -> bool:
+    """Tell whether an answer took longer than the first pass waits; `lane` is that of the request.
 
     What is given up for another timeout, as that of the connection, comes earlier.
     """
-    patience_ms = response.request.timeout * 1000
-    return response.result is Result.TIMEOUT and SLOW < kind < REFETCH and 0 < 0.9 * patience_ms <= response.elapsed_ms
+    if response.result is not Result.TIMEOUT or lane.kind in _PATIENT:
+        return False
+    return 0 < 0.9 * response.request.timeout * 1000 <= response.elapsed_ms
 
 
-def listed_again(response: Response, kind: int, retries: int, pushbacks: int) -> int | None:
-    """Return the kind of the lane in which a URL is tried again, None if this is its final result.
+def listed_again(response: Response, lane: LaneKey, retries: int, pushbacks: int) -> LaneKey | None:
+    """Return the key of the lane in which a URL is tried again, None if this is its final result.
 
     Neither push-backs nor the first pass use up its `retries`; after so many `pushbacks` of its own it is given up,
     for it may be the page that is broken, not the server that is busy.
     """
-    retried, pushed_back = tries(kind)
     if response.status in PUSH_BACK:
-        return after(kind, pushbacks=1) if pushed_back + 1 < pushbacks else None
-    if out_of_patience(response, kind):
+        return lane.after(pushbacks=1) if lane.pushbacks + 1 < pushbacks else None
+    if out_of_patience(response, lane):
         return SLOW
-    again = wants_retry(response.result, response.status, retried + 1, retries)
-    return after(kind, retries=1) if again else None
+    again = wants_retry(response.result, response.status, lane.retries + 1, retries)
+    return lane.after(retries=1) if again else None
 
 
 def location_of(response: Response) -> str:

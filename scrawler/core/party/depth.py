@@ -14,62 +14,61 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Sequence
+from enum import Enum, auto
 from typing import NamedTuple
 
-from scrawler.model.lanes import REFETCH_LANE, SITEMAP_LANE, ChunkRow, LaneState
+from scrawler.model.lanes import ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 
 CHUNK_ENTRIES = 128
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
 _LEVEL = 1
 
-# Lane kinds. A URL that was tried again r times and pushed back p times stands in the lane r + 100 p, and behind the
-# slow lane in SLOW - (r + 100 p): so the database knows of each entry how often it was tried.
-NORMAL = 0  # the normal lane
-LEFTOVER = -1  # entries out of their holder's scope, kept for the site's next seed
-SITEMAP = SITEMAP_LANE  # sitemaps, which come before the normal lane
-SLOW = -1000  # the slow lane: entries whose answers take longer than the first pass waits
-PUSHED_BACK = 100  # lanes from here on wait for the normal lane: the server is asked for something else first
-REFETCH = REFETCH_LANE  # lanes from here on, REFETCH + r + 100 p, are asked for the archive alone, before all others
+
+class EntryRole(Enum):
+    """What a URL was listed as."""
+
+    PAGE = auto()
+    ASSET = auto()  # an image, script or style of a page
+    SITEMAP = auto()
 
 
-def tries(kind: int) -> tuple[int, int]:
-    """Return how often the entries of a lane were tried again, and pushed back."""
-    if kind >= REFETCH:
-        kind -= REFETCH
-    pushed_back, retried = divmod(SLOW - kind if kind <= SLOW else max(kind, NORMAL), PUSHED_BACK)
-    return retried, pushed_back
-
-
-def after(kind: int, retries: int = 0, pushbacks: int = 0) -> int:
-    """Return the kind of the lane for entries of a lane that are tried again so often, or were pushed back."""
-    more = retries + pushbacks * PUSHED_BACK
-    return kind - more if kind <= SLOW else max(kind, NORMAL) + more
+_PAGE = EntryRole.PAGE
 
 
 class Entry(NamedTuple):
-    """One listed URL; `position` is its place in the lister's normal lane, `not_before` UTC milliseconds.
+    """One listed URL; `position` is its place in the lister's lane of its role, `not_before` UTC milliseconds.
 
-    `depth` counts links from the seed's URL. For an asset, which is never the seed's URL itself, it is negative: so the
-    mark goes with the entry through all lanes, chunks and machines, and where there are no assets it costs nothing.
-    For a sitemap `position` is: its place in the lister's lane of sitemaps is -1 - position, and its depth one more for
-    each index between.
+    `depth` counts links from the seed's URL; that of a sitemap is one more for each index between.
     """
 
     url: str
     depth: int
     position: int
     not_before: Millis = 0
+    role: EntryRole = EntryRole.PAGE
 
     @property
-    def is_asset(self) -> bool:
-        """Whether it was listed as an image, script or style of a page."""
-        return self.depth < 0
+    def stored_depth(self) -> int:
+        """The depth as chunks have it: for an asset, which is never the seed's URL itself, it is negative."""
+        return -self.depth if self.role is EntryRole.ASSET else self.depth
 
     @property
-    def is_sitemap(self) -> bool:
-        """Whether it was listed as a sitemap."""
-        return self.position < 0
+    def stored_position(self) -> int:
+        """The position as chunks and page rows have it: -1, -2, ... for a sitemap."""
+        return -1 - self.position if self.role is EntryRole.SITEMAP else self.position
+
+
+def stored_entry(url: str, depth: int, position: int, not_before: Millis = 0) -> Entry:
+    """Return an entry of its stored numbers.
+
+    So its role goes with it through all lanes, chunks and machines, and where there are pages alone it costs nothing.
+    """
+    if position < 0:
+        return Entry(url, depth, -1 - position, not_before, EntryRole.SITEMAP)
+    if depth < 0:
+        return Entry(url, -depth, position, not_before, EntryRole.ASSET)
+    return Entry(url, depth, position, not_before)
 
 
 def encode(entries: list[Entry]) -> bytes:
@@ -110,7 +109,7 @@ class _Lines:
     def __init__(self, first: int, packed: bytes = b"") -> None:
         self.first = first  # position in the lane
         self._text = bytearray(packed)  # each line ends with a newline
-        self._last: tuple[int, int] | None = None  # depth and position of the last entry, where one was appended
+        self._last: tuple[int, int] | None = None  # stored numbers of the last entry, where one was appended
         self._rewind()
         if packed:
             self._text += b"\n"
@@ -118,7 +117,7 @@ class _Lines:
 
     def _rewind(self) -> None:
         self._next, self._offset = self.first, 0  # what is read next, and where it begins
-        self._depth = self._position = 0  # of the entry before
+        self._depth = self._position = 0  # stored numbers of the entry before
         self._shown: Entry | None = None  # the entry before
 
     @property
@@ -128,19 +127,22 @@ class _Lines:
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
-        url, depth, position, not_before = entry
+        url, depth, position, not_before, role = entry
+        if role is not _PAGE:
+            depth, position = entry.stored_depth, entry.stored_position
         follows = self._last == (depth, position - 1) and not not_before
         line = f"{url}\n" if follows else f"{depth} {position} {not_before} {url}\n"
         self._text += line.encode()
         self._last = depth, position
         self.count += 1
 
-    def extend(self, urls: Sequence[str], depth: int, position: int) -> None:
-        """Add URLs, all at one depth, from a position on."""
-        self.append(Entry(urls[0], depth, position))
+    def extend(self, urls: Sequence[str], depth: int, position: int, role: EntryRole) -> None:
+        """Add URLs of pages, or of assets, all at one depth, from a position on."""
+        first = Entry(urls[0], depth, position, 0, role)
+        self.append(first)
         if len(urls) > 1:
             self._text += "".join([f"{url}\n" for url in urls[1:]]).encode()
-            self._last = depth, position + len(urls) - 1
+            self._last = first.stored_depth, position + len(urls) - 1
             self.count += len(urls) - 1
 
     def packed(self) -> bytes:
@@ -170,7 +172,7 @@ class _Lines:
         if " " in url:
             depth, position, time, url = url.split(" ", 3)
             self._depth, self._position, not_before = int(depth), int(position), int(time)
-        self._shown = Entry(url, self._depth, self._position, not_before)
+        self._shown = stored_entry(url, self._depth, self._position, not_before)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield all entries, from the first one."""
@@ -201,6 +203,7 @@ class Lane:
         "_tail",
         "_tail_dirty",
         "holder_id",
+        "key",
         "kind",
         "length",
         "loading",
@@ -211,10 +214,11 @@ class Lane:
 
     def __init__(self, state: LaneState, tail: ChunkRow | None = None, depth_buffer: int = DEPTH_BUFFER) -> None:
         self.seed_id = state.seed_id
-        self.kind = state.kind
+        self.key = lane_key(state.kind)
+        self.kind = self.key.kind
         self.holder_id = state.holder_id
-        self.slow = state.kind <= SLOW
-        self.refetches = state.kind >= REFETCH  # its URLs lead nowhere new: their records were lost
+        self.slow = self.kind is LaneKind.SLOW
+        self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
         self._cursor = state.cursor
@@ -254,17 +258,21 @@ class Lane:
         opened = self._open.count if self._open is not None else 0
         return opened + sum(row.count for row in self._buffer) + self._tail.count
 
-    def append(self, url: str, depth: int, position: int | None = None, not_before: Millis = 0) -> None:
+    def append(self, url: str, depth: int, role: EntryRole = EntryRole.PAGE) -> None:
         """List a URL at the end."""
-        self._tail.append(Entry(url, depth, self.length if position is None else position, not_before))
+        self.append_entry(Entry(url, depth, self.length, 0, role))
+
+    def append_entry(self, entry: Entry) -> None:
+        """List at the end what was listed elsewhere before."""
+        self._tail.append(entry)
         self._grown(1)
 
-    def extend(self, urls: Sequence[str], depth: int) -> None:
-        """List URLs at the end, all at one depth."""
+    def extend(self, urls: Sequence[str], depth: int, role: EntryRole = EntryRole.PAGE) -> None:
+        """List URLs of pages, or of assets, at the end, all at one depth."""
         listed = 0
         while listed < len(urls):
             more = urls[listed : listed + CHUNK_ENTRIES - self._tail.count]
-            self._tail.extend(more, depth, self.length)
+            self._tail.extend(more, depth, self.length, role)
             listed += len(more)
             self._grown(len(more))
 
@@ -298,7 +306,7 @@ class Lane:
 
     def _tail_row(self) -> ChunkRow:
         tail = self._tail
-        return ChunkRow(self.seed_id, self.kind, self._seq, tail.first, tail.count, tail.packed())
+        return ChunkRow(self.seed_id, self.key.number, self._seq, tail.first, tail.count, tail.packed())
 
     def peek(self) -> Entry | None:
         """Return the entry that `take` would hand out, if it is in memory."""
@@ -371,7 +379,7 @@ class Lane:
         if self._tail_dirty:
             rows = [*rows, self._tail_row()]
         state = LaneState(
-            self.seed_id, self.kind, self.holder_id, self._cursor, self.length, tuple(sorted(self._ahead))
+            self.seed_id, self.key.number, self.holder_id, self._cursor, self.length, tuple(sorted(self._ahead))
         )
         self._sealed, self._dirty, self._tail_dirty = [], False, False
         return state, tuple(rows)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import NORMAL, Entry, Lane, tries
+from scrawler.core.party.depth import Entry, Lane
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url
+from scrawler.model.lanes import NORMAL
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
@@ -40,9 +41,10 @@ class PageFlight(NamedTuple):
     @property
     def attempt(self) -> int:
         """1 for the first attempt."""
-        if self.lane.kind == NORMAL:
+        key = self.lane.key
+        if key is NORMAL:
             return 1
-        return sum(tries(self.lane.kind)) + 1 + self.lane.slow
+        return key.retries + key.pushbacks + 1 + self.lane.slow
 
 
 @dataclass(frozen=True, slots=True, eq=False)

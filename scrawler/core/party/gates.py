@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from struct import Struct
 
-from scrawler.core.party.depth import Entry
+from scrawler.core.party.depth import Entry, stored_entry
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.terms import url_hash
 
@@ -35,7 +35,7 @@ class Redirected:
         return len(self._first) + len(self._newest)
 
     def note(self, key: bytes, depth: int, position: int, cookie: str) -> None:
-        """Remember a URL that was redirected, by its hash; `cookie` is the header that was sent to it."""
+        """Remember a URL that was redirected, by its hash and its stored numbers; `cookie` was sent to it."""
         self._remember(key, _KNOWN.pack(depth, position, hash(cookie)))
 
     def note_again(self, key: bytes) -> None:
@@ -57,7 +57,7 @@ class Redirected:
         if not cookie or hash(cookie) == sent:
             return None
         self.note_again(key)
-        return Entry(url, depth, position)
+        return stored_entry(url, depth, position)
 
     def _get(self, key: bytes) -> bytes | None:
         return self._first.get(key) if key in self._first else self._newest.get(key)

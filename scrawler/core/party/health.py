@@ -17,6 +17,7 @@ from scrawler.core.party.decisions import PUSH_BACK, out_of_patience
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.retry_after import retry_after
+from scrawler.model.lanes import LaneKey
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
@@ -38,10 +39,10 @@ class SiteHealth:
     rests: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is left alone
     _pushed_at: Millis = 0  # when the last push-back that counts came
 
-    def note(self, response: Response, host: str, kind: int | None, now: float, rules: CrawlRules) -> bool:
+    def note(self, response: Response, host: str, lane: LaneKey | None, now: float, rules: CrawlRules) -> bool:
         """Take in an answer of a host; returns whether it pushes back.
 
-        `kind` is that of the page's lane, None for a robots.txt: many servers go on to give that while they push
+        `lane` is that of the page, None for a robots.txt: many servers go on to give that while they push
         back. `now` is machine time.
         """
         if response.status in PUSH_BACK:
@@ -50,9 +51,9 @@ class SiteHealth:
         if response.status:
             if self.failures:
                 self.failures.pop(host, None)
-            if kind is not None:
+            if lane is not None:
                 self.pushbacks = 0
-        elif response.result in _FAILURES and not (kind is not None and _is_only_slow(response, kind)):
+        elif response.result in _FAILURES and not (lane is not None and _is_only_slow(response, lane)):
             self.failures[host] = self.failures.get(host, 0) + 1
             self.problem = f"{response.result.value}: {response.detail or response.request.url}"
             if self.failures[host] > _UNMINDED:
@@ -95,6 +96,6 @@ class SiteHealth:
         self.rests[host] = max(self.rests.get(host, 0.0), until)
 
 
-def _is_only_slow(response: Response, kind: int) -> bool:
+def _is_only_slow(response: Response, lane: LaneKey) -> bool:
     """Whether the server had the request, and was only slower than the first pass waits."""
-    return bool(response.request_head) and out_of_patience(response, kind)
+    return bool(response.request_head) and out_of_patience(response, lane)

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import end_detail, end_reason, limit_reached
-from scrawler.core.party.depth import LEFTOVER, NORMAL, Entry, Lane
+from scrawler.core.party.depth import Entry, EntryRole, Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
 from scrawler.model.deltas import Rehoming
-from scrawler.model.lanes import ChunkRow
+from scrawler.model.lanes import LEFTOVER, NORMAL, ChunkRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.verdict import Verdict
@@ -128,14 +128,14 @@ class Parties:
         """Tell whether this party fetches the entry; else pass it by."""
         owner = site.owners.get(url_hash(entry.url)) if len(site.owners) > 1 else None
         # What is kept for the next seed stands in its last holder's list; there, position 0 tells a seed's own URL.
-        owners_entry = lane.seed_id == owner or (lane.kind == LEFTOVER and entry.position == 0)
-        if owner is not None and not owners_entry:
+        kept_own = lane.key is LEFTOVER and entry.position == 0 and entry.role is EntryRole.PAGE
+        if owner is not None and lane.seed_id != owner and not kept_own:
             lane.finish(lane.take())  # a seed's own URL is fetched from its own list, whoever holds that
             party.verdicts[Verdict.COVERED] += 1
             party.rejections.add(Verdict.COVERED, entry.url, f"a seed itself: fetched for seed {owner}", page="")
             return False
         if lane.seed_id != party.seed.id and not party.scope.contains(entry.url):
-            party.lane(LEFTOVER).append(entry.url, entry.depth, entry.position, entry.not_before)
+            party.lane(LEFTOVER).append_entry(entry)
             lane.finish(lane.take())
             return False
         return True

@@ -1,7 +1,7 @@
 """Sitemaps of a party: which are asked for, and in which order they stand before its pages.
 
-They are entries of a lane of their own. A sitemap's entry has a negative position, wherever it stands (a retry lane,
-what is left to another seed), and depth 1 if robots.txt or the seed's URL names it, one more for each index between.
+They are entries of a lane of their own, and have their role wherever they stand later (a retry lane, what is left to
+another seed). Their depth is 1 if robots.txt or the seed's URL names them, one more for each index between.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import SITEMAP
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
+from scrawler.model.lanes import SITEMAP
 from scrawler.model.seeds import EndReason
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import site_key

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import DEPTH_BUFFER, NORMAL, Entry, Lane, decode, decode_urls, tries
+from scrawler.core.party.depth import DEPTH_BUFFER, Entry, Lane, decode, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.site import SiteContext
@@ -21,7 +21,7 @@ from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import NORMAL, ChunkRow, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed
@@ -173,7 +173,7 @@ class SiteTaker:
             party.leaving = EndReason.INTERNAL_ERROR  # its machine was gone before the party had ended
         if self._rules.cookies and seed.counts.redirects:
             self._recall_redirected(party, held)
-        party.begun = any(lane.kind == NORMAL and lane.seed_id == seed.id for lane in party.lanes)
+        party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)
         if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
@@ -189,7 +189,7 @@ class SiteTaker:
         for key, depth, position in self._frontier.redirected(seed_id):
             redirected.note(key, depth, position, "")
         for state in held:
-            if state.seed_id == seed_id and state.cursor < state.length and tries(state.kind)[0]:
+            if state.seed_id == seed_id and state.cursor < state.length and lane_key(state.kind).retries:
                 waiting = islice(self._own_entries(seed_id, state.cursor, state.kind), MOST_FIRST)
                 for _, entry in waiting:
                     redirected.note_again(url_hash(entry.url))
@@ -253,7 +253,7 @@ class SiteTaker:
             follow_inside(party, url, target)
             at, url = next_place, target
 
-    def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL) -> Iterator[tuple[int, Entry]]:
+    def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL.number) -> Iterator[tuple[int, Entry]]:
         """Yield the entries of a seed's lane from a position on."""
         while rows := self._frontier.chunks(seed_id, kind, first, DEPTH_BUFFER):
             entries = chain.from_iterable(decode(row.data) for row in rows)

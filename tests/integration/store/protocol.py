@@ -13,7 +13,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.reading import Reading
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.durable.deltas import merged
-from scrawler.core.party.depth import SLOW, Lane, after
+from scrawler.core.party.depth import Lane
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
@@ -24,7 +24,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Request, Response
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
-from scrawler.model.lanes import ChunkRow
+from scrawler.model.lanes import SLOW, ChunkRow, LaneKey, LaneKind
 from scrawler.model.results import Result
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database
@@ -166,7 +166,7 @@ class Machine:
 
     def _load_chunks(self, lane: Lane, position: int, done: Callable[[list[ChunkRow]], None]) -> None:
         self.commit()
-        done(self._frontier.chunks(lane.seed_id, lane.kind, position, 7))
+        done(self._frontier.chunks(lane.seed_id, lane.key.number, position, 7))
 
     def _check_fetched(self, site: SiteContext, url_hash: bytes, done: Callable[[bool], None]) -> None:
         self.submit(site)
@@ -174,8 +174,8 @@ class Machine:
         done(self._frontier.fetched(url_hash))
 
 
-def _lane_after(flight: PageFlight) -> int:
+def _lane_after(flight: PageFlight) -> LaneKey:
     """Return the lane in which a URL is tried again: for a retry, after a push-back, or because it was slow."""
-    kind = flight.lane.kind
-    retried, pushed_back = after(kind, retries=1), after(kind, pushbacks=1)
-    return (retried, pushed_back, min(SLOW, retried))[ord(flight.entry.url[-1]) % 3]
+    retried, pushed_back = flight.lane.key.after(retries=1), flight.lane.key.after(pushbacks=1)
+    slow = retried if retried.kind is LaneKind.SLOW else SLOW
+    return (retried, pushed_back, slow)[ord(flight.entry.url[-1]) % 3]

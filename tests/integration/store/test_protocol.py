@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from scrawler.core.party import depth
-from scrawler.core.party.depth import NORMAL, Entry, decode
+from scrawler.core.party.depth import Entry, decode
 from scrawler.errors import LeaseLostError
 from scrawler.model.deltas import SiteDelta
+from scrawler.model.lanes import NORMAL
 from scrawler.model.seeds import SeedState
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
@@ -217,7 +218,7 @@ class Protocol(RuleBasedStateMachine):
         entries = self.entries()
         listed: dict[int, set[str]] = defaultdict(set)
         for seed_id, site_id in self.rows("SELECT id, site_id FROM seed"):
-            listed[site_id] |= {entry.url for entry in entries.get((seed_id, NORMAL), [])}
+            listed[site_id] |= {entry.url for entry in entries.get((seed_id, NORMAL.number), [])}
         for site_id, urls in listed.items():
             waiting = {
                 entries[lane.seed_id, lane.kind][index].url

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from scrawler.core.distribution.distributor import choose_move
 from scrawler.core.party.decisions import end_reason, limit_reached, listed_again, wants_retry
-from scrawler.core.party.depth import LEFTOVER, NORMAL, SLOW, after, tries
 from scrawler.core.rules import SeedLimits, retry_pause_ms
 from scrawler.fetch.downloader import Request, Response
+from scrawler.model.lanes import LEFTOVER, NORMAL, SLOW, LaneKey, lane_key
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedCounts
 
@@ -48,33 +48,28 @@ OUT_OF_PATIENCE = {"result": Result.TIMEOUT, "elapsed_ms": 3001}
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "again"),
+    ("answer", "lane", "again"),
     [
-        ({"result": Result.HTTP_ERROR, "status": 429}, NORMAL, 100),
-        ({"result": Result.HTTP_ERROR, "status": 503}, 102, 202),
-        ({"result": Result.CUT, "status": 503}, 301, None),
-        ({"result": Result.HTTP_ERROR, "status": 429}, SLOW, SLOW - 100),
-        ({"result": Result.CUT}, NORMAL, 1),
-        ({"result": Result.CUT}, LEFTOVER, 1),
-        ({"result": Result.CUT}, 201, 202),
-        ({"result": Result.CUT}, 202, None),
-        ({"result": Result.CUT}, SLOW, SLOW - 1),
-        ({"result": Result.CUT}, SLOW - 2, None),
+        ({"result": Result.HTTP_ERROR, "status": 429}, NORMAL, lane_key(100)),
+        ({"result": Result.HTTP_ERROR, "status": 503}, lane_key(102), lane_key(202)),
+        ({"result": Result.CUT, "status": 503}, lane_key(301), None),
+        ({"result": Result.HTTP_ERROR, "status": 429}, SLOW, lane_key(-1100)),
+        ({"result": Result.CUT}, NORMAL, lane_key(1)),
+        ({"result": Result.CUT}, LEFTOVER, lane_key(1)),
+        ({"result": Result.CUT}, lane_key(201), lane_key(202)),
+        ({"result": Result.CUT}, lane_key(202), None),
+        ({"result": Result.CUT}, SLOW, lane_key(-1001)),
+        ({"result": Result.CUT}, lane_key(-1002), None),
         (OUT_OF_PATIENCE, NORMAL, SLOW),
-        (OUT_OF_PATIENCE, 202, SLOW),
-        (OUT_OF_PATIENCE, SLOW, SLOW - 1),
-        (OUT_OF_PATIENCE | {"elapsed_ms": 1000}, NORMAL, 1),
+        (OUT_OF_PATIENCE, lane_key(202), SLOW),
+        (OUT_OF_PATIENCE, SLOW, lane_key(-1001)),
+        (OUT_OF_PATIENCE | {"elapsed_ms": 1000}, NORMAL, lane_key(1)),
         ({"result": Result.HTTP_ERROR, "status": 404}, NORMAL, None),
     ],
 )
-def test_where_a_url_is_listed_again(answer: dict[str, Any], kind: int, again: int | None) -> None:
+def test_where_a_url_is_listed_again(answer: dict[str, Any], lane: LaneKey, again: LaneKey | None) -> None:
     request = Request("http://a.example/", "192.0.2.1", timeout=3.0)
-    assert listed_again(Response(request, **answer), kind, retries=2, pushbacks=4) == again
-
-
-@given(st.integers(0, 20), st.integers(0, 1000), st.sampled_from([NORMAL, SLOW]))
-def test_a_lane_tells_how_often_its_urls_were_tried(retries: int, pushbacks: int, first: int) -> None:
-    assert tries(after(first, retries, pushbacks)) == (retries, pushbacks)
+    assert listed_again(Response(request, **answer), lane, retries=2, pushbacks=4) is again
 
 
 def test_pauses_double() -> None:

@@ -12,7 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrawler.core.party import depth
-from scrawler.core.party.depth import CHUNK_ENTRIES, DEPTH_BUFFER, Entry, Lane, decode, decode_urls, encode, find
+from scrawler.core.party.depth import (
+    CHUNK_ENTRIES,
+    DEPTH_BUFFER,
+    Entry,
+    EntryRole,
+    Lane,
+    decode,
+    decode_urls,
+    encode,
+    find,
+)
 from scrawler.model.lanes import ChunkRow, LaneState
 
 
@@ -53,9 +63,12 @@ def test_entries_survive_packing() -> None:
         Entry("http://a/1", 15, 8),
         Entry("http://a/2", 15, 9),
         Entry("http://a/3", 15, 9),
-        Entry("http://a/4", -2, 10),
-        Entry("http://a/5", -2, 11, 1),
-        Entry("http://a/6", -2, 12),
+        Entry("http://a/4", 2, 10, role=EntryRole.ASSET),
+        Entry("http://a/5", 2, 11, 1, EntryRole.ASSET),
+        Entry("http://a/6", 2, 12, role=EntryRole.ASSET),
+        Entry("http://a/7", 2, 13),
+        Entry("http://a/8", 1, 0, role=EntryRole.SITEMAP),
+        Entry("http://a/9", 2, 1, role=EntryRole.SITEMAP),
     ]
     for first in range(len(entries)):
         assert decode(encode(entries[first:])) == entries[first:]
@@ -64,7 +77,7 @@ def test_entries_survive_packing() -> None:
 
 def _packed_by_schema_2(entries: list[Entry]) -> bytes:
     """Pack as programs for schema 2 did: each line says all of its entry."""
-    lines = (f"{depth} {position} {not_before} {url}" for url, depth, position, not_before in entries)
+    lines = (f"{one.stored_depth} {one.stored_position} {one.not_before} {one.url}" for one in entries)
     return zlib.compress("\n".join(lines).encode())
 
 
@@ -75,7 +88,8 @@ def test_what_programs_for_schema_2_packed_is_read() -> None:
         Entry("http://a/2", 1, 2),
         Entry("http://a/ü", 1, 3, 1234567890123),
         Entry("http://a/3", 1, 4),
-        Entry("http://a/4", -2, 9),
+        Entry("http://a/4", 2, 9, role=EntryRole.ASSET),
+        Entry("http://a/5", 1, 0, role=EntryRole.SITEMAP),
     ]
     assert decode(_packed_by_schema_2(entries)) == entries
     assert list(decode_urls(_packed_by_schema_2(entries))) == [entry.url for entry in entries]

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import NORMAL, REFETCH, Entry, Lane, encode
+from scrawler.core.party.depth import Entry, Lane, encode
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import NORMAL, REFETCH, ChunkRow, LaneKey, LaneState
 from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
@@ -29,27 +29,27 @@ def test_a_chunk_is_read_while_retries_are_not_due() -> None:
     scope = scope_of(HOME, RULES.scope)
     party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
     party.begun = True
-    party.lanes = [Lane(LaneState(1, NORMAL, 1, 0, 1))]  # its one entry is in the database
-    party.lane(1).append(HOME + "broken", 1, 7, not_before=60_000)
+    party.lanes = [Lane(LaneState(1, NORMAL.number, 1, 0, 1))]  # its one entry is in the database
+    party.lane(NORMAL.after(retries=1)).append_entry(Entry(HOME + "broken", 1, 7, not_before=60_000))
     site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party])
     assert parties.choose(site, 0.0, 0) == 60.0
     [(lane, done)] = asked
     assert parties.choose(site, 0.0, 0) == 60.0
     assert len(asked) == 1, "it is on its way"
-    done([ChunkRow(1, NORMAL, 0, 0, 1, encode([Entry(HOME, 0, 0)]))])
+    done([ChunkRow(1, NORMAL.number, 0, 0, 1, encode([Entry(HOME, 0, 0)]))])
     assert parties.choose(site, 0.0, 0) == Choice(party, lane, Entry(HOME, 0, 0))
 
 
-@pytest.mark.parametrize("kind", [1, REFETCH])
-def test_a_retry_that_would_wait_longer_than_any_pause_is_due(kind: int) -> None:
+@pytest.mark.parametrize("lane", [NORMAL.after(retries=1), REFETCH])
+def test_a_retry_that_would_wait_longer_than_any_pause_is_due(lane: LaneKey) -> None:
     """It was listed before the clock was set back, or by a machine whose clock is ahead."""
     parties = Parties(RULES, lambda *_: None, lambda *_: None, look_again=lambda site: None)
     scope = scope_of(HOME, RULES.scope)
     party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
     party.begun = True
     longest = RULES.longest_retry_ms
-    party.lane(kind).append(HOME + "broken", 1, 7, not_before=1_000 + longest)
-    party.refetches = kind == REFETCH
+    party.lane(lane).append_entry(Entry(HOME + "broken", 1, 7, not_before=1_000 + longest))
+    party.refetches = lane is REFETCH
     site = SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party])
     assert parties.choose(site, 0.0, 1_000) == longest / 1000
     assert isinstance(parties.choose(site, 0.0, 999), Choice), "the clock was set back"

@@ -1,0 +1,44 @@
+"""The numbers of lanes in the database, and what they say."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrawler.model.lanes import LEFTOVER, NORMAL, REFETCH, SITEMAP, SLOW, LaneKey, LaneKind, lane_key
+
+
+@given(st.integers(0, 20), st.integers(0, 1000), st.sampled_from([NORMAL, SLOW, REFETCH]))
+def test_a_lane_tells_how_often_its_urls_were_tried(retries: int, pushbacks: int, first: LaneKey) -> None:
+    lane = first.after(retries, pushbacks)
+    assert (lane.retries, lane.pushbacks) == (retries, pushbacks)
+    assert lane_key(lane.number) is lane, "the database brings it back as it was"
+    assert (lane.kind is first.kind) is (first is not NORMAL or not (retries or pushbacks))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (0, LaneKind.NORMAL),
+        (1, LaneKind.RETRY),
+        (99, LaneKind.RETRY),
+        (100, LaneKind.PUSHED_BACK),
+        (203, LaneKind.PUSHED_BACK),
+        (-1, LaneKind.LEFTOVER),
+        (-3, LaneKind.SITEMAP),
+        (-1000, LaneKind.SLOW),
+        (-1101, LaneKind.SLOW),
+        (1_000_000, LaneKind.REFETCH),
+        (1_000_102, LaneKind.REFETCH),
+    ],
+)
+def test_what_the_numbers_in_databases_mean(number: int, kind: LaneKind) -> None:
+    lane = lane_key(number)
+    assert (lane.kind, lane.number) == (kind, number)
+
+
+@pytest.mark.parametrize("first", [LEFTOVER, SITEMAP])
+def test_what_is_tried_again_leaves_its_special_lane(first: LaneKey) -> None:
+    assert first.after(retries=1) is lane_key(1)
+    assert first.after(pushbacks=1) is lane_key(100)
