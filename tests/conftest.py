@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from experiments.lab.process import pass_over
 from tests.mariadb import MariaDb, missing, running_mariadb
 from tests.plain import leave_out_compiled_parts
 from tests.proxy import Proxy
 
 if os.environ.get("TEST_PLAIN"):  # `make test-plain`
     leave_out_compiled_parts()
+
+# Tests may be started with nohup, or in the background, where a shell lets programs ignore Ctrl-C. What they start is
+# to feel both all the same: an ignored signal is passed on to programs, one that does nothing is not.
+for _number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, pass_over)
 
 # A busy machine is no failure: neither an example that takes long, nor few of them in a second.
 settings.register_profile("patient", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -91,15 +91,11 @@ def test_two_can_be_served_at_a_time() -> None:
         assert _get(first, 0, "/")[0] == _get(second, 0, "/")[0] == 200
 
 
-# The tests may run in the background of a shell, where SIGINT is ignored.
-_INTERRUPTED = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); print(flush=True); input()"
-
-
 def test_a_crawl_whose_server_has_ended_is_stopped() -> None:
     with (
         library() as books,
         serving(books, Pages(1, 1_000)) as server,
-        subprocess.Popen([sys.executable, "-c", _INTERRUPTED], stdin=PIPE, stdout=PIPE, stderr=PIPE) as crawl,
+        subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=PIPE, stdout=PIPE, stderr=PIPE) as crawl,
     ):
         assert crawl.stdout is not None
         crawl.stdout.readline()

@@ -61,17 +61,11 @@ except KeyboardInterrupt:
 """
 
 
-def _as_in_the_foreground() -> None:
-    """Let Ctrl-C be felt: a shell lets what it starts in the background ignore it, and tests that it has started so."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def test_ctrl_c_in_a_terminal_lets_all_clean_up_in_silence(tmp_path: Path) -> None:
     root = Path(__file__).parents[3]
     with subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path)],
         cwd=root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        preexec_fn=_as_in_the_foreground,
     ) as process:  # fmt: skip
         assert process.stdout is not None
         assert [process.stdout.readline() for _ in range(3)] == ["ready\n"] * 3
