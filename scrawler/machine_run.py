@@ -32,9 +32,9 @@ from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
-from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
+from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds

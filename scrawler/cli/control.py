@@ -13,8 +13,8 @@ from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
-from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines
+from scrawler.store.overview import MachineView
 from scrawler.store.starts import Start, Starts
 from scrawler.units import counted, format_seconds, human_seconds
 

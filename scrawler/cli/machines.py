@@ -12,8 +12,8 @@ from scrawler.cli.options import FILLED, is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.settings import Settings
-from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines
+from scrawler.store.overview import MachineView
 from scrawler.store.starts import Starts
 from scrawler.units import format_seconds, human_bytes
 

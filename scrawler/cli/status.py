@@ -20,8 +20,8 @@ from scrawler.settings import Settings, setting_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.losses import Losses, LostTotals
-from scrawler.store.machine_views import LIVING, MachineView, Summary
 from scrawler.store.machines import Machines
+from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.reports import Reports
 from scrawler.units import human_bytes
 

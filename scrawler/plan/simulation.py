@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from scrawler.plan.agenda import Agenda
-from scrawler.plan.machine import PlannedMachine, Pool
+from scrawler.plan.dealing import PlannedMachine, Pool
 from scrawler.plan.progress import Bound, Point, Progress
 from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.site import SiteRun

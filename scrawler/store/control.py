@@ -15,7 +15,7 @@ from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.terms import Millis
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING, is_silent
+from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
 

@@ -32,7 +32,7 @@ from sqlalchemy import func as sql
 from scrawler.model.machines import LEASE, Command, MachineState, Orders
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
+from scrawler.store.overview import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
 from scrawler.store.processes import identify, runs
 from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds

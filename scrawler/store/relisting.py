@@ -11,7 +11,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
-from scrawler.store.machine_views import LIVING
+from scrawler.store.overview import LIVING
 from scrawler.store.processes import runs
 from scrawler.store.rows import AnyRow, listed_depth
 from scrawler.store.sites import lock_sites, wake_sites

@@ -18,7 +18,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING
+from scrawler.store.overview import LIVING
 from scrawler.store.rows import SEED_COLUMNS, AnyRow, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
 from scrawler.store.tables import machine, seed, site

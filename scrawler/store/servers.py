@@ -17,7 +17,7 @@ from scrawler.model.servers import Slot
 from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import LIVING
+from scrawler.store.overview import LIVING
 from scrawler.store.rows import sliced
 from scrawler.store.tables import machine, server, server_place
 

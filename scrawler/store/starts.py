@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
-from scrawler.store.machine_views import MachineView
+from scrawler.store.overview import MachineView
 from scrawler.store.processes import identify, runs
 from scrawler.store.tables import crawl
 

@@ -9,8 +9,8 @@ from scrawler.model.machines import LEASE
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, Waiting, connect
 from scrawler.store.final_dots import dotted_sites, join_dotted_sites
-from scrawler.store.machine_views import LIVING, is_silent
 from scrawler.store.migrations import check_columns, known_version, migrate, migration_texts
+from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.tables import machine
 
 _STATEMENT = 86_400.0  # seconds for one: it may write a large table anew

@@ -18,7 +18,7 @@ from scrawler.supervisor.signals import terminal_signals_later
 from scrawler.threads import start
 
 # -P: modules of the folder in which the user crawls are not ours.
-_COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.machine")
+_COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.child")
 
 _FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGPROF"})  # as which a page may end it
 _FRESH = 3.0  # seconds for which a rate is believed

@@ -95,7 +95,9 @@ def test_a_crawl_whose_server_has_ended_is_stopped() -> None:
     with (
         library() as books,
         serving(books, Pages(1, 1_000)) as server,
-        subprocess.Popen([sys.executable, "-c", "print(flush=True); input()"], stdin=PIPE, stdout=PIPE, stderr=PIPE) as crawl,
+        subprocess.Popen(
+            [sys.executable, "-c", "print(flush=True); input()"], stdin=PIPE, stdout=PIPE, stderr=PIPE
+        ) as crawl,
     ):
         assert crawl.stdout is not None
         crawl.stdout.readline()

@@ -19,8 +19,8 @@ import pytest
 
 from scrawler.model.results import Result
 from scrawler.store.engine import open_database
-from scrawler.store.machine_views import MachineView
 from scrawler.store.machines import Machines
+from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec

@@ -49,7 +49,7 @@ def hindered(self):
         raise RuntimeError("can't start new thread")
     start(self)
 threading.Thread.start = hindered
-from scrawler.supervisor.machine import main
+from scrawler.supervisor.child import main
 main()
 """
 
@@ -187,7 +187,7 @@ def test_a_machine_process_ends_whichever_of_its_threads_cannot_be_started(small
 def test_a_machine_process_that_nobody_listens_to_is_gone_after_its_failure(small: Crawl) -> None:
     order = json.loads(order_line(small.settings(**SMALL), _launch(small)))
     order["settings"]["pages_dir"] = "/proc/nowhere"
-    command = [sys.executable, "-m", "scrawler.supervisor.machine"]
+    command = [sys.executable, "-m", "scrawler.supervisor.child"]
     reader, writer = os.pipe()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writer)
     os.close(writer)

@@ -1,4 +1,4 @@
-"""`python -m scrawler.supervisor.machine`: one machine process, which lives no longer than its supervisor wants."""
+"""`python -m scrawler.supervisor.child`: one machine process, which lives no longer than its supervisor wants."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 
 from scrawler.machine_run import Launch
 from scrawler.settings import Settings
-from scrawler.supervisor import machine
+from scrawler.supervisor import child
 from scrawler.supervisor.messages import Failure
 
 
@@ -34,7 +34,7 @@ def test_whatever_a_machine_ends_by_is_told_in_a_line(
     def fails(*_: object, **__: object) -> NoReturn:
         raise error
 
-    monkeypatch.setattr(machine, "run_crawl", fails)
-    monkeypatch.setattr(machine, "start", lambda thread: None)
-    reporter = machine._Reporter(None)  # type: ignore[arg-type]
-    assert machine._crawl(Settings(), Launch(0, 1, "crawl-m"), reporter, threading.Event()) == Failure(said, 1)
+    monkeypatch.setattr(child, "run_crawl", fails)
+    monkeypatch.setattr(child, "start", lambda thread: None)
+    reporter = child._Reporter(None)  # type: ignore[arg-type]
+    assert child._crawl(Settings(), Launch(0, 1, "crawl-m"), reporter, threading.Event()) == Failure(said, 1)
