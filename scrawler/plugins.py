@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrawler.errors import PluginError, ScrawlerError, SettingsError, is_interrupt, message_of
-from scrawler.places import load_place
+from scrawler.references import load_object
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -24,7 +24,7 @@ _SPECIAL_METHODS = ("__call__", "__contains__")  # that an interface may ask for
 class PartKind(NamedTuple):
     """What a setting chooses: the entry point group, the protocol that parts follow, and our own parts by name.
 
-    Places are written as `package.module:attribute`; what stands there makes the part. `answers` are the places of the
+    References are written as `package.module:attribute`; what they lead to makes the part. `answers` are those of the
     types that methods return of which something is read: of another package's parts that is checked.
     """
 
@@ -97,10 +97,10 @@ class Part(NamedTuple):
     kind: PartKind
     name: str
     package: str
-    place: str
+    reference: str
 
     def __str__(self) -> str:
-        return f"{self.kind.setting} {self.name} of {self.package} ({self.place})"
+        return f"{self.kind.setting} {self.name} of {self.package} ({self.reference})"
 
 
 def is_part(kind: PartKind, name: str) -> bool:
@@ -110,8 +110,8 @@ def is_part(kind: PartKind, name: str) -> bool:
 
 def parts(kind: PartKind) -> Iterator[Part]:
     """Yield all parts of a kind, ours first; none is imported."""
-    for name, place in kind.own.items():
-        yield Part(kind, name, OWN_PACKAGE, place)
+    for name, reference in kind.own.items():
+        yield Part(kind, name, OWN_PACKAGE, reference)
     for point in sorted(_entry_points(kind), key=lambda point: (point.name, _package(point))):
         if point.name not in kind.own:
             yield Part(kind, point.name, _package(point), point.value)
@@ -136,7 +136,7 @@ def part_maker(kind: PartKind, name: str) -> Callable[..., Any]:
         PluginError: a plug-in cannot be imported, or is nothing that makes parts. Making one raises it as well.
     """
     if name in kind.own:
-        maker: Callable[..., Any] = load_place(kind.own[name])
+        maker: Callable[..., Any] = load_object(kind.own[name])
         return maker
     points = _entry_points(kind, name)
     if not points:
@@ -190,8 +190,8 @@ class _Answerable:
         if not callable(found):
             return found
         call = partial(self._answered, found)
-        if (place := self._part.kind.answers.get(name)) is not None:
-            call = partial(self._checked, name, load_place(place), call)
+        if (reference := self._part.kind.answers.get(name)) is not None:
+            call = partial(self._checked, name, load_object(reference), call)
         self.__dict__[name] = call  # found there from now on
         return call
 
@@ -218,7 +218,7 @@ class _Answerable:
 
 def _check_fit(part: Part, made: object) -> None:
     """Look whether a part, or the class of one, has all methods of its interface."""
-    asked_for = vars(load_place(part.kind.interface)).items()
+    asked_for = vars(load_object(part.kind.interface)).items()
     names = [name for name, value in asked_for if name in _SPECIAL_METHODS or _is_public(name, value)]
     try:
         missing = [name for name in names if not hasattr(made, name)]

@@ -14,7 +14,7 @@ from scrawler import __version__
 from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
 from scrawler.errors import ScrawlerError
-from scrawler.places import load_place
+from scrawler.references import load_object
 
 STOPPED_BY_USER = 130
 _COMPILED = "scrawler.extract._linkscan"
@@ -72,8 +72,8 @@ class _Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = _COMMANDS.get(cmd_name)
-        return None if place is None else _loaded(place)
+        reference = _COMMANDS.get(cmd_name)
+        return None if reference is None else _loaded(reference)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; here and not around it, because click ends the program by itself for a closed pipe."""
@@ -91,11 +91,11 @@ class _Commands(click.Group):
             raise
 
 
-def _loaded(place: str) -> click.Command:
+def _loaded(reference: str) -> click.Command:
     """Import a command. What it loads stays: to look it through for garbage takes a tenth of the time."""
     gc.disable()
     try:
-        return cast(click.Command, load_place(place))
+        return cast(click.Command, load_object(reference))
     finally:
         gc.freeze()
         gc.enable()

@@ -7,8 +7,8 @@ import click
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.plugins import PART_KINDS, Part, parts
 
-_COLUMNS = ("setting", "name", "package", "place", "group", "interface")
-_FOR_PEOPLE = ("setting", "name", "package", "place")
+_COLUMNS = ("setting", "name", "package", "reference", "group", "interface")
+_FOR_PEOPLE = ("setting", "name", "package", "reference")
 
 
 @click.command()
@@ -27,7 +27,7 @@ def _row(part: Part) -> dict[str, str]:
         "setting": part.kind.setting,
         "name": part.name,
         "package": part.package,
-        "place": part.place,
+        "reference": part.reference,
         "group": part.kind.group,
         "interface": part.kind.interface,
     }

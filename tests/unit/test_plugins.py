@@ -13,8 +13,8 @@ from typing_extensions import is_protocol
 from scrawler.errors import PluginError, SettingsError
 from scrawler.extract.scanner import COMPILED
 from scrawler.fetch.downloader import FetchLimits
-from scrawler.places import load_place
 from scrawler.plugins import PART_KINDS, is_part, part_maker, parts
+from scrawler.references import load_object
 from scrawler.settings import Settings, load_settings, part_kind, setting_choices
 from tests.plugged import importable, install
 
@@ -37,10 +37,10 @@ def test_each_kind_of_parts_has_a_setting() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.setting)
 def test_every_part_that_can_be_chosen_is_there(kind: object) -> None:
     assert setting_choices(kind.setting) == tuple(kind.own)
-    assert all(callable(load_place(place)) for place in kind.own.values())
-    interface = load_place(kind.interface)
+    assert all(callable(load_object(reference)) for reference in kind.own.values())
+    interface = load_object(kind.interface)
     assert is_protocol(interface)
-    for made in (one for one in map(load_place, kind.own.values()) if isinstance(one, type)):
+    for made in (one for one in map(load_object, kind.own.values()) if isinstance(one, type)):
         assert {name for name in vars(interface) if not name.startswith("_")} <= set(dir(made))
     assert [part.name for part in parts(kind)][: len(kind.own)] == list(kind.own)
 
@@ -103,7 +103,7 @@ def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
 
 def test_a_name_of_ours_stays_ours(place: Path) -> None:
     install(place, "thief", "", {"scrawler.seen_filters:exact": "steal"})
-    assert part_maker(PART_KINDS["seen"], "exact") is load_place("scrawler.core.seen:ExactSeen")
+    assert part_maker(PART_KINDS["seen"], "exact") is load_object("scrawler.core.seen:ExactSeen")
     assert "thief 1.0" not in {part.package for part in parts(PART_KINDS["seen"])}
 
 
