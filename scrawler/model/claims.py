@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from scrawler.model.seeds import Seed
 from scrawler.model.terms import Millis
+
+
+class SiteState(StrEnum):
+    """Life of a site: ready (or resting before it is) -> active (owned by a machine) -> ready, resting or done."""
+
+    READY = "ready"  # it has seeds that are ready or active, and no owner
+    RESTING = "resting"  # as ready, from the end of its rest on: a server has asked for time
+    ACTIVE = "active"  # a machine owns it
+    DONE = "done"  # none of its seeds is ready or active
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model.claims import ClaimedSite, WorkLeft
+from scrawler.model.claims import ClaimedSite, SiteState, WorkLeft
 from scrawler.model.machines import LEASE
 from scrawler.model.seeds import Seed, SeedState
 from scrawler.model.terms import Millis
@@ -167,7 +167,7 @@ class Claims:
         ids = [row.id for row in rows]
         begun: set[int] = set()
         for part in sliced(ids):
-            own = {"owner": self._machine_id, "token": site.c.token + 1, "state": "active"}
+            own = {"owner": self._machine_id, "token": site.c.token + 1, "state": SiteState.ACTIVE.value}
             connection.execute(update(site).where(site.c.id.in_(part)).values(own))
             listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
             begun.update(connection.scalars(listed.distinct()))

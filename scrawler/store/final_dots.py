@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, or_, select, update
 
+from scrawler.model.claims import SiteState
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
@@ -25,6 +26,8 @@ _ROW = (
     *(site.c.next_due_at, site.c.address, site.c.pushbacks, site.c.pause_ms),
 )
 _MAY_BE_DOTTED = or_(site.c.site_key.like("%."), site.c.site_key.like("%.:%"))
+# Which state of two sites is that of both together: the first one that either of them has.
+_STRONGEST_FIRST = (SiteState.ACTIVE, SiteState.READY, SiteState.RESTING, SiteState.DONE)
 
 
 def dotted_sites(connection: Connection) -> dict[int, str]:
@@ -66,10 +69,10 @@ def _join(connection: Connection, dotted_id: int, key: str) -> None:
 
 def _joined(one: AnyRow, other: AnyRow) -> dict[str, Any]:
     """Return what the row of two sites holds that are one from now on."""
-    active = next((row for row in (one, other) if row.state == "active"), None)
+    active = next((row for row in (one, other) if row.state == SiteState.ACTIVE), None)
     states = [row.state for row in (one, other)]
     return {
-        "state": next(state for state in ("active", "ready", "resting", "done") if state in states),
+        "state": next(state.value for state in _STRONGEST_FIRST if state in states),
         "owner": None if active is None else active.owner,
         "token": one.token + other.token + 1,
         "next_due_at": max(one.next_due_at, other.next_due_at),

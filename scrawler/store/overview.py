@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Connection, and_, literal_column, select, true
 from sqlalchemy import func as sql
 
+from scrawler.model.claims import SiteState
 from scrawler.model.machines import Command, MachineState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.processes import runs
-from scrawler.store.rows import AnyRow
+from scrawler.store.rows import AnyRow, in_state
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
@@ -138,13 +139,13 @@ def _observed(row: AnyRow, lease: Millis) -> MachineState:
 
 
 def _owned_sites(connection: Connection) -> dict[int, int]:
-    counts = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
+    counts = select(site.c.owner, sql.count()).where(in_state(SiteState.ACTIVE)).group_by(site.c.owner)
     return {row[0]: row[1] for row in connection.execute(counts)}
 
 
 def _owned_seeds(connection: Connection) -> dict[int, int]:
     active = and_(seed.c.site_id == site.c.id, seed.c.state == SeedState.ACTIVE.value)
-    counts = select(site.c.owner, sql.count()).select_from(site.join(seed, active)).where(site.c.state == "active")
+    counts = select(site.c.owner, sql.count()).select_from(site.join(seed, active)).where(in_state(SiteState.ACTIVE))
     return {row[0]: row[1] for row in connection.execute(counts.group_by(site.c.owner))}
 
 

@@ -1,4 +1,4 @@
-"""Turns rows of the table seed into Seeds, and long lists into slices."""
+"""What several tables' files need of rows: seeds made of them, questions about them, long lists in slices."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import ColumnElement, CursorResult, Row, Select
 from sqlalchemy import func as sql
 
+from scrawler.model.claims import SiteState
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
-from scrawler.store.tables import SEED_COUNTS, seed
+from scrawler.store.tables import SEED_COUNTS, seed, site
 
 T = TypeVar("T")
 
@@ -74,6 +75,11 @@ def in_order_of_id(query: AnySelect, state: SeedState | None, end_reason: EndRea
     reason = seed.c.end_reason.is_(None) if end_reason is None else seed.c.end_reason == end_reason.value
     # Left to itself, MariaDB takes the index without the id, and reads it from its start each time.
     return query.where(seed.c.state.in_(wanted), reason).with_hint(seed, "FORCE INDEX (seed_state)", "mysql")
+
+
+def in_state(state: SiteState) -> ColumnElement[bool]:
+    """Ask for sites in a state."""
+    return site.c.state == state.value
 
 
 def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:

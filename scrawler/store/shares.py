@@ -14,7 +14,9 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, null, select
 from sqlalchemy import func as sql
 
-from scrawler.store.rows import sliced
+from scrawler.model.claims import SiteState
+from scrawler.model.machines import MachineState
+from scrawler.store.rows import in_state, sliced
 from scrawler.store.sites import FREE, Open, candidates
 from scrawler.store.tables import machine, site
 
@@ -43,8 +45,12 @@ class FairShare:
 
     def surplus(self, connection: Connection, machines: int) -> int:
         """Return how many sites the machine owns beyond its share while one that runs has none, nor finds any."""
-        first = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1)
-        idle = select(machine.c.id).where(machine.c.state == "running", first.scalar_subquery().is_(None)).limit(1)
+        first = select(site.c.id).where(in_state(SiteState.ACTIVE), site.c.owner == machine.c.id).limit(1)
+        idle = (
+            select(machine.c.id)
+            .where(machine.c.state == MachineState.RUNNING.value, first.scalar_subquery().is_(None))
+            .limit(1)
+        )
         if connection.scalar(idle) is None or _count_free(connection, 1):
             return 0
         by_owner = _count_by_owner(connection)
@@ -65,7 +71,7 @@ class FairShare:
 
 def _count_by_owner(connection: Connection) -> dict[int | None, int]:
     """Count the sites that each machine owns, and the free ones (None)."""
-    owned = select(site.c.owner, sql.count()).where(site.c.state == "active").group_by(site.c.owner)
+    owned = select(site.c.owner, sql.count()).where(in_state(SiteState.ACTIVE)).group_by(site.c.owner)
     free = select(null(), sql.count()).where(FREE)
     return {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
 

@@ -14,17 +14,18 @@ from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
+from scrawler.model.claims import SiteState
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.rows import AnyRow, AnySelect, sliced
+from scrawler.store.rows import AnyRow, AnySelect, in_state, sliced
 from scrawler.store.tables import machine, seed, site
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
 _WOKEN = 500  # of one claim
 _ASTRAY: Millis = 60_000  # what clocks of machines may differ by
-FREE = and_(site.c.state == "ready", site.c.owner.is_(None))
+FREE = and_(in_state(SiteState.READY), site.c.owner.is_(None))
 
 
 class Open(NamedTuple):
@@ -73,13 +74,13 @@ def open_sites(connection: Connection, machine_id: int) -> list[Open]:
     There are none for `machine_id` itself once others have declared it dead. A look-up in the index for each machine
     that is gone: EXISTS would let MariaDB read all sites that are held.
     """
-    left = select(site.c.id).where(site.c.state == "active", site.c.owner == machine.c.id).limit(1).scalar_subquery()
+    left = select(site.c.id).where(in_state(SiteState.ACTIVE), site.c.owner == machine.c.id).limit(1).scalar_subquery()
     gone = machine.c.state.in_(GONE), or_(left.is_not(None), machine.c.id == machine_id)
     query = select(machine.c.id, machine.c.heartbeat_at).where(*gone).order_by(machine.c.id)
     last_beats = {row.id: row.heartbeat_at for row in connection.execute(query)}
     if machine_id in last_beats:
         return []
-    left_by = [(and_(site.c.state == "active", site.c.owner == owner), beat) for owner, beat in last_beats.items()]
+    left_by = [(and_(in_state(SiteState.ACTIVE), site.c.owner == owner), beat) for owner, beat in last_beats.items()]
     return [*(Open(condition, True, beat) for condition, beat in left_by), Open(FREE, after_death=False)]
 
 
@@ -102,7 +103,7 @@ def lock_sites(connection: Connection, ids: Iterable[int]) -> dict[int, AnyRow]:
 def lock_and_wake_sites(connection: Connection, ids: Iterable[int]) -> None:
     """Lock the sites in id order, as `lock_sites` does but with no row read, and make ready those that are done."""
     for part in sliced(sorted(set(ids))):
-        query = select(sql.count(sql_case((site.c.state == "done", 1)))).where(site.c.id.in_(part))
+        query = select(sql.count(sql_case((in_state(SiteState.DONE), 1)))).where(site.c.id.in_(part))
         if connection.execute(by_primary_key(query.with_for_update())).scalar_one():
             wake_sites(connection, part)
 
@@ -110,7 +111,9 @@ def lock_and_wake_sites(connection: Connection, ids: Iterable[int]) -> None:
 def wake_sites(connection: Connection, ids: Iterable[int]) -> None:
     """Make locked sites that are done ready again."""
     for part in sliced(sorted(set(ids))):
-        connection.execute(update(site).where(site.c.id.in_(part), site.c.state == "done").values(state="ready"))
+        connection.execute(
+            update(site).where(site.c.id.in_(part), in_state(SiteState.DONE)).values(state=SiteState.READY.value)
+        )
 
 
 def release_sites(connection: Connection, ids: Iterable[int]) -> None:
@@ -118,7 +121,7 @@ def release_sites(connection: Connection, ids: Iterable[int]) -> None:
     has_work = exists().where(
         seed.c.site_id == site.c.id, seed.c.state.in_([SeedState.READY.value, SeedState.ACTIVE.value])
     )
-    state = sql_case((has_work, "ready"), else_="done")
+    state = sql_case((has_work, SiteState.READY.value), else_=SiteState.DONE.value)
     for part in sliced(sorted(set(ids))):
         connection.execute(update(site).where(site.c.id.in_(part)).values(owner=None, state=state))
 
@@ -126,7 +129,9 @@ def release_sites(connection: Connection, ids: Iterable[int]) -> None:
 def lay_to_rest(connection: Connection, ids: Iterable[int]) -> None:
     """Let nobody claim sites that were just released before their `next_due_at`."""
     for part in sliced(sorted(set(ids))):
-        connection.execute(update(site).where(site.c.id.in_(part), site.c.state == "ready").values(state="resting"))
+        connection.execute(
+            update(site).where(site.c.id.in_(part), in_state(SiteState.READY)).values(state=SiteState.RESTING.value)
+        )
 
 
 def wake_rested(connection: Connection, now: Millis, longest: Millis) -> None:
@@ -136,9 +141,9 @@ def wake_rested(connection: Connection, now: Millis, longest: Millis) -> None:
     site up lets it rest for as long as can be.
     """
     never = site.c.next_due_at > now + longest + site.c.pause_ms + _ASTRAY
-    over = select(site.c.id).where(site.c.state == "resting", or_(site.c.next_due_at <= now, never)).limit(_WOKEN)
+    over = select(site.c.id).where(in_state(SiteState.RESTING), or_(site.c.next_due_at <= now, never)).limit(_WOKEN)
     ids = list(connection.scalars(over.with_hint(site, "FORCE INDEX (site_state)", "mysql")))
     if ids:
-        free = select(site.c.id).where(site.c.id.in_(ids), site.c.state == "resting").order_by(site.c.id)
+        free = select(site.c.id).where(site.c.id.in_(ids), in_state(SiteState.RESTING)).order_by(site.c.id)
         woken = list(connection.scalars(by_primary_key(free.with_for_update(skip_locked=True))))
-        connection.execute(update(site).where(site.c.id.in_(woken)).values(state="ready"))
+        connection.execute(update(site).where(site.c.id.in_(woken)).values(state=SiteState.READY.value))

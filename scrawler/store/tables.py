@@ -13,6 +13,9 @@ from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData
 from sqlalchemy.dialects import mysql
 from sqlalchemy.types import TypeEngine
 
+from scrawler.model.claims import SiteState
+from scrawler.model.seeds import SeedState
+
 metadata = MetaData()
 
 _OPTIONS: dict[str, Any] = {
@@ -117,7 +120,7 @@ site = Table(
         8,
         "ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed "
         "ready or active",
-        default="ready",
+        default=SiteState.READY.value,
     ),
     _number("owner", "machine.id", null=True),
     _number("token", "counts the owners; what an earlier one still writes is refused", default=0),
@@ -168,7 +171,7 @@ seed = Table(
     _text("home_url", "where its redirects led; NULL: url itself", null=True),
     _small("rehomed", "redirects followed from url to home_url", default=0),
     _small("hops", "0: given by the user; n: found n sites away", default=0),
-    _word("state", 8, "ready, active, slow (waits with its slow lane), done", default="ready"),
+    _word("state", 8, "ready, active, slow (waits with its slow lane), done", default=SeedState.READY.value),
     _word("end_reason", 24, "why it is done", null=True),
     _word("end_detail", 1000, default=""),
     *_FIRST_COUNTS,

@@ -9,12 +9,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import ColumnElement, and_, or_, select
 from sqlalchemy import func as sql
 
+from scrawler.model.claims import SiteState
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
+from scrawler.store.rows import in_state
 from scrawler.store.tables import (
     candidate,
     chunk,
@@ -83,7 +85,7 @@ class Traces:
 
     def rests_until(self, site_id: int) -> Millis:
         """Return until when a site is left alone, because it asked for that or did not answer; 0 if it is not."""
-        resting = (site.c.id == site_id) & (site.c.state == "resting")
+        resting = (site.c.id == site_id) & in_state(SiteState.RESTING)
         rows = self._database.rows(select(site.c.next_due_at).where(resting))
         return int(rows[0].next_due_at) if rows else 0
 
