@@ -17,7 +17,7 @@ from scrawler.model.rows import PageRow
 from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 
-Place = tuple[str, int, int]  # file, offset, length
+Span = tuple[str, int, int]  # file, offset, length
 
 
 class Answer(NamedTuple):
@@ -42,8 +42,8 @@ class Row(NamedTuple):
     @classmethod
     def of(cls, row: PageRow) -> Row:
         """Take what a page row says."""
-        place = row.warc_file, row.warc_offset, row.warc_length
-        return cls(*place, row.url, row.fetched_at, row.revisit, row.digest)
+        span = row.warc_file, row.warc_offset, row.warc_length
+        return cls(*span, row.url, row.fetched_at, row.revisit, row.digest)
 
 
 def check_records(database_url: str, pages_dir: Path, decodable: bool = True) -> None:
@@ -64,12 +64,12 @@ def check_records(database_url: str, pages_dir: Path, decodable: bool = True) ->
         assert checker.process_all() == 0, f"`warcio check` refuses a file in {pages_dir}"
     rows, orphans = _rows(database_url)
     written = dict(answer for path in files for answer in _answers(path))
-    _check_places(rows, orphans, written)
+    _check_spans(rows, orphans, written)
     _check_contents(rows, written)
     _check_indexes(files, rows)
 
 
-def orphans_of(database_url: str) -> set[Place]:
+def orphans_of(database_url: str) -> set[Span]:
     """The orphan rows of a database."""
     return set(_rows(database_url)[1])
 
@@ -78,7 +78,7 @@ def _index_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".warc.gz") + ".cdxj")
 
 
-def _rows(database_url: str) -> tuple[dict[Place, Row], list[Place]]:
+def _rows(database_url: str) -> tuple[dict[Span, Row], list[Span]]:
     database = open_database(database_url, create=False)
     try:
         archived = [Row.of(row) for row in Pages(database).all() if row.warc_file]
@@ -94,23 +94,23 @@ def _rows(database_url: str) -> tuple[dict[Place, Row], list[Place]]:
     return rows, [(file, offset, length) for file, offset, length in found]
 
 
-def _answers(path: Path) -> Iterator[tuple[Place, Answer]]:
+def _answers(path: Path) -> Iterator[tuple[Span, Answer]]:
     kind = ""
     with path.open("rb") as file:
         records = ArchiveIterator(file, check_digests="raise")
         for record in records:
             kind, head = record.rec_type, record.rec_headers
             record.raw_stream.read()  # the digest is looked at once all is read
-            place = (path.name, records.get_record_offset(), records.get_record_length())
+            span = (path.name, records.get_record_offset(), records.get_record_length())
             if kind in ("response", "revisit"):
                 refers_to = (head.get_header("WARC-Refers-To-Target-URI"), head.get_header("WARC-Refers-To-Date"))
-                yield place, Answer(head.get_header("WARC-Target-URI"), kind == "revisit", refers_to)
+                yield span, Answer(head.get_header("WARC-Target-URI"), kind == "revisit", refers_to)
         end = records.offset
     assert end == path.stat().st_size, f"{path.name} ends in {path.stat().st_size - end} bytes that are no record"
     assert kind in ("response", "revisit"), f"{path.name} ends in a {kind or 'nothing'} record"
 
 
-def _check_places(rows: dict[Place, Row], orphans: list[Place], written: dict[Place, Answer]) -> None:
+def _check_spans(rows: dict[Span, Row], orphans: list[Span], written: dict[Span, Answer]) -> None:
     both = rows.keys() & set(orphans)
     assert not both, f"orphans that have a row: {_some(both)}"
     lost = rows.keys() - written.keys()
@@ -118,32 +118,32 @@ def _check_places(rows: dict[Place, Row], orphans: list[Place], written: dict[Pl
     ends = {file: 0 for file, _, _ in orphans}
     for file, offset, length in written:
         ends[file] = max(ends.get(file, 0), offset + length)
-    gone = {place for place in orphans if place not in written and place[1] < ends[place[0]]}
+    gone = {span for span in orphans if span not in written and span[1] < ends[span[0]]}
     assert not gone, f"orphans without their record: {_some(gone)}"  # but for rows of what was cut off, taken back
     unknown = written.keys() - rows.keys() - set(orphans)
     assert not unknown, f"records with neither row nor orphan: {_some(unknown)}"
 
 
-def _check_contents(rows: dict[Place, Row], written: dict[Place, Answer]) -> None:
+def _check_contents(rows: dict[Span, Row], written: dict[Span, Answer]) -> None:
     committed = {(row.url, warc_date(row.fetched_at)) for row in rows.values() if not row.revisit}
-    for place, row in rows.items():
-        answer = written[place]
-        assert (row.url, bool(row.revisit)) == answer[:2], f"row {row} refers to the record {answer} at {place}"
+    for span, row in rows.items():
+        answer = written[span]
+        assert (row.url, bool(row.revisit)) == answer[:2], f"row {row} refers to the record {answer} at {span}"
         if answer.revisit:
-            assert answer.refers_to in committed, f"{place} is a revisit of {answer.refers_to}, which has no row"
+            assert answer.refers_to in committed, f"{span} is a revisit of {answer.refers_to}, which has no row"
 
 
-def _check_indexes(files: list[Path], rows: dict[Place, Row]) -> None:
-    listed: Counter[tuple[Place, str, str]] = Counter()
+def _check_indexes(files: list[Path], rows: dict[Span, Row]) -> None:
+    listed: Counter[tuple[Span, str, str]] = Counter()
     for path in map(_index_of, files):
         lines = path.read_bytes().splitlines()
         assert lines == sorted(lines), f"{path.name} is not in order"
         for line in lines:
             one = json.loads(line.split(b" ", 2)[2])
             assert _index_of(path.with_name(one["filename"])) == path, f"{path.name} lists {one['filename']}"
-            place = (one["filename"], int(one["offset"]), int(one["length"]))
-            listed[place, one["url"], one["digest"]] += 1
-    expected = Counter((place, row.url, base32(row.digest)) for place, row in rows.items())
+            span = (one["filename"], int(one["offset"]), int(one["length"]))
+            listed[span, one["url"], one["digest"]] += 1
+    expected = Counter((span, row.url, base32(row.digest)) for span, row in rows.items())
     twice = [key for key, times in listed.items() if times > 1]
     assert not twice, f"listed more than once: {_some(twice)}"
     assert listed == expected, f"not listed: {_some(expected - listed)}; without row: {_some(listed - expected)}"

@@ -1,4 +1,4 @@
-"""The archive interface: exchanges go in, places of records come out."""
+"""The archive interface: exchanges go in, spans of records come out."""
 
 from __future__ import annotations
 

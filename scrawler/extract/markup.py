@@ -21,7 +21,7 @@ _REST = re.compile(TAG_REST.encode())
 
 
 def tag_end(page: bytes, position: int) -> int:
-    """Return the place of the ">" that ends a tag, or the page's length; `position` is behind the tag's name."""
+    """Return the position of the ">" that ends a tag, or the page's length; `position` is behind the tag's name."""
     while position < len(page):
         rest = _REST.match(page, position)
         assert rest is not None  # it matches nothing as well

@@ -72,7 +72,7 @@ def skeleton(page: bytes) -> int:
     """Return a digest of the texts between a page's tags, whatever their order; short ones do not count.
 
     It is made of how long each of them is, and of eight bytes in its middle, and SAMPLED_EVERY bytes before and behind
-    these, and so on; of a text so short that this is one place alone, only letters count. What stands in scripts is
+    these, and so on; of a text so short that this is one position alone, only letters count. What stands in scripts is
     text here, and quotes do not hide a ">": all that matters is that copies are read alike.
     """
     first, *others = page.split(b"<")
@@ -82,7 +82,7 @@ def skeleton(page: bytes) -> int:
 
 def _run_hash(text: bytes) -> int:
     begin = len(text) // 2 % SAMPLED_EVERY
-    sampled = b"".join(text[place : place + 8] for place in range(begin, len(text) - 7, SAMPLED_EVERY))
+    sampled = b"".join(text[position : position + 8] for position in range(begin, len(text) - 7, SAMPLED_EVERY))
     if len(text) < 2 * SAMPLED_EVERY:
         sampled = sampled.translate(_LETTERS)
     return _mixed(_folded(sampled, len(text)))
@@ -170,7 +170,7 @@ def _texts(page: bytes, is_xml: bool) -> Iterator[tuple[str, bytes]]:
 
 
 def _after_declaration(page: bytes, position: int, is_xml: bool) -> int:
-    """Return the place after what begins behind a "<" and is no tag."""
+    """Return the position after what begins behind a "<" and is no tag."""
     if is_xml and page.startswith(b"![CDATA[", position):
         return position + 8  # what is in it is text, and its end separates words
     if page.startswith(b"!--", position):
@@ -210,8 +210,8 @@ def _image_hash(address: bytes) -> int:
 def _folded(source: bytes, begin: int) -> int:
     """Return a hash of bytes that is not yet mixed."""
     folded = begin
-    for place in range(0, len(source), 8):
-        folded = (folded ^ int.from_bytes(source[place : place + 8], "little")) * _STEP & _ALL
+    for position in range(0, len(source), 8):
+        folded = (folded ^ int.from_bytes(source[position : position + 8], "little")) * _STEP & _ALL
         folded ^= folded >> 32
     return folded
 
@@ -241,7 +241,7 @@ class _Lanes(dict[int, int]):
 
     def __missing__(self, word: int) -> int:
         octets = enumerate(word.to_bytes(_BITS // 8, "little"))
-        lanes = sum(_SPREAD[octet] << 8 * _LANE * place for place, octet in octets)
+        lanes = sum(_SPREAD[octet] << 8 * _LANE * position for position, octet in octets)
         if len(self) >= _WORDS_KEPT:
             self.clear()
         self[word] = lanes

@@ -86,7 +86,7 @@ def attributes_of(source: str) -> dict[str, str | None]:
 
 
 def _tag_end(page: str, position: int) -> int:
-    """Return the place of the ">" that ends a tag, or -1; `position` is behind the tag's name."""
+    """Return the position of the ">" that ends a tag, or -1; `position` is behind the tag's name."""
     if page.startswith(">", position):
         return position
     while match := _ATTRIBUTE.match(page, position):

@@ -126,21 +126,21 @@ class _Plain:
     def __init__(self, rules: dict[str, _Rule]) -> None:
         self._beginnings = sorted(rules)
         self._rules = [rules[beginning] for beginning in self._beginnings]
-        self._shorter: list[int] = []  # for each the place of the longest other one with which it begins, or -1
+        self._shorter: list[int] = []  # for each the index of the longest other one with which it begins, or -1
         nested = [-1]
-        for place, beginning in enumerate(self._beginnings):
+        for index, beginning in enumerate(self._beginnings):
             while nested[-1] >= 0 and not beginning.startswith(self._beginnings[nested[-1]]):
                 nested.pop()
             self._shorter.append(nested[-1])
-            nested.append(place)
+            nested.append(index)
 
     def longest(self, path: str) -> _Rule | None:
         """Return the rule of the longest beginning of a path."""
         # All that stand between a beginning of the path and the path begin like it, so the last one leads there.
-        place = bisect_right(self._beginnings, path) - 1
-        while place >= 0 and not path.startswith(self._beginnings[place]):
-            place = self._shorter[place]
-        return self._rules[place] if place >= 0 else None
+        index = bisect_right(self._beginnings, path) - 1
+        while index >= 0 and not path.startswith(self._beginnings[index]):
+            index = self._shorter[index]
+        return self._rules[index] if index >= 0 else None
 
 
 def _by_parts(lines: Iterable[Line]) -> dict[tuple[str, ...], _Rule]:

@@ -26,8 +26,8 @@ class SiteRun:
     """
 
     __slots__ = (
-        "_agenda", "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "ended", "event_at",
-        "id", "pause", "place", "rate", "waiting",
+        "_agenda", "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "cycles", "ended",
+        "event_at", "id", "pause", "rate", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, site: PlannedSite, rules: PlanRules, agenda: Agenda) -> None:
@@ -41,7 +41,7 @@ class SiteRun:
         self.waiting = len(site.requests)  # seeds for which there was no room yet
         self.count = 0  # seeds that its collector holds
         self.ended = 0  # seeds
-        self.place = 0.0  # cycles done
+        self.cycles = 0.0  # of requests, done
         self.rate = 0.0  # cycles a second since `_since`
         self._since = 0.0
         self.event_at = -1.0  # when it is looked at next; negative: it is not
@@ -56,7 +56,7 @@ class SiteRun:
     def inactive(self) -> bool:
         """Whether it has no request under way; at the moment of an answer it has none."""
         self.go_on(self._agenda.now)
-        part = self.place - floor(self.place + _NOTHING)
+        part = self.cycles - floor(self.cycles + _NOTHING)
         return part < _NOTHING or part >= self._share() - _NOTHING
 
     def look(self) -> None:
@@ -66,24 +66,24 @@ class SiteRun:
 
     def answer_in(self) -> float:
         """Return the seconds until the next answer, as of the last `go_on`."""
-        part = max(0.0, self.place - floor(self.place + _NOTHING))
+        part = max(0.0, self.cycles - floor(self.cycles + _NOTHING))
         left = self._share() - part
         return (left if left > _NOTHING else left + 1.0) / self.rate if self.rate else inf
 
     def go_on(self, now: float) -> None:
         """Note how far it has come."""
-        self.place += (now - self._since) * self.rate
+        self.cycles += (now - self._since) * self.rate
         self._since = now
 
     def ends_in(self) -> float:
         """Return the seconds until its next seed ends at this rate, as of the last `go_on`."""
-        left = self._ends[self.ended] - self.place
+        left = self._ends[self.ended] - self.cycles
         return max(0.0, left / self.rate) if self.rate else inf
 
     @property
     def at_end(self) -> bool:
         """Whether its next seed is at its end."""
-        return self.place >= self._ends[self.ended] - _NOTHING
+        return self.cycles >= self._ends[self.ended] - _NOTHING
 
     @property
     def over(self) -> bool:

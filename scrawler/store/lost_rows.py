@@ -119,7 +119,7 @@ class LostRows:
         return len(rows)
 
     def _remember(self, connection: Connection, rows: Iterable[AnyRow]) -> None:
-        """Make the places of rows that are taken back orphans: so a file that comes back is known for what it is."""
+        """Make the spans of rows that are taken back orphans: so a file that comes back is known for what it is."""
         self._orphans.run(connection, sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows))
 
     @staticmethod

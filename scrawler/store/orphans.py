@@ -48,13 +48,13 @@ class Orphans:
         rows = self._database.rows(query.order_by(orphan.c.warc_offset.desc()).limit(1))
         return (rows[0][0], rows[0][1]) if rows else None
 
-    def add(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
-        """Make `places` (offset, length) orphans of a WARC file; return how many these are.
+    def add(self, warc_file: str, spans: Iterable[tuple[int, int]]) -> int:
+        """Make `spans` (offset, length) orphans of a WARC file; return how many these are.
 
         Done in pieces: what is left half-way is made right by doing it again.
         """
         number = 0
-        for part in sliced(((warc_file, *place) for place in places), _ROWS):
+        for part in sliced(((warc_file, *span) for span in spans), _ROWS):
             self._database.retrying(partial(self._rows.run, rows=part))
             number += len(part)
         return number

@@ -83,7 +83,7 @@ class Pages:
         name: str | None = rows[0][0]
         return name
 
-    def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
+    def spans(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
         found = (self._by_offset(table, warc_file, [table.c.warc_offset, table.c.warc_length]) for table in _TABLES)
         return ((row[0], row[1]) for row in heapq.merge(*found, key=attrgetter("warc_offset")))
@@ -109,9 +109,9 @@ class Pages:
         def work(connection: Connection) -> tuple[tuple[int, int], tuple[int, int]] | None:
             found: list[tuple[int, int]] = []
             for table in _TABLES:
-                places = select(table.c.warc_offset, table.c.warc_length).where(table.c.warc_file == warc_file).limit(1)
+                spans = select(table.c.warc_offset, table.c.warc_length).where(table.c.warc_file == warc_file).limit(1)
                 for order in (table.c.warc_offset, table.c.warc_offset.desc()):
-                    found += [(row[0], row[1]) for row in connection.execute(places.order_by(order))]
+                    found += [(row[0], row[1]) for row in connection.execute(spans.order_by(order))]
             return (min(found), max(found)) if found else None
 
         return self._database.reading(work)

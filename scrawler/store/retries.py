@@ -132,8 +132,8 @@ class Retries:
         """Delete page rows, make orphans of their records, put their counts right, list their URLs again."""
         for part in sliced([row.id for row in rows]):
             connection.execute(delete(page).where(page.c.id.in_(part)))
-        places = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
-        self._orphans.run(connection, places)
+        spans = sorted((row.warc_file, row.warc_offset, row.warc_length) for row in rows if row.warc_file)
+        self._orphans.run(connection, spans)
         by_seed: defaultdict[int, list[AnyRow]] = defaultdict(list)
         for row in rows:
             by_seed[row.seed_id].append(row)

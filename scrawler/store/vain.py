@@ -34,7 +34,7 @@ class VainRevisits:
         self._ids: defaultdict[_Payload, list[int]] = defaultdict(list)
 
     def taken(self, warc_file: str, offsets: Collection[int]) -> list[int]:
-        """Return the ids of the page rows of revisits that refer to payloads at these places; none comes twice."""
+        """Return the ids of the page rows of revisits that refer to payloads at these spans; none comes twice."""
         at = page.c.warc_file == warc_file, page.c.warc_offset.in_(offsets), page.c.revisit == 0
         query = select(seed.c.site_id, page.c.digest).join_from(page, seed, seed.c.id == page.c.seed_id).where(*at)
         query = query.with_hint(page, BY_PLACE, "mysql")

@@ -34,7 +34,7 @@ class MachinesFailedError(ScrawlerError):
         self.exit_code = failure.exit_code
 
 
-class _Place:
+class _Seat:
     """One of the N machines, whichever process it is at the moment."""
 
     def __init__(self, number: int) -> None:
@@ -66,7 +66,7 @@ class Supervisor:
         self._settings, self._on_progress, self._say, self._stop = settings, on_progress, say, stop
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
-        self._places = [_Place(number) for number in range(1, settings.machines + 1)]
+        self._seats = [_Seat(number) for number in range(1, settings.machines + 1)]
         self._tally = Tally()
         self._prefix = ""  # of the files of the crawl's machines, once the crawl is open
         self._outcomes: set[str] = set()
@@ -84,24 +84,24 @@ class Supervisor:
             ScrawlerError: the database cannot be opened, or a machine met what every machine would meet; the others
                 were stopped cleanly.
         """
-        raise_file_limit(_FILES * len(self._places) + 256)
+        raise_file_limit(_FILES * len(self._seats) + 256)
         launch = prepare_crawl(self._settings, self._stop, self._say)
         self._prefix = launch.prefix
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
         start(watcher)
         try:
-            while not all(place.over for place in self._places):
+            while not all(seat.over for seat in self._seats):
                 self._wait()
-                for place in self._places:
-                    self._attend(place, order)
+                for seat in self._seats:
+                    self._attend(seat, order)
                 self._see_to_stop()
         finally:
             self.kill()
             self._stop.set()
-            for place in self._places:
-                if place.process is not None:
-                    place.process.join()
+            for seat in self._seats:
+                if seat.process is not None:
+                    seat.process.join()
             watcher.join()
         if self._failure is not None:
             raise MachinesFailedError(self._failure)
@@ -109,35 +109,35 @@ class Supervisor:
 
     def kill(self) -> None:
         """End all machine processes at once; may be called from a signal handler."""
-        for place in self._places:
-            if place.process is not None:
-                place.process.kill()
+        for seat in self._seats:
+            if seat.process is not None:
+                seat.process.kill()
 
-    # -- one place -----------------------------------------------------------------------------------------
+    # -- one seat -----------------------------------------------------------------------------------------
 
-    def _attend(self, place: _Place, order: bytes) -> None:
-        if place.process is not None and place.process.ended:
-            self._take_end(place, place.process)
-        if place.start_at is not None and self._stopping:
-            place.start_at = None
+    def _attend(self, seat: _Seat, order: bytes) -> None:
+        if seat.process is not None and seat.process.ended:
+            self._take_end(seat, seat.process)
+        if seat.start_at is not None and self._stopping:
+            seat.start_at = None
             self._outcomes.add("stopped")
-        elif place.start_at is not None and time.monotonic() >= place.start_at:
-            self._start(place, order)
+        elif seat.start_at is not None and time.monotonic() >= seat.start_at:
+            self._start(seat, order)
 
-    def _start(self, place: _Place, order: bytes) -> None:
-        place.start_at = None
-        self._restarted += place.started
-        place.started = True
+    def _start(self, seat: _Seat, order: bytes) -> None:
+        seat.start_at = None
+        self._restarted += seat.started
+        seat.started = True
         try:
-            place.process = MachineProcess(order, self._pass_on, self._wake)
+            seat.process = MachineProcess(order, self._pass_on, self._wake)
         except OSError as error:  # no room for a process
-            self._take_failure(place, f"cannot be started: {error.strerror or error}")
+            self._take_failure(seat, f"cannot be started: {error.strerror or error}")
         except StartError as error:
-            self._take_failure(place, f"cannot be started: {error}")
+            self._take_failure(seat, f"cannot be started: {error}")
 
-    def _take_end(self, place: _Place, process: MachineProcess) -> None:
+    def _take_end(self, seat: _Seat, process: MachineProcess) -> None:
         process.join()
-        place.process = None
+        seat.process = None
         self._tally.gone(process)
         if isinstance(process.last, RunSummary):
             self._outcomes.add(process.last.outcome)
@@ -148,7 +148,7 @@ class Supervisor:
         else:
             page = self._page_at_death(process)
             why = f"{process.why()} while it read {page}" if page else process.why()
-            self._take_failure(place, why, process.ran, process.fetched or bool(page))
+            self._take_failure(seat, why, process.ran, process.fetched or bool(page))
 
     def _page_at_death(self, process: MachineProcess) -> str:
         """Return the URL that the last machine of a process was reading, if it may be to blame for its end."""
@@ -156,18 +156,18 @@ class Supervisor:
             return ""
         return page_at_death(self._settings.pages_dir, self._prefix, process.machines[-1], process.fault)
 
-    def _take_failure(self, place: _Place, why: str, ran: float = 0.0, fetched: bool = False) -> None:
-        """Start the machine of a place again after a while, or give it up."""
-        name = f"machine {place.number} of {len(self._places)}"
+    def _take_failure(self, seat: _Seat, why: str, ran: float = 0.0, fetched: bool = False) -> None:
+        """Start the machine of a seat again after a while, or give it up."""
+        name = f"machine {seat.number} of {len(self._seats)}"
         if self._stopping:
             self._give_up(f"{name} {why} while it was stopping")
             return
-        pause = place.restarts.pause(ran, fetched)
+        pause = seat.restarts.pause(ran, fetched)
         if pause is None:
             self._give_up(f"{name} is given up after {FAILURES} failures in a row; the last time it {why}")
             return
         self._say(f"{name} {why}; it is started again in {pause:g} s")
-        place.start_at = time.monotonic() + pause
+        seat.start_at = time.monotonic() + pause
 
     def _give_up(self, text: str) -> None:
         self._given_up.append(text)
@@ -185,16 +185,16 @@ class Supervisor:
             return
         if self._kill_at is None:
             self._kill_at = time.monotonic() + self._settings.stop_timeout + _CLEAN_END
-            for place in self._places:
-                if place.process is not None:
-                    place.process.stop()
+            for seat in self._seats:
+                if seat.process is not None:
+                    seat.process.stop()
         elif time.monotonic() >= self._kill_at:
             self.kill()
 
     def _wait(self) -> None:
         """Wait for a process's end, a stop, or the next look; then show how things go."""
         now = time.monotonic()
-        starts = [place.start_at for place in self._places if place.start_at is not None]
+        starts = [seat.start_at for seat in self._seats if seat.start_at is not None]
         until = min([now + _LOOK_EVERY, *starts])
         with self._changed:
             self._changed.wait_for(lambda: self._news, max(0.0, until - now))
@@ -222,7 +222,7 @@ class Supervisor:
         self._wake()
 
     def _show(self) -> None:
-        progress = self._tally.progress([place.process for place in self._places if place.process is not None])
+        progress = self._tally.progress([seat.process for seat in self._seats if seat.process is not None])
         if progress is not None:
             self._on_progress(progress)
 

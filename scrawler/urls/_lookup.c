@@ -5,7 +5,7 @@
 enum { CACHED_HREF = 256, LONGEST_TYPE = 16 };
 
 typedef struct {
-    PyObject *sure, *in_folder, *in_origin;     /* dicts of the place, borrowed */
+    PyObject *sure, *in_folder, *in_origin;     /* dicts of the cache, borrowed */
     PyObject *refused_types, *learn;            /* borrowed */
     Py_ssize_t max_length, room;
     PyObject *internal, *external;              /* dicts: distinct URLs in order */
@@ -219,7 +219,7 @@ static PyObject *make_result(Lookup *l)
     return result;
 }
 
-PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, place, rules, room, learn): see `scrawler.urls.lookup`.");
+PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, cache, rules, room, learn): see `scrawler.urls.lookup`.");
 
 static PyObject *look_up(PyObject *module, PyObject *args)
 {

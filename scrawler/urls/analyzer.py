@@ -16,7 +16,7 @@ from functools import partial
 from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
-from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, LookUp, NameRules, Place, look_up
+from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, LinkCache, LookUp, NameRules, look_up
 from scrawler.urls.normalise import MAX_URL_LENGTH, normalise, resolve_plain
 from scrawler.urls.query import AS_UTF_8, encode_query
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
@@ -73,7 +73,7 @@ class UrlAnalyzer:
         self._aliases_seen = len(self._aliases)
         self._cache_entries = cache_entries
         self._look_up = look_up
-        self._places: dict[str, Place] = {}  # by folder, and by encoding and folder where that is not UTF-8
+        self._caches: dict[str, LinkCache] = {}  # by folder, and by encoding and folder where that is not UTF-8
         self._in_origins: dict[str, dict[str, Known]] = {}
         self._entries = 0
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
@@ -91,9 +91,9 @@ class UrlAnalyzer:
         self._keep_bounds()
         folder = folder_of(base)
         key, charset = (folder, "") if charset in AS_UTF_8 else (f"{charset} {folder}", charset)
-        place = self._places.get(key) or self._new_place(key, folder)
+        cache = self._caches.get(key) or self._new_cache(key, folder)
         room = self._cache_entries - self._entries
-        found = self._look_up(hrefs, base == page, place, self._rules, room, partial(self._learn, base, place, charset))
+        found = self._look_up(hrefs, base == page, cache, self._rules, room, partial(self._learn, base, cache, charset))
         internal, internal_times, external, external_times, same_page, refused, remembered = found
         self._entries += remembered
         counts: dict[str, int] = {verdict: refused.count(verdict) for verdict in dict.fromkeys(refused)}
@@ -144,15 +144,15 @@ class UrlAnalyzer:
             url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
             self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
-    def _learn(self, base: str, place: Place, charset: str, href: str, path: str) -> tuple[Known, bool]:
+    def _learn(self, base: str, cache: LinkCache, charset: str, href: str, path: str) -> tuple[Known, bool]:
         """Judge an href that is not known, and say whether to remember what it came to; `path` is as in `look_up`."""
         keeps = 0 < len(path) <= CACHED_HREF
         # What is plain means the same in its folder: the cheaper question comes first.
-        plain = resolve_plain(path, place.folder, place.root) if keeps else ""
+        plain = resolve_plain(path, cache.folder, cache.root) if keeps else ""
         if plain and len(plain) <= self._max_length:
-            verdict, url = self._judge_url(plain if place.is_plain else self._spelt(plain))
+            verdict, url = self._judge_url(plain if cache.is_plain else self._spelt(plain))
             if verdict is _INTERNAL:
-                self._trust(path[: path.rfind("/") + 1], place)
+                self._trust(path[: path.rfind("/") + 1], cache)
         else:
             keeps = keeps and _means_the_same_in_folder(path)
             text = path if keeps else href
@@ -166,16 +166,16 @@ class UrlAnalyzer:
         self._offer(verdict, href, base)
         return verdict, keeps
 
-    def _trust(self, above: str, place: Place) -> None:
+    def _trust(self, above: str, cache: LinkCache) -> None:
         """Remember where an href leads up to its last slash, if plain names behind that are surely internal."""
-        if above in place.sure or self._entries >= self._cache_entries or not place.is_plain:
+        if above in cache.sure or self._entries >= self._cache_entries or not cache.is_plain:
             return
-        folder = resolve_plain(above, place.folder, place.root)
+        folder = resolve_plain(above, cache.folder, cache.root)
         if not folder or self._judge_url(folder) != (_INTERNAL, folder):
             return
         if self._shape is None or self._shape.allows_any_in(folder):
             self._entries += 1
-            place.sure[above] = folder
+            cache.sure[above] = folder
 
     def _spelt(self, url: str) -> str:
         return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
@@ -192,14 +192,14 @@ class UrlAnalyzer:
             return over, ""
         return (_INTERNAL if self._scope.contains(url) else _EXTERNAL), url
 
-    def _new_place(self, key: str, folder: str) -> Place:
+    def _new_cache(self, key: str, folder: str) -> LinkCache:
         root = origin(folder)
         encoding = key[: -len(folder)]
         in_origin = self._in_origins.setdefault(encoding + root, {})
         is_plain = self._steps is None or MARKS.search(folder) is None
-        place = self._places[key] = Place(folder, root + "/", is_plain, {}, {}, in_origin)
+        cache = self._caches[key] = LinkCache(folder, root + "/", is_plain, {}, {}, in_origin)
         self._entries += 1
-        return place
+        return cache
 
     def _keep_bounds(self) -> None:
         """Begin a new cache when the old one is full, or may hold an authority that has become an alias."""
@@ -208,7 +208,7 @@ class UrlAnalyzer:
             self._aliases_seen = len(self._aliases)
 
     def _forget(self) -> None:
-        self._places, self._in_origins = {}, {}
+        self._caches, self._in_origins = {}, {}
         self._entries = 0
 
 

@@ -20,7 +20,7 @@ Known = str | External | Verdict  # an internal URL, an external one, or why it 
 Learn = Callable[[str, str], tuple[Known, bool]]
 
 
-class Place(NamedTuple):
+class LinkCache(NamedTuple):
     """A folder in which hrefs stand, and what is known there of hrefs cut before their fragment."""
 
     folder: str  # URL up to the last slash of its path
@@ -41,11 +41,11 @@ class NameRules(NamedTuple):
 # Internal URLs, distinct and in order, and how many links led to them; external ones likewise; the number of links to
 # the page itself; for each refused link, why; the number of hrefs that were not in the cache and are now.
 Found = tuple[list[str], int, list[str], int, int, list[Verdict], int]
-LookUp = Callable[[list[str], bool, Place, NameRules, int, Learn], Found]
+LookUp = Callable[[list[str], bool, LinkCache, NameRules, int, Learn], Found]
 
 
-def look_up(hrefs: list[str], is_page: bool, place: Place, rules: NameRules, room: int, learn: Learn) -> Found:
-    """Look up each href, cut before its fragment, in the cache of its place, which takes up to `room` more.
+def look_up(hrefs: list[str], is_page: bool, cache: LinkCache, rules: NameRules, room: int, learn: Learn) -> Found:
+    """Look up each href, cut before its fragment, in the cache of its folder, which takes up to `room` more.
 
     What is not there and leads to no folder that is `sure` is judged by `learn`, given the href and its part before the
     fragment; it says also whether to remember that. `is_page`: an empty href, or a fragment alone, leads to the page.
@@ -59,13 +59,13 @@ def look_up(hrefs: list[str], is_page: bool, place: Place, rules: NameRules, roo
         if not path and is_page:
             same_page += 1
             continue
-        known = place.in_folder.get(path) or place.in_origin.get(path)
+        known = cache.in_folder.get(path) or cache.in_origin.get(path)
         if known is None:
-            sure = _in_sure_folder(path, place, rules)
+            sure = _in_sure_folder(path, cache, rules)
             known, keeps = (sure, True) if sure else learn(href, path)
             if keeps and remembered < room:
                 remembered += 1
-                (place.in_origin if path.startswith(_ROOTED) else place.in_folder)[path] = known
+                (cache.in_origin if path.startswith(_ROOTED) else cache.in_folder)[path] = known
         if isinstance(known, Verdict):
             refused.append(known)
         elif isinstance(known, tuple):
@@ -77,12 +77,12 @@ def look_up(hrefs: list[str], is_page: bool, place: Place, rules: NameRules, roo
     return list(internal), internal_times, list(external), external_times, same_page, refused, remembered
 
 
-def _in_sure_folder(path: str, place: Place, rules: NameRules) -> str:
+def _in_sure_folder(path: str, cache: LinkCache, rules: NameRules) -> str:
     """Return the URL to which an href leads if that is surely internal, else an empty string."""
     if not 0 < len(path) <= CACHED_HREF:
         return ""
     start = path.rfind("/") + 1
-    folder, name = place.sure.get(path[:start]), path[start:]
+    folder, name = cache.sure.get(path[:start]), path[start:]
     if folder is None or len(folder) + len(name) > rules.max_length or is_plain_name(name) is None:
         return ""
     return "" if "." in name and name.rpartition(".")[2].lower() in rules.refused_types else folder + name

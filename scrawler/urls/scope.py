@@ -49,17 +49,17 @@ def host_port(url: str) -> tuple[str, int]:
     return host.strip("[]"), int(port) if port else 443 if url[4] == "s" else 80
 
 
-def _split(place: str) -> tuple[str, str]:
+def _split(netloc: str) -> tuple[str, str]:
     """Split an authority in host (with the brackets of IPv6) and port, empty where it has none."""
-    host, _, port = place.rpartition(":")
-    return (host, port) if host and not place.endswith("]") else (place, "")
+    host, _, port = netloc.rpartition(":")
+    return (host, port) if host and not netloc.endswith("]") else (netloc, "")
 
 
-def _without_final_dot(place: str) -> str:
+def _without_final_dot(netloc: str) -> str:
     """Return an authority whose host does not end in a dot; a host that is nothing else keeps it."""
-    host, port = _split(place)
+    host, port = _split(netloc)
     if len(host) < 2 or host[-1] != ".":
-        return place
+        return netloc
     return f"{host[:-1]}:{port}" if port else host[:-1]
 
 
@@ -68,8 +68,8 @@ def site_key(url: str, scope: Scope) -> str:
 
     A domain's ports are all one site, as its hosts are. No key ends in the dot that a host may have at its end.
     """
-    place = authority(url)
-    return registrable_domain(_split(place)[0]) if scope is Scope.DOMAIN else _without_final_dot(place)
+    netloc = authority(url)
+    return registrable_domain(_split(netloc)[0]) if scope is Scope.DOMAIN else _without_final_dot(netloc)
 
 
 @lru_cache(maxsize=_DOMAINS_KEPT)
@@ -138,15 +138,15 @@ def scope_of(seed_url: str, scope: Scope) -> ScopeRule:
     path = "/"
     if scope is Scope.PREFIX:
         path = folder_of(seed_url)[len(origin(seed_url)) :]
-    places = _with_and_without_dot(authority(seed_url))
-    return PrefixRule(tuple(scheme + place + path for place in places for scheme in HTTP_SCHEMES))
+    netlocs = _with_and_without_dot(authority(seed_url))
+    return PrefixRule(tuple(scheme + netloc + path for netloc in netlocs for scheme in HTTP_SCHEMES))
 
 
-def _with_and_without_dot(place: str) -> list[str]:
+def _with_and_without_dot(netloc: str) -> list[str]:
     """Return an authority, and the one that differs by a dot at the end of its host if that is a name."""
-    bare = _without_final_dot(place)
+    bare = _without_final_dot(netloc)
     host, port = _split(bare)
     if _is_address(host) or host == ".":
-        return [place]
+        return [netloc]
     dotted = f"{host}.:{port}" if port else f"{host}."
     return [bare, dotted]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from warcio.archiveiterator import ArchiveIterator
 
 
-class Place(NamedTuple):
+class Span(NamedTuple):
     """Where a record stands."""
 
     file: str
@@ -21,7 +21,7 @@ class Place(NamedTuple):
 class Record(NamedTuple):
     """A response or revisit record."""
 
-    place: Place
+    span: Span
     url: str
     status: str
 
@@ -36,14 +36,14 @@ def records(folder: Path) -> Iterator[Record]:
                     continue
                 url, status = record.rec_headers.get_header("WARC-Target-URI"), record.http_headers.get_statuscode()
                 record.content_stream().read()  # the length is known, and the digest is looked at, once all is read
-                place = Place(file.name, answers.get_record_offset(), answers.get_record_length())
-                yield Record(place, url, status)
+                span = Span(file.name, answers.get_record_offset(), answers.get_record_length())
+                yield Record(span, url, status)
 
 
 class IndexLine(NamedTuple):
     """A line of a CDXJ file."""
 
-    place: Place
+    span: Span
     url: str
 
 
@@ -54,5 +54,5 @@ def index_lines(folder: Path) -> Iterator[IndexLine]:
         assert lines == sorted(lines), f"{file.name} is not sorted"
         for line in lines:
             fields = json.loads(line.split(b" ", 2)[2])
-            place = Place(fields["filename"], int(fields["offset"]), int(fields["length"]))
-            yield IndexLine(place, fields["url"])
+            span = Span(fields["filename"], int(fields["offset"]), int(fields["length"]))
+            yield IndexLine(span, fields["url"])

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from scrawler.synthweb.process import LoggedRequest
-from tests.torture.archive import Place, index_lines, records
+from tests.torture.archive import Span, index_lines, records
 from tests.torture.crawl import CrawlUnderTest
 from tests.torture.moody import Mood
 from tests.torture.web import TortureWeb, host_of, is_robots
@@ -63,7 +63,7 @@ def verify(crawl: CrawlUnderTest, web: TortureWeb, most_again: int) -> Findings:
         rows=crawl.sql.one("SELECT COUNT(*) FROM page"),
         requests=asked,
         fetched_again=asked - len(web.requests.urls),
-        orphans=len(orphan_places(crawl)),
+        orphans=len(orphan_spans(crawl)),
         refused=crawl.sql.one("SELECT SUM(refused) FROM machine"),
         uncommitted=crawl.sql.one("SELECT SUM(uncommitted) FROM machine"),
         shortest_gap=min(gap for gap, _ in gaps(web)),
@@ -122,7 +122,7 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
                 yield f"list of seed {seed}, lane {kind}: chunk {seq} at {first} is amiss"
             end = first + entries
             if kind == 0:
-                listed |= {(seed, first + place): line.rpartition(" ")[2] for place, line in enumerate(lines)}
+                listed |= {(seed, first + span): line.rpartition(" ")[2] for span, line in enumerate(lines)}
         if end != length:
             yield f"list of seed {seed}, lane {kind}: {length} entries, {end} in chunks"
     found = {(seed, at): url for seed, at, url in crawl.sql.rows("SELECT lane_seed, position, url FROM page")}
@@ -167,25 +167,25 @@ def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     """Rows with a record, records less orphans, and index lines are the same."""
     columns = "warc_file, warc_offset, warc_length, url, status"
     query = f"SELECT {columns} FROM page WHERE warc_file <> '' UNION ALL SELECT {columns} FROM robots_record"
-    of_rows = [(Place(*row[:3]), row[3], str(row[4])) for row in crawl.sql.rows(query)]
-    of_files = {place: (url, status) for place, url, status in records(crawl.pages_dir)}
-    places = {place for place, _, _ in of_rows}
-    yield from _told("row without its record", (place for place in places if place not in of_files))
-    wrong = (place for place, url, status in of_rows if of_files.get(place, (url, status)) != (url, status))
+    of_rows = [(Span(*row[:3]), row[3], str(row[4])) for row in crawl.sql.rows(query)]
+    of_files = {span: (url, status) for span, url, status in records(crawl.pages_dir)}
+    places = {span for span, _, _ in of_rows}
+    yield from _told("row without its record", (span for span in places if span not in of_files))
+    wrong = (span for span, url, status in of_rows if of_files.get(span, (url, status)) != (url, status))
     yield from _told("row with another record", wrong)
-    orphans = orphan_places(crawl)
-    yield from _told("record without a row", (str(place) for place in of_files.keys() - places - orphans))
+    orphans = orphan_spans(crawl)
+    yield from _told("record without a row", (str(span) for span in of_files.keys() - places - orphans))
     yield from _told("orphan row without a record", orphans - of_files.keys())
     yield from _told("record with a row and an orphan row", orphans & places)
-    indexed = Counter((line.place, line.url) for line in index_lines(crawl.pages_dir))
-    expected = Counter((place, url) for place, url, _ in of_rows)
+    indexed = Counter((line.span, line.url) for line in index_lines(crawl.pages_dir))
+    expected = Counter((span, url) for span, url, _ in of_rows)
     yield from _told("row not in the index", expected - indexed)
     yield from _told("index line without a row", indexed - expected)
 
 
-def orphan_places(crawl: CrawlUnderTest) -> set[Place]:
+def orphan_spans(crawl: CrawlUnderTest) -> set[Span]:
     """Return the places of records that belong to no page, as the database has them."""
-    return {Place(*row) for row in crawl.sql.rows("SELECT warc_file, warc_offset, warc_length FROM orphan")}
+    return {Span(*row) for row in crawl.sql.rows("SELECT warc_file, warc_offset, warc_length FROM orphan")}
 
 
 def requests(web: TortureWeb, most_again: int) -> Problems:

@@ -1,4 +1,4 @@
-"""Whether a WARC file holds what the database knows of it: rows, and orphans, which are known by their places alone."""
+"""Whether a WARC file holds what the database knows of it: rows, and orphans, which are known by their spans alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scrawler.model.records import CdxRow
 
 
 class Known(NamedTuple):
-    """What the database knows of a place: a row, or None for an orphan."""
+    """What the database knows of a span: a row, or None for an orphan."""
 
     offset: int
     length: int
@@ -41,7 +41,7 @@ class OrphanRows(Protocol):
         """Their offset and length, by offset."""
 
     def last(self, warc_file: str) -> tuple[int, int] | None:
-        """The place of the last of them, None without any."""
+        """The span of the last of them, None without any."""
 
 
 def all_known(rows: Iterable[CdxRow], orphans: Iterable[tuple[int, int]]) -> Iterator[Known]:
@@ -53,8 +53,8 @@ def all_known(rows: Iterable[CdxRow], orphans: Iterable[tuple[int, int]]) -> Ite
 
 def last_known(name: str, pages: PageRows, orphans: OrphanRows) -> Known | None:
     """Return the last that is known of a file."""
-    row, place = pages.last(name), orphans.last(name)
-    known = all_known([row] if row else [], [place] if place else [])
+    row, span = pages.last(name), orphans.last(name)
+    known = all_known([row] if row else [], [span] if span else [])
     return max(known, key=lambda one: one.offset, default=None)
 
 
@@ -64,7 +64,7 @@ def holds_row(file: WarcFile, row: CdxRow) -> bool:
 
 
 def holds(file: WarcFile, known: Known) -> bool:
-    """Tell whether a whole record is at a place; that of a row must say the same as the row."""
+    """Tell whether a whole record is at a span of the file; that of a row must say the same as the row."""
     if not file.begins_record(known.offset, known.length):
         return False
     record = file.record(known.offset, known.length)

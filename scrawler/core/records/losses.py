@@ -40,14 +40,14 @@ class PageRows(Protocol):
     def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """The page rows whose records are in a file, by offset."""
 
-    def places(self, warc_file: str) -> Iterator[tuple[int, int]]:
+    def spans(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Offset and length of these records, by offset."""
 
     def committed(self, warc_file: str) -> tuple[int, int]:
         """How many these are, and where the last of them ends (0 without any)."""
 
     def ends(self, warc_file: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
-        """The places of the first and the last of them, None without any."""
+        """The spans of the first and the last of them, None without any."""
 
 
 class LossRows(Protocol):
@@ -76,7 +76,7 @@ class VainRevisits(Protocol):
     """The part of the store that finds revisits of payloads which are gone."""
 
     def taken(self, warc_file: str, offsets: Collection[int]) -> list[int]:
-        """The rows of those that refer to payloads at these places; none comes twice."""
+        """The rows of those that refer to payloads at these spans; none comes twice."""
 
 
 class OwnFiles:
@@ -206,9 +206,9 @@ class LossFinder:
         with open_warc(path) as file:
             if file is None:
                 return Loss(name, LossKind.MISSING, self._pages.committed(name)[0], UNCOUNTED)
-            if all(file.begins_record(*place) for place in ends):
+            if all(file.begins_record(*span) for span in ends):
                 return None
-            gone = sum(not file.begins_record(*place) for place in self._pages.places(name))
+            gone = sum(not file.begins_record(*span) for span in self._pages.spans(name))
             kind = LossKind.CUT if file.size < sum(ends[1]) else LossKind.DAMAGED
             return Loss(name, kind, gone, UNCOUNTED) if gone else None
 

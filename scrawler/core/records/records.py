@@ -51,9 +51,9 @@ class OrphanRows(Protocol):
         """Their offset and length, by offset."""
 
     def last(self, warc_file: str) -> tuple[int, int] | None:
-        """The place of the last of them, None without any."""
+        """The span of the last of them, None without any."""
 
-    def add(self, warc_file: str, places: Iterable[tuple[int, int]]) -> int:
+    def add(self, warc_file: str, spans: Iterable[tuple[int, int]]) -> int:
         """Make these (offset, length) orphans of a file; returns how many these are."""
 
 
@@ -61,7 +61,7 @@ class Damage(NamedTuple):
     """Places in a file, with whole records behind them, where none is and none is known."""
 
     file: str
-    places: tuple[Span, ...]
+    spans: tuple[Span, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class Records:
         try:
             done = self._finish(name, partial(self._mend, uncommitted=False)) if path.exists() else Mended()
             for damage in done.damaged:
-                self._orphans.add(damage.file, damage.places)
+                self._orphans.add(damage.file, damage.spans)
             if not path.exists():
                 discard(_index_of(path))
         finally:

@@ -32,7 +32,7 @@ _WITHOUT_ROW = ("warcinfo", "request")  # records of ours that have none
 
 
 class Finding(NamedTuple):
-    """A place in a file where file and rows say different things."""
+    """A span in a file where file and rows say different things."""
 
     file: str
     offset: int
@@ -119,7 +119,7 @@ class FileVerifier:
         yield from self._gone_before(None)
 
     def _damage(self, start: int, end: int, at_end: bool) -> Iterator[Finding]:
-        """Yield what is wrong with a place without a record: rows tell what was there, or that all of it is known."""
+        """Yield what is wrong with a span without a record: rows tell what was there, or that all of it is known."""
         known = self._next is not None and self._next.offset < end
         covered = self._next.end if self._next is not None and self._next.offset <= start else start
         yield from self._gone_before(end)
@@ -139,7 +139,7 @@ class FileVerifier:
         return record.kind == "warcinfo" and record.filename != self._name
 
     def _compare(self, record: Record) -> Iterator[Finding]:
-        """Compare a record with what is known of its place."""
+        """Compare a record with what is known of its span."""
         offset, length = record.span
         known = self._next
         if known is None or known.offset != offset:

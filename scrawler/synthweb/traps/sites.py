@@ -95,9 +95,9 @@ def _mirror(name: str, depth_words: tuple[str, ...]) -> TrapSite:
             return html(name, words(6), ("mirror/", *(page[1:] for page in paths)))
         if path not in paths:
             return None
-        place = paths.index(path)
-        near = (paths[(place + step) % len(paths)].rpartition("/")[2] for step in (1, 2))
-        return real_page(6_000 + place, path, (*near, "../", "../mirror/"))
+        position = paths.index(path)
+        near = (paths[(position + step) % len(paths)].rpartition("/")[2] for step in (1, 2))
+        return real_page(6_000 + position, path, (*near, "../", "../mirror/"))
 
     return TrapSite(name, "the whole site again below /mirror/, for ever", ("/", *paths), answer)
 

@@ -30,7 +30,7 @@ def test_pages_are_streamed_by_seed_and_by_file(database: Database) -> None:
         for row in rows[1::2]
     ]  # fmt: skip
     assert len(list(pages.all())) == 2_501
-    assert list(pages.places("f1.warc.gz")) == [(n * 500, 400) for n in range(1, 2_500, 2)]
+    assert list(pages.spans("f1.warc.gz")) == [(n * 500, 400) for n in range(1, 2_500, 2)]
     assert pages.committed("f0.warc.gz") == (1_250, 2_498 * 500 + 400)
     assert pages.committed("none.warc.gz") == (0, 0)
 
@@ -57,10 +57,10 @@ def test_orphans_of_a_file_come_to_those_that_are_known(database: Database) -> N
     orphans = Orphans(database)
     assert orphans.last("a.warc.gz") is None
     assert orphans.add("b.warc.gz", [(7, 5)]) == 1
-    places = [(n * 10, 5) for n in range(2_500)]
-    assert orphans.add("a.warc.gz", iter(places[:2_000])) == 2_000
-    assert orphans.add("a.warc.gz", iter(places)) == 2_500
+    spans = [(n * 10, 5) for n in range(2_500)]
+    assert orphans.add("a.warc.gz", iter(spans[:2_000])) == 2_000
+    assert orphans.add("a.warc.gz", iter(spans)) == 2_500
     assert orphans.add("a.warc.gz", ()) == 0
-    assert all_of_them() == [*(("a.warc.gz", *place) for place in places), ("b.warc.gz", 7, 5)]
-    assert list(orphans.of_file("a.warc.gz")) == places
-    assert (orphans.last("a.warc.gz"), orphans.last("b.warc.gz")) == (places[-1], (7, 5))
+    assert all_of_them() == [*(("a.warc.gz", *span) for span in spans), ("b.warc.gz", 7, 5)]
+    assert list(orphans.of_file("a.warc.gz")) == spans
+    assert (orphans.last("a.warc.gz"), orphans.last("b.warc.gz")) == (spans[-1], (7, 5))

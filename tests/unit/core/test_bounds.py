@@ -75,5 +75,5 @@ def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
     assert len(sessions._known) <= 10_000
     assert len(redirected) <= MOST_FIRST + MOST_NEWEST
     assert len(witnesses._sites) <= 100
-    of_links: tuple[Sized, ...] = (analyzer._places, analyzer._in_origins)
+    of_links: tuple[Sized, ...] = (analyzer._caches, analyzer._in_origins)
     assert max(map(len, of_links)) <= 1_001

@@ -201,7 +201,7 @@ def test_the_cache_is_bounded(look_up: LookUp) -> None:
     most = 0
     for n in range(50):
         part.analyze(f"http://h/{n}/", [f"{n}-{m}.html" for m in range(n * 5)] + [f"/{n}/{m}" for m in range(20)])
-        held = sum(1 + len(place.sure) + len(place.in_folder) for place in part._places.values())
+        held = sum(1 + len(place.sure) + len(place.in_folder) for place in part._caches.values())
         held += sum(map(len, part._in_origins.values()))
         assert held == part._entries
         most = max(most, held)
