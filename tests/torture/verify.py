@@ -122,7 +122,7 @@ def lists(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
                 yield f"list of seed {seed}, lane {kind}: chunk {seq} at {first} is amiss"
             end = first + entries
             if kind == 0:
-                listed |= {(seed, first + span): line.rpartition(" ")[2] for span, line in enumerate(lines)}
+                listed |= {(seed, first + index): line.rpartition(" ")[2] for index, line in enumerate(lines)}
         if end != length:
             yield f"list of seed {seed}, lane {kind}: {length} entries, {end} in chunks"
     found = {(seed, at): url for seed, at, url in crawl.sql.rows("SELECT lane_seed, position, url FROM page")}
@@ -169,14 +169,14 @@ def archive(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     query = f"SELECT {columns} FROM page WHERE warc_file <> '' UNION ALL SELECT {columns} FROM robots_record"
     of_rows = [(Span(*row[:3]), row[3], str(row[4])) for row in crawl.sql.rows(query)]
     of_files = {span: (url, status) for span, url, status in records(crawl.pages_dir)}
-    places = {span for span, _, _ in of_rows}
-    yield from _told("row without its record", (span for span in places if span not in of_files))
+    spans = {span for span, _, _ in of_rows}
+    yield from _told("row without its record", (span for span in spans if span not in of_files))
     wrong = (span for span, url, status in of_rows if of_files.get(span, (url, status)) != (url, status))
     yield from _told("row with another record", wrong)
     orphans = orphan_spans(crawl)
-    yield from _told("record without a row", (str(span) for span in of_files.keys() - places - orphans))
+    yield from _told("record without a row", (str(span) for span in of_files.keys() - spans - orphans))
     yield from _told("orphan row without a record", orphans - of_files.keys())
-    yield from _told("record with a row and an orphan row", orphans & places)
+    yield from _told("record with a row and an orphan row", orphans & spans)
     indexed = Counter((line.span, line.url) for line in index_lines(crawl.pages_dir))
     expected = Counter((span, url) for span, url, _ in of_rows)
     yield from _told("row not in the index", expected - indexed)

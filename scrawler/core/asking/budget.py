@@ -1,9 +1,9 @@
 """One budget a server: what all sites at one IP address may ask of it together. Guarded by the machine's turn.
 
 Every request counts, whatever it is for: pages, robots.txt, address literals. A site that finds its address full, or
-within its pause, stands in line there; it is visited again when a place is its own, first come, first served. A site
-stands in one line at most, keeps its place when it moves between collectors, and leaves the line when it has nothing
-to ask there any more.
+within its pause, queues there; it is visited again when a place is its own, first come, first served. A site queues at
+one address at most, keeps its place when it moves between collectors, and leaves the queue when it has nothing to ask
+there any more.
 
 Where several machines live, a machine uses the places that sharing.py has got for it. With a pause between two
 requests to an address they go one at a time, each at a time that was reserved in the database: so the pause holds
@@ -42,42 +42,42 @@ class AddressBudget:
         self.ask: Callable[[], None] = lambda: None
         self._left: set[str] = set()  # addresses whose places nobody has been told are free
 
-    def wait_for(self, site: SiteContext, address: str, now: float) -> float:
-        """Return 0 if the site may ask the address now; else it stands in line, and may try at the time returned.
+    def queue_up(self, site: SiteContext, address: str, now: float) -> float:
+        """Return 0 if the site may ask the address now; else it queues up, and may try at the time returned.
 
         It is inf for a site that is visited once its turn has come.
         """
         server = self.servers.get(address) or self._meet(address)
         server.unwanted = False
-        free, line = self._free(server), server.line
-        if len(line) >= free and site not in islice(line, max(0, free)):
+        free, queue = self._free(server), server.queue
+        if len(queue) >= free and site not in islice(queue, max(0, free)):
             at = inf if self.alone or server.places else self._ask_again(server, address, site, now)
         elif self._rules.delay_per_ip:
             at = self._slot(server, address)
         else:
             return 0.0
-        if at and site.line is not server:
+        if at and site.queues_at is not server:
             self.leave(site)
-            line[site] = None
-            site.line = server
-        site.in_line = bool(at)
+            queue[site] = None
+            site.queues_at = server
+        site.still_queues = bool(at)
         return at
 
     def leave(self, site: SiteContext) -> None:
-        """Take a site out of the line in which it stands, if any."""
-        server, site.line = site.line, None
+        """Take a site out of the queue in which it stands, if any."""
+        server, site.queues_at = site.queues_at, None
         if server is not None:
-            del server.line[site]
+            del server.queue[site]
             self._call(server)
-            if server.line and not (server.places or self.alone):
-                self._look_again(next(iter(server.line)))  # it asks again from now on
+            if server.queue and not (server.places or self.alone):
+                self._look_again(next(iter(server.queue)))  # it asks again from now on
 
     def began(self, site: SiteContext, address: str) -> None:
-        """Note that a request has started, for which `wait_for` has returned 0 just before."""
+        """Note that a request has started, for which `queue_up` has returned 0 just before."""
         server = self.servers[address]
         server.in_flight += 1
         server.slot = None
-        if site.line is not None:
+        if site.queues_at is not None:
             self.leave(site)
 
     def over(self, address: str, now: float) -> None:
@@ -85,7 +85,7 @@ class AddressBudget:
         server = self.servers[address]
         server.in_flight -= 1
         server.asked_at = now
-        if server.line:
+        if server.queue:
             self._call(server)
         elif server.unwanted:
             self._let_go(address, server, now)
@@ -93,7 +93,7 @@ class AddressBudget:
     def could_dismiss(self, address: str) -> bool:
         """Whether it matters to other machines that no site here asks an address, and no site here waits for it."""
         server = None if self.alone else self.servers.get(address)
-        return server is not None and not server.line
+        return server is not None and not server.queue
 
     def dismiss(self, address: str, now: float, *, waited_for: bool) -> None:
         """Let the other machines have the places of an address at which no site here has anything to ask any more.
@@ -109,7 +109,7 @@ class AddressBudget:
     def _let_go(self, address: str, server: Server, now: float) -> bool:
         """Forget a server unless something is going on there, or its pause is not over: then it is tried again."""
         asking = address in self.unknown or address in self.wishes
-        if server.in_flight or server.line or asking or server.asked_at + self._rules.delay_per_ip > now:
+        if server.in_flight or server.queue or asking or server.asked_at + self._rules.delay_per_ip > now:
             return False
         if server.slot is not None and server.slot.end >= now:
             return False
@@ -122,7 +122,7 @@ class AddressBudget:
         """Forget servers that are not asked any more; follow settings that have changed. Called every few seconds."""
         rest = max(_IDLE, self._rules.delay_per_ip)
         for address, server in list(self.servers.items()):
-            if server.line:
+            if server.queue:
                 self._call(server)
             elif server.unwanted or server.asked_at + rest <= now:
                 self._let_go(address, server, now)
@@ -189,18 +189,18 @@ class AddressBudget:
         return server
 
     def _answered(self, server: Server) -> None:
-        """Where others have all places, let the first in line ask again after a pause, which grows."""
+        """Where others have all places, let the first in the queue ask again after a pause, which grows."""
         first, longest = _ASK_PAUSES
         if server.places:
             server.ask_pause = 0.0
-        elif server.line:
+        elif server.queue:
             server.ask_pause = min(max(first, 2 * server.ask_pause), longest)
             server.ask_at = time.monotonic() + server.ask_pause
-            self._look_again(next(iter(server.line)))
+            self._look_again(next(iter(server.queue)))
 
     def _ask_again(self, server: Server, address: str, site: SiteContext, now: float) -> float:
-        """Return when a site, if it is the first in line, tries again to get places that other machines have."""
-        if next(iter(server.line), site) is not site or address in self.unknown:
+        """Return when a site, if it is the first in the queue, tries again to get places that other machines have."""
+        if next(iter(server.queue), site) is not site or address in self.unknown:
             return inf
         if now >= server.ask_at:
             self.unknown.add(address)
@@ -225,5 +225,5 @@ class AddressBudget:
 
     def _call(self, server: Server) -> None:
         """Visit the sites whose turn it is."""
-        for site in list(islice(server.line, max(0, self._free(server)))):
+        for site in list(islice(server.queue, max(0, self._free(server)))):
             self._look_again(site)

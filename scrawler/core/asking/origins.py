@@ -80,8 +80,8 @@ class Origins:
                 self._restore(site, known, row)
         return known
 
-    def addressed(self, site: SiteContext, origin: Origin, now: float) -> bool:
-        """Tell whether it is known where the origin is (or that it is nowhere); else ask for it."""
+    def ensure_address(self, site: SiteContext, origin: Origin, now: float) -> bool:
+        """Look the origin up unless that is known; return whether it is known where it is (or that it is nowhere)."""
         if (origin.address or origin.failure) and now < origin.expires_at:
             return True
         if not origin.pending:

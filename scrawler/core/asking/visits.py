@@ -70,9 +70,9 @@ class Visits:
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
-        site.in_line = False
+        site.still_queues = False
         at = self._start_requests(site, now)
-        if site.line is not None and not site.in_line:
+        if site.queues_at is not None and not site.still_queues:
             self._budget.leave(site)
         return at
 
@@ -89,7 +89,7 @@ class Visits:
         at = site.due_at(origin.host)
         if at <= now or site.rests_long(at, now) or len(site.due) != 1 or len(site.parties) != 1:
             return 0.0
-        if site.line is not None or site.queued or site.set_aside or site.going or not site.inactive:
+        if site.queues_at is not None or site.queued or site.set_aside or site.going or not site.inactive:
             return 0.0
         if not self._parties.goes_on(site, site.parties[0], now):
             return 0.0
@@ -192,7 +192,7 @@ class Visits:
         origin, trap = self._looked_up(site, choice)
         if trap:
             self._refuse(site, choice, origin, *trap, wall)
-        elif not self._origins.addressed(site, origin, now):
+        elif not self._origins.ensure_address(site, origin, now):
             return inf if origin.pending else now + _ASK_AGAIN
         elif origin.failure is not None:
             return self._begin_in_vain(site, choice, origin, origin.failure, now, wall)
@@ -329,7 +329,7 @@ class Visits:
         """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""
         at = site.due_at(host)
         if at <= now:
-            at = self._budget.wait_for(site, address, now)
+            at = self._budget.queue_up(site, address, now)
             if not at:
                 return 0.0
         if not site.held_since:

@@ -59,7 +59,7 @@ class Server:
 
     in_flight: int = 0
     asked_at: float = 0.0  # when the last request was over
-    line: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
+    queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
     places: int = 0  # that this machine may use, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
     unwanted: bool = False  # no site here has anything to ask: its places are for other machines
@@ -113,8 +113,8 @@ class SiteContext:
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
-    line: Server | None = None  # where it stands in line for a place at its address ...
-    in_line: bool = False  # ... and whether its last visit found it still has to
+    queues_at: Server | None = None  # where it waits for a place at its address ...
+    still_queues: bool = False  # ... and whether its last visit found it still has to
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     listing: bool = False  # a page of it is listed in part: what it has done waits for the rest

@@ -35,8 +35,8 @@ def table(hosts: dict[str, str]) -> list[str]:
 
 
 def nothing_is_left(machine: Machine) -> None:
-    """No place is taken, and nobody stands in line, once a machine has ended."""
-    assert all(not (server.in_flight or server.line) for server in machine.budget.servers.values())
+    """No place is taken, and nobody queues, once a machine has ended."""
+    assert all(not (server.in_flight or server.queue) for server in machine.budget.servers.values())
 
 
 def whole(crawl: Crawl, server: WatchfulServer, hosts: int, pages: int) -> None:
@@ -156,7 +156,7 @@ def test_without_a_delay_a_slow_server_is_asked_as_fast_as_it_answers(crawl: Cra
 
 @pytest.mark.parametrize("change", ["moved", "fewer threads", "stopped"])
 def test_no_place_is_lost_and_no_site_forgotten(crawl: Crawl, change: str) -> None:
-    """Sites that stand in line go to other collectors; then their collector comes to its end, or the machine does."""
+    """Sites that queue go to other collectors; then their collector comes to its end, or the machine does."""
     hosts = names(24)
     stop = threading.Event()
     machines: list[Machine] = []

@@ -81,7 +81,7 @@ class Crawler:
         site = next(iter(self.visits))
         del self.visits[site]
         address = self.goals.get(site)
-        if address is not None and not self.budget.wait_for(site, address, inf):
+        if address is not None and not self.budget.queue_up(site, address, inf):
             self.budget.began(site, address)
             self.in_flight.append((site, address))
             del self.goals[site]
@@ -157,7 +157,7 @@ def test_together_they_never_have_more_in_flight_than_one_may(database: Database
     with database.read() as connection:
         theirs = server_place.c.machine_id.in_([one.id for one in crawlers]), server_place.c.address != ""
         assert connection.scalar(select(func.count()).where(*theirs)) == 0
-    assert all(not server.line and not server.in_flight for one in crawlers for server in one.budget.servers.values())
+    assert all(not server.queue and not server.in_flight for one in crawlers for server in one.budget.servers.values())
 
 
 def test_who_lives_alone_asks_once_and_tells_before_another_one_begins(database: Database) -> None:

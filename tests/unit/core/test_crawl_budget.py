@@ -1,4 +1,4 @@
-"""The line for an address: first come, first served, and no place is lost."""
+"""The queue for an address: first come, first served, and no place is lost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Desk:
     def comes(self, site: SiteContext, address: str = HERE) -> bool:
         """Let a site ask, as a visit does; returns whether it began."""
         self.called.pop(site, None)
-        if self.budget.wait_for(site, address, 0.0):
+        if self.budget.queue_up(site, address, 0.0):
             return False
         self.budget.began(site, address)
         return True
@@ -80,10 +80,10 @@ def test_the_next_is_called_when_one_leaves_the_line() -> None:
     desk.called.clear()
     desk.budget.leave(second)
     assert list(desk.called) == [fourth]
-    assert fourth.line is not None
+    assert fourth.queues_at is not None
     assert desk.comes(fourth)
     desk.budget.over(HERE, 0.0)
-    assert {one.line for one in (first, second, third, fourth)} == {None}
+    assert {one.queues_at for one in (first, second, third, fourth)} == {None}
 
 
 def test_a_site_stands_in_one_line() -> None:
@@ -117,14 +117,14 @@ def test_more_places_are_used_as_soon_as_settings_say_so_and_fewer_too() -> None
 def test_with_a_pause_requests_go_one_at_a_time_each_in_its_slot() -> None:
     desk = Desk(per_ip=8, delay_per_ip=60)
     one, two, three = sites(3)
-    assert desk.budget.wait_for(one, HERE, 0.0) == inf
+    assert desk.budget.queue_up(one, HERE, 0.0) == inf
     assert desk.budget.slots_wished(0.0) == {HERE: 60.0}
-    assert desk.budget.wait_for(two, HERE, 0.0) == inf
+    assert desk.budget.queue_up(two, HERE, 0.0) == inf
     now = time.monotonic()
     desk.budget.reserved({HERE: Slot(now + 1000, now + 1001)})
     assert list(desk.called) == [one]
-    assert desk.budget.wait_for(one, HERE, 0.0) == now + 1000
-    assert desk.budget.wait_for(two, HERE, 0.0) == inf
+    assert desk.budget.queue_up(one, HERE, 0.0) == now + 1000
+    assert desk.budget.queue_up(two, HERE, 0.0) == inf
     desk.budget.reserved({HERE: Slot(now - 1, now + 1000)})
     assert desk.comes(one)
     assert not desk.comes(three)
@@ -143,8 +143,8 @@ def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rar
     desk.budget.ask = lambda: asked.append(None)
     desk.budget.granted({}, ())
     one, two = sites(2)
-    assert desk.budget.wait_for(one, HERE, 0.0) == inf
-    assert desk.budget.wait_for(two, HERE, 0.0) == inf
+    assert desk.budget.queue_up(one, HERE, 0.0) == inf
+    assert desk.budget.queue_up(two, HERE, 0.0) == inf
     assert len(asked) == 1
     for tries, pause in enumerate((0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0), 2):
         desk.called.clear()
@@ -152,10 +152,10 @@ def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rar
         desk.budget.granted({HERE: 0}, ())
         after = time.monotonic()
         assert list(desk.called) == [one]
-        at = desk.budget.wait_for(one, HERE, after)
+        at = desk.budget.queue_up(one, HERE, after)
         assert before <= at - pause <= after
-        assert desk.budget.wait_for(two, HERE, at) == inf
-        assert desk.budget.wait_for(one, HERE, at) == inf
+        assert desk.budget.queue_up(two, HERE, at) == inf
+        assert desk.budget.queue_up(one, HERE, at) == inf
         assert len(asked) == tries
     desk.called.clear()
     desk.budget.leave(one)
@@ -168,7 +168,7 @@ def test_an_address_is_not_dismissed_before_its_pause_is_over() -> None:
     desk = Desk(delay_per_ip=5)
     desk.budget.granted({}, ())
     (one,) = sites(1)
-    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.queue_up(one, HERE, 0.0)
     desk.budget.granted({HERE: 2}, ())
     desk.budget.reserved({HERE: Slot(0.0, inf)})
     assert desk.comes(one)
@@ -187,13 +187,13 @@ def test_what_is_dismissed_while_it_is_asked_is_let_go_after_that() -> None:
     desk.budget.ask = lambda: told.append(None)
     desk.budget.granted({}, ())
     one, two = sites(2)
-    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.queue_up(one, HERE, 0.0)
     desk.budget.granted({HERE: 2}, ())
     assert desk.comes(one)
     desk.budget.dismiss(HERE, now, waited_for=True)
     desk.budget.over(HERE, now)
     assert desk.budget.left() == [HERE]
-    desk.budget.wait_for(two, THERE, now)
+    desk.budget.queue_up(two, THERE, now)
     desk.budget.leave(two)
     desk.budget.dismiss(THERE, now, waited_for=True)
     assert THERE in desk.budget.servers, "its places are on the way"
@@ -208,7 +208,7 @@ def test_what_is_waited_for_is_told_at_once() -> None:
     desk.budget.ask = lambda: told.append(None)
     desk.budget.granted({}, ())
     for site, address, waited_for in zip(sites(2), (HERE, THERE), (False, True), strict=True):
-        desk.budget.wait_for(site, address, 0.0)
+        desk.budget.queue_up(site, address, 0.0)
         desk.budget.granted({address: 2}, ())
         assert desk.comes(site, address)
         desk.budget.over(address, 10.0)
@@ -222,7 +222,7 @@ def test_who_comes_again_keeps_the_places() -> None:
     desk = Desk()
     desk.budget.granted({}, ())
     one, two = sites(2)
-    desk.budget.wait_for(one, HERE, 0.0)
+    desk.budget.queue_up(one, HERE, 0.0)
     desk.budget.granted({HERE: 2}, ())
     assert desk.comes(one)
     desk.budget.dismiss(HERE, 10.0, waited_for=True)

@@ -45,9 +45,9 @@ class Bench:
         self.asked_at.append(time.monotonic())
         return [] if host.startswith("nowhere") else ["127.0.0.9"]
 
-    def addressed(self, site: SiteContext, url: str) -> bool:
+    def ensure_address(self, site: SiteContext, url: str) -> bool:
         with self.turn:
-            return self.origins.addressed(site, self.origins.of(site, url), time.monotonic())
+            return self.origins.ensure_address(site, self.origins.of(site, url), time.monotonic())
 
 
 @pytest.fixture
@@ -63,11 +63,11 @@ def site(number: int = 1) -> SiteContext:
 
 def test_a_site_asks_once_however_often_it_is_visited(bench: Bench) -> None:
     one = site()
-    assert not bench.addressed(one, "http://a.example/")
+    assert not bench.ensure_address(one, "http://a.example/")
     for _ in range(5):
-        bench.addressed(one, "http://a.example/x")
+        bench.ensure_address(one, "http://a.example/x")
     assert bench.answers.acquire(timeout=HANGS)
-    assert bench.addressed(one, "http://a.example/y")
+    assert bench.ensure_address(one, "http://a.example/y")
     assert one.waiting == 0
     assert bench.origins.of(one, "http://a.example/").address == "127.0.0.9"
     assert bench.asked == ["a.example"]
@@ -75,10 +75,10 @@ def test_a_site_asks_once_however_often_it_is_visited(bench: Bench) -> None:
 
 def test_origins_and_sites_of_one_host_share_the_look_up(bench: Bench) -> None:
     one, other = site(1), site(2)
-    assert not bench.addressed(one, "http://a.example/")
+    assert not bench.ensure_address(one, "http://a.example/")
     assert bench.answers.acquire(timeout=HANGS)
-    assert bench.addressed(one, "https://a.example/")
-    assert bench.addressed(other, "http://a.example:8080/")
+    assert bench.ensure_address(one, "https://a.example/")
+    assert bench.ensure_address(other, "http://a.example:8080/")
     assert bench.resolver.lookups == 1
 
 
@@ -86,16 +86,16 @@ def test_an_address_is_asked_for_again_after_its_time_to_live_only() -> None:
     bench, one = Bench(TTL), site()
     with closing(bench.resolver):
         while len(bench.asked_at) < 4:
-            if not bench.addressed(one, "http://a.example/"):
+            if not bench.ensure_address(one, "http://a.example/"):
                 assert bench.answers.acquire(timeout=HANGS)
     assert all(later - earlier >= TTL for earlier, later in pairwise(bench.asked_at))
 
 
 def test_a_name_without_an_address_is_known_as_such(bench: Bench) -> None:
     one = site()
-    assert not bench.addressed(one, "http://nowhere.example/")
+    assert not bench.ensure_address(one, "http://nowhere.example/")
     assert bench.answers.acquire(timeout=HANGS)
-    assert bench.addressed(one, "http://nowhere.example/")
+    assert bench.ensure_address(one, "http://nowhere.example/")
     assert bench.origins.of(one, "http://nowhere.example/").failure is Result.NO_ADDRESS
     assert bench.asked == ["nowhere.example"]
 
