@@ -42,7 +42,7 @@ class _TimedPage(io.StringIO):
 class _Parser(html5lib.HTMLParser):
     """Keeps no list of errors, each with its line and column: nobody reads it, and it can outgrow the page."""
 
-    def parseError(self, *_: object, **__: object) -> None:
+    def parseError(self, *_: object, **__: object) -> None:  # noqa: N802 - so html5lib calls it
         pass
 
 
