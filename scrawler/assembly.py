@@ -238,6 +238,7 @@ def _collector_ports(machine: Machine) -> CollectorPorts:
         wants_site=machine.distribution.wants_site,
         more_seeds=machine.selector.ask_more,
         site_released=machine.site_released,
+        grace=machine.grace,
         failed=machine.failed,
     )
 

@@ -286,7 +286,7 @@ class AnswerHandler:
         try:
             new = party.list_new(site.seen, urls, depth, role)
         except SeenFullError:
-            party.leaving = EndReason.SEEN_MEMORY
+            party.leave(EndReason.SEEN_MEMORY)
             return
         party.verdicts[Verdict.SEEN] += len(urls) - len(new)
         if new and source is not None and party.traps is not None:

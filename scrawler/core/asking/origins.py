@@ -92,7 +92,7 @@ class Origins:
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
                 origin.pending = False
-                site.waiting -= 1
+                site.answer_came()
                 self.hear(origin, resolution)
                 self._look_again(site)
 
@@ -101,10 +101,10 @@ class Origins:
             self.learn(origin, known)
             return
         origin.pending = True
-        site.waiting += 1
+        site.await_answer()
         if not self._resolver.resolve(origin.host, done):  # its queue is full: the collector asks again
             origin.pending = False
-            site.waiting -= 1
+            site.answer_came()
 
     def hear(self, origin: Origin, resolution: Resolution) -> None:
         """Take over what the resolver said when it was asked: an address shows that it can be reached."""
@@ -270,7 +270,7 @@ class Origins:
 
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
-                site.waiting -= 1
+                site.answer_came()
                 if resolution.address:
                     follow = RobotsFlight(site, origin, target, flight.hop + 1)
                     site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
@@ -279,7 +279,7 @@ class Origins:
                 self._look_again(site)
 
         host = host_port(target)[0]
-        site.waiting += 1
+        site.await_answer()
         if not self._resolver.resolve(host, done):
-            site.waiting -= 1
+            site.answer_came()
             origin.pending = False  # asked again from the start

@@ -220,7 +220,7 @@ class Visits:
             if self._standstill.holds_name(site, origin, now):
                 return inf
             if self._has_lost_its_name(choice, origin):
-                choice.party.leaving, choice.party.end_detail = EndReason.NO_ADDRESS, origin.detail
+                choice.party.leave(EndReason.NO_ADDRESS, origin.detail)
                 return 0.0
         self._refuse(site, choice, origin, failure, origin.detail, wall)
         return 0.0
@@ -274,7 +274,7 @@ class Visits:
         if refusal is None:
             self._start_page(site, choice, origin, cookie, now)
         elif isinstance(refusal[0], EndReason):
-            choice.party.leaving, choice.party.end_detail = refusal
+            choice.party.leave(*refusal)
         else:
             self._refuse(site, choice, origin, *refusal, wall)
 

@@ -287,7 +287,7 @@ class UrlCollector(threading.Thread):
         if now >= self._handover.next_at:
             self._handover.checkpoint(now)
         if ending:
-            self._grace_ends = min(self._grace_ends, now + self._rules.stop_timeout)
+            self._grace_ends = min(self._grace_ends, now + self._ports.grace())
             at_work = self._downloader.in_flight > 0 or (self._lister.busy and not self._blocked)
             return at_work and now < self._grace_ends
         if not self._downloader.at_once:

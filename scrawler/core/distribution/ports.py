@@ -21,4 +21,5 @@ class CollectorPorts:
     wants_site: Callable[[Collecting[SiteContext]], bool]  # whether the distributor waits for that
     more_seeds: Callable[[SiteContext], None]  # to the selector
     site_released: Callable[[SiteContext], None]  # it has gone back to the database
+    grace: Callable[[], float]  # seconds for which what is in flight is waited for at the end
     failed: Callable[[BaseException], None]

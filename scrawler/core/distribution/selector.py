@@ -123,7 +123,7 @@ class UrlSelector(threading.Thread):
 
     def ask_more(self, site: SiteContext) -> None:
         """Bring further seeds of a held site. Called under the turn."""
-        site.waiting += 1
+        site.await_answer()
         self._hungry.append(site)
         self.look_again()
 
@@ -199,7 +199,7 @@ class UrlSelector(threading.Thread):
             seeds = self._patiently(partial(self._claims.more, site.id, site.token, self._seeds_per_site))
             parties = [self._patiently(partial(self._taker.further, site, seed)) for seed in seeds]
             with self._turn:
-                site.waiting -= 1
+                site.answer_came()
                 if site.collector is not None:
                     site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
 

@@ -94,13 +94,21 @@ class Machine:
         """Let every thread come to its end; returns at once."""
         with self.turn:
             if not self.stopping.is_set():
-                self._ends_at = time.monotonic() + self.rules.stop_timeout
+                self._ends_at = time.monotonic() + self.grace()
                 self._held = self._held_now()
             self.stopping.set()
             for collector in (*self.collectors, *self._retired):
                 collector.wake()
             self.distribution.seeds_changed()
             self.selector.look_again()
+
+    def grace(self) -> float:
+        """Return the seconds for which threads that come to their end wait for what is in flight."""
+        if self._orders.command is Command.DRAIN:
+            return inf
+        if self._orders.command is Command.REMOVE:
+            return 0.0
+        return self.rules.stop_timeout
 
     def _hurry(self) -> None:
         """Let nobody wait for what is in flight."""
@@ -299,10 +307,6 @@ class Machine:
             self.expected = 0  # all that were started together are there; from now on those that live share
         self.selector.machines = max(orders.machines, self.expected)
         self.sharing.beat(self.selector.machines)
-        if orders.command is Command.DRAIN:
-            self.rules.stop_timeout = inf
-        if orders.command is Command.REMOVE:
-            self.rules.stop_timeout = 0.0
         if orders.command in ENDING:
             self.stop()
 

@@ -133,7 +133,7 @@ class Standstill:
         """Return what was held back and is to be applied now."""
         released, self.released = self.released, []
         for response in released:
-            flight_of(response.request).site.waiting -= 1
+            flight_of(response.request).site.answer_came()
         return released
 
     # -- now and then ------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ class Standstill:
             self._release()
 
     def _hold(self, response: Response, site: SiteContext, now: float) -> None:
-        site.waiting += 1  # so that it stays where it is
+        site.await_answer()  # so that it stays where it is
         self._held.append(response)
         self._held_since = min(self._held_since, now)
         failed_at = response.started_at + response.elapsed_ms
@@ -228,7 +228,7 @@ class Standstill:
         held, self._held, self._held_since = self._held, [], inf
         for response in held:
             site = flight_of(response.request).site
-            site.waiting -= 1
+            site.answer_came()
             site.queued.append(response.request)
 
     def _probe(self, now: float) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
@@ -22,6 +23,7 @@ from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
+from scrawler.urls.verdict import Verdict
 
 
 class SeedContext:
@@ -55,7 +57,7 @@ class SeedContext:
         self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
         self.seed_result: Result | None = None
         self.seed_problem = ""  # why its URL could not be fetched
-        self.leaving: EndReason | Rehoming | None = None  # takes effect when nothing is in flight
+        self.leaving: EndReason | Rehoming | None = None  # see `leave`
         self.end: EndReason | None = None
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
@@ -74,6 +76,31 @@ class SeedContext:
     def ended(self) -> bool:
         """Whether the party is over here: it has an end reason, goes to another site, or waits with its slow lane."""
         return self.end is not None or self.rehoming is not None or self.put_off
+
+    def leave(self, why: EndReason | Rehoming, detail: str = "") -> None:
+        """Start nothing more, and end or move as soon as nothing is in flight; `detail` tells more in words.
+
+        The first reason stands; only a move, which waits until the party's list is done, gives way to an end.
+        """
+        if self.leaving is None or (isinstance(self.leaving, Rehoming) and isinstance(why, EndReason)):
+            self.leaving = why
+            self.end_detail = detail
+
+    def finish(self, why: EndReason | Rehoming, detail: str = "") -> None:
+        """End here: for a reason, told in the words of whoever let the party leave, in `detail`, or by its counts."""
+        self._dirty = True
+        if isinstance(why, Rehoming):
+            self.rehoming = why
+            return
+        self.end = why
+        self.end_detail = self.end_detail or detail or ("" if self.counts.pages else self.seed_problem)
+        if why is EndReason.COMPLETED and not self.end_detail:
+            self.end_detail = end_detail(self.counts, self.verdicts[Verdict.NOFOLLOW])
+
+    def put_slow_lane_off(self) -> None:
+        """End here for now: only the slow lane is left, which waits until the rest of the crawl is done."""
+        self.put_off = True
+        self._dirty = True
 
     def lane(self, key: LaneKey) -> Lane:
         """Return the party's own lane of a key, made on first use."""
@@ -197,9 +224,8 @@ class SeedContext:
         """Count an answer that met a fault of this program; with too many of them the party ends."""
         self.counts.internal_errors += 1
         self._dirty = True
-        if self.counts.internal_errors >= MOST_FAULTS and self.leaving is None:
-            self.leaving = EndReason.INTERNAL_ERROR
-            self.end_detail = text
+        if self.counts.internal_errors >= MOST_FAULTS:
+            self.leave(EndReason.INTERNAL_ERROR, text)
 
     def list_new(self, seen: SeenFilter, urls: list[str], depth: int, role: EntryRole = EntryRole.PAGE) -> list[str]:
         """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.

@@ -29,16 +29,15 @@ def follow_own(party: SeedContext, url: str, location: str, scope: Scope, is_lis
         return analysis
     party.redirects += 1
     if party.redirects > MAX_SEED_REDIRECTS:
-        party.leaving = EndReason.REDIRECTED
-        party.end_detail = f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}"
+        party.leave(EndReason.REDIRECTED, f"more than {MAX_SEED_REDIRECTS} redirects, last to {location}")
     elif analysis.internal:
         target = analysis.internal[0]
         follow_inside(party, url, target)
         if target not in party.led_from and is_listed(target):
-            party.leaving = EndReason.COVERED
+            party.leave(EndReason.COVERED)
     else:
         home = analysis.external[0]
-        party.leaving = Rehoming(home, site_key(home, scope), party.redirects)
+        party.leave(Rehoming(home, site_key(home, scope), party.redirects))
     return analysis
 
 

@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.decisions import end_detail, end_reason, limit_reached
+from scrawler.core.party.decisions import end_reason, limit_reached
 from scrawler.core.party.depth import Entry, EntryRole, Lane
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
@@ -81,16 +81,14 @@ class Parties:
                 return self._nothing_at_hand(site, party)
             lane, entry = found
             if lane.slow and self._waits_with_slow_lane(party):
-                party.put_off = True
-                party.touch()
+                party.put_slow_lane_off()
                 return inf
             alone = len(site.owners) < 2 and lane.seed_id == party.seed.id
             if alone or self._is_for(site, party, lane, entry):
                 return Choice(party, lane, entry)
         if party.in_flight == 0:
-            if reason is site.health.given_up(party.home_host, self._rules):
-                party.end_detail = party.end_detail or site.health.problem
-            self._end(site, party, reason)
+            given_up = reason is site.health.given_up(party.home_host, self._rules)
+            self._end(site, party, reason, site.health.problem if given_up else "")
         return inf
 
     def _waits_with_slow_lane(self, party: SeedContext) -> bool:
@@ -151,13 +149,13 @@ class Parties:
 
         def done(rows: list[ChunkRow]) -> None:
             lane.loading = False
-            site.waiting -= 1
+            site.answer_came()
             if rows:
                 lane.filled(rows)
             self._look_again(site)
 
         lane.loading = True
-        site.waiting += 1
+        site.await_answer()
         self._load_chunks(lane, position, done)
 
     def _begin(self, site: SiteContext, party: SeedContext) -> bool:
@@ -175,7 +173,7 @@ class Parties:
         party.deciding = True  # listed by another party, perhaps fetched: ask
 
         def done(fetched: bool) -> None:
-            site.waiting -= 1
+            site.answer_came()
             party.deciding = False
             if fetched:
                 self._end(site, party, EndReason.COVERED)
@@ -185,7 +183,7 @@ class Parties:
                 self._adopt(site, party)
             self._look_again(site)
 
-        site.waiting += 1
+        site.await_answer()
         self._check_fetched(site, key, done)
         return False
 
@@ -209,15 +207,9 @@ class Parties:
             party.lanes.append(lane)
         site.orphans = []
 
-    def _end(self, site: SiteContext, party: SeedContext, reason: EndReason | Rehoming) -> None:
-        if isinstance(reason, Rehoming):
-            party.rehoming = reason
-        else:
-            party.end = reason
-            party.end_detail = party.end_detail or ("" if party.counts.pages else party.seed_problem)
-            if reason is EndReason.COMPLETED and not party.end_detail:
-                party.end_detail = end_detail(party.counts, party.verdicts[Verdict.NOFOLLOW])
-        party.touch()
+    def _end(self, site: SiteContext, party: SeedContext, reason: EndReason | Rehoming, detail: str = "") -> None:
+        """Let a party end; another one of its site goes on with what is left of its lanes."""
+        party.finish(reason, detail)
         left = [lane for lane in party.lanes if lane.unfinished]
         site.orphans += left
         heir = next((other for other in site.parties if other.begun and not other.ended), None)

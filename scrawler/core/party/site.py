@@ -118,7 +118,7 @@ class SiteContext:
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
     listing: bool = False  # a page of it is listed in part: what it has done waits for the rest
-    waiting: int = 0  # answers expected from the store or the resolver
+    waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     archived: OrderedDict[bytes, RevisitOf] = field(default_factory=OrderedDict)
@@ -142,6 +142,14 @@ class SiteContext:
     def inactive(self) -> bool:
         """Whether it can move: nothing is in flight, being read, or expected."""
         return not (self.in_flight or self.fetching or self.waiting)
+
+    def await_answer(self) -> None:
+        """Note that the store, the resolver or the end of an outage is to tell something: the site stays until then."""
+        self.waiting += 1
+
+    def answer_came(self) -> None:
+        """Note that what the site waited for has come."""
+        self.waiting -= 1
 
     @property
     def count(self) -> int:

@@ -52,5 +52,5 @@ def list_sitemaps(
             try:
                 party.list_sitemap(site.seen, url, level)
             except SeenFullError:
-                party.leaving = EndReason.SEEN_MEMORY
+                party.leave(EndReason.SEEN_MEMORY)
                 return

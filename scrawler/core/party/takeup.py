@@ -170,7 +170,7 @@ class SiteTaker:
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
         party.refetches = party.refetches_left
         if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
-            party.leaving = EndReason.INTERNAL_ERROR  # its machine was gone before the party had ended
+            party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
         if self._rules.cookies and seed.counts.redirects:
             self._recall_redirected(party, held)
         party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
@@ -215,8 +215,7 @@ class SiteTaker:
         at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
         party.begun = at is not None and (at >= seed.rehomed or self._has_opened(party))
         if at is not None and not party.begun:
-            party.leaving = EndReason.REDIRECTED
-            party.end_detail = f"redirects lead back to {seed.home_url}"
+            party.leave(EndReason.REDIRECTED, f"redirects lead back to {seed.home_url}")
 
     def _has_opened(self, party: SeedContext) -> bool:
         """Tell whether a home to which redirects over other sites have led back is no loop, but a gate; see `gates`.
@@ -270,7 +269,7 @@ class SiteTaker:
                 site.seen.add_new(decode_urls(data))
         except SeenFullError:
             for party in site.set_aside:
-                party.leaving = party.leaving or EndReason.SEEN_MEMORY
+                party.leave(EndReason.SEEN_MEMORY)
 
     def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
         taken = {party.seed.id for party in site.set_aside}

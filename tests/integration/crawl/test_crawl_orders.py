@@ -251,7 +251,7 @@ def test_seeds_are_taken_up_also_where_the_site_just_waits_for_something(crawl: 
                 if not imported_at:
                     crawl.add([also])
                     imported_at.append(time.monotonic())
-                    site.waiting += 1
+                    site.await_answer()
             if imported_at and time.monotonic() > looked_at[-1] + 0.2:
                 looked_at.append(time.monotonic())
                 active.append(sum(seed.state is SeedState.ACTIVE for seed in crawl.seeds()))

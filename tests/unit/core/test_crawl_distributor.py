@@ -119,7 +119,7 @@ def test_a_site_that_waits_for_the_store_does_not_move() -> None:
     desk = Desk(2)
     for number in range(2):
         desk.shelves[0].take_in(site(number))
-        desk.shelves[0].sites[number].waiting = 1
+        desk.shelves[0].sites[number].await_answer()
     assert desk.settle() == [2, 0]
 
 

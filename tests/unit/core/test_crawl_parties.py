@@ -11,14 +11,29 @@ from scrawler.core.party.depth import Entry, Lane, encode
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import NORMAL, REFETCH, ChunkRow, LaneKey, LaneState
-from scrawler.model.seeds import Seed
+from scrawler.model.seeds import EndReason, Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from tests.crawl_rules import crawl_rules
 
 HOME = "http://a.org/"
 RULES = crawl_rules(retries=2, retry_pause_ms=20_000)
+
+
+def test_the_first_reason_to_leave_stands_but_a_move_gives_way() -> None:
+    scope = scope_of(HOME, RULES.scope)
+    party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), UrlAnalyzer(scope), scope, 0.0)
+    move = Rehoming("http://b.org/", "b.org", 1)
+    party.leave(move)
+    assert party.leaving is move
+    party.leave(EndReason.INTERNAL_ERROR, "a fault")
+    party.leave(EndReason.SEEN_MEMORY)
+    party.leave(move)
+    assert (party.leaving, party.end_detail) == (EndReason.INTERNAL_ERROR, "a fault")
+    party.finish(EndReason.INTERNAL_ERROR, "told otherwise")
+    assert (party.end, party.end_detail, party.ended) == (EndReason.INTERNAL_ERROR, "a fault", True)
 
 
 def test_a_chunk_is_read_while_retries_are_not_due() -> None:
