@@ -194,7 +194,8 @@ def _collector_maker(
     policy = _link_policy(settings, token)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
     pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
-    reader, answers = AnswerReader(pipeline, rules), AnswerHandler(rules, filters)
+    reader = AnswerReader(pipeline, rules, settings.outlinks)
+    answers = AnswerHandler(rules, filters)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
@@ -334,7 +335,7 @@ def crawl_rules(settings: Settings) -> CrawlRules:
 
 def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
     robots = frozenset((EVERY_ROBOT, product_token.lower()))
-    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets)
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets, settings.outlinks)
 
 
 def _fetch_limits(settings: Settings) -> FetchLimits:

@@ -95,14 +95,19 @@ def _rows(database_url: str) -> tuple[dict[Span, Row], list[Span]]:
 
 
 def _answers(path: Path) -> Iterator[tuple[Span, Answer]]:
-    kind = ""
+    kind = found_in = ""
     with path.open("rb") as file:
         records = ArchiveIterator(file, check_digests="raise")
         for record in records:
             kind, head = record.rec_type, record.rec_headers
             record.raw_stream.read()  # the digest is looked at once all is read
             span = (path.name, records.get_record_offset(), records.get_record_length())
+            if kind == "metadata":
+                assert not found_in, f"{path.name} has a metadata record of {found_in}, which does not follow"
+                found_in = head.get_header("WARC-Concurrent-To")
             if kind in ("response", "revisit"):
+                assert found_in in ("", head.get_header("WARC-Record-ID")), f"metadata of {found_in} before {span}"
+                found_in = ""
                 refers_to = (head.get_header("WARC-Refers-To-Target-URI"), head.get_header("WARC-Refers-To-Date"))
                 yield span, Answer(head.get_header("WARC-Target-URI"), kind == "revisit", refers_to)
         end = records.offset

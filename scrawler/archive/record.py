@@ -61,6 +61,7 @@ class Exchange:
     revisit_of: RevisitOf | None = None
     protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; one that is empty is not known
     cipher_suite: str = ""  # by its name at the IANA; empty: not known, or none
+    metadata: bytes = b""  # what was found in the answer (application/warc-fields); empty: no record of that
 
 
 class RecordRef(NamedTuple):
@@ -123,13 +124,15 @@ def warcinfo(filename: str, info: Mapping[str, str], date_ms: Millis) -> bytes:
     return b"".join((head.encode(), block, b"\r\n\r\n"))
 
 
-def request_and_response(exchange: Exchange) -> tuple[bytes, bytes]:
-    """Build the request record and the response (or revisit) record of an exchange."""
+def records_of(exchange: Exchange) -> tuple[bytes, ...]:
+    """Build the records of an exchange: metadata if there is any, the request, and last the response (or revisit)."""
     asked, head = exchange.request_head, archived_head(exchange.response_head)
     body, kind, extra = _answer(exchange)
     block = sha1(head, usedforsecurity=False)
     block.update(body)
-    digests = base32(b"".join((digest(asked), exchange.payload_digest, block.digest(), _NO_DIGEST)))
+    metadata = exchange.metadata
+    of_metadata = digest(metadata) if metadata else _NO_DIGEST
+    digests = base32(b"".join((digest(asked), exchange.payload_digest, block.digest(), of_metadata)))
     request_id, response_id = _record_ids()
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
     spoken = _spoken(exchange.protocols, exchange.cipher_suite)
@@ -145,7 +148,16 @@ def request_and_response(exchange: Exchange) -> tuple[bytes, bytes]:
         f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
     )
     end = b"\r\n\r\n"
-    return b"".join((request.encode(), asked, end)), b"".join((response.encode(), head, body, end))
+    pair = b"".join((request.encode(), asked, end)), b"".join((response.encode(), head, body, end))
+    if not metadata:
+        return pair
+    found = (
+        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_record_ids()[0]}\r\n"
+        f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n"
+        f"WARC-Concurrent-To: {response_id}\r\nWARC-Block-Digest: sha1:{digests[96:]}\r\n"
+        f"Content-Type: application/warc-fields\r\nContent-Length: {len(metadata)}\r\n\r\n"
+    )
+    return b"".join((found.encode(), metadata, end)), *pair
 
 
 @lru_cache(maxsize=64)

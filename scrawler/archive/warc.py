@@ -1,9 +1,10 @@
 """The WARC writer: exchanges go in from many threads, files of whole records come out.
 
-A file begins with a warcinfo record; then, for each exchange, its request record and right behind it its response (or
-revisit) record, each in a gzip member of its own. So the end of a response record is the end of its exchange: what
-lies beyond the last record that the database knows was never committed. Probes of addresses are asked for without being
-archived, so that each response or revisit record is that of a page or of a robots.txt.
+A file begins with a warcinfo record; then, for each exchange, its metadata record if it has one, its request record and
+right behind it its response (or revisit) record, each in a gzip member of its own. So the end of a response record is
+the end of its exchange: what lies beyond the last record that the database knows was never committed. Probes of
+addresses are asked for without being archived, so that each response or revisit record is that of a page or of a
+robots.txt.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from typing import NamedTuple
 from scrawler.archive.archive import ClosedFile, UnrecordableError
 from scrawler.archive.gzipping import Compress, gzip_member
 from scrawler.archive.locks import PrefixLock, take_lock
-from scrawler.archive.record import Exchange, RecordRef, request_and_response, warcinfo
+from scrawler.archive.record import Exchange, RecordRef, records_of, warcinfo
 from scrawler.errors import ArchiveError
 from scrawler.model.terms import Millis
 
@@ -87,13 +88,13 @@ class WarcWriter:
     def write(self, exchange: Exchange) -> RecordRef:
         """Append an exchange; return where its response or revisit record is. Raises UnrecordableError as well."""
         try:
-            request, response = map(self._compress, request_and_response(exchange))
+            members = [*map(self._compress, records_of(exchange))]
         except Exception as error:
             raise UnrecordableError from error
         with self._lock:
-            end = self._append(request + response)
+            end = self._append(b"".join(members))
             name = self._name
-        length = len(response)
+        length = len(members[-1])
         return RecordRef(name, end - length, length, exchange.payload_digest, exchange.revisit_of is not None)
 
     def flush(self) -> None:

@@ -27,7 +27,7 @@ class LexborExtractor:
 
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
-        self._linking = _WITH_ASSETS if policy.assets else _LINKING
+        self._linking = _WITH_ASSETS if policy.sees_assets else _LINKING
         self._quick_tag = "" if policy.nofollow else "a"  # else the rel of each has to be looked at
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
@@ -72,7 +72,7 @@ class LexborExtractor:
                     collector.element(tag, attributes)
             elif tag == "link":
                 attributes = node.attributes
-                if may_matter(attributes.get("rel"), self._policy.assets):
+                if may_matter(attributes.get("rel"), self._policy.sees_assets):
                     collector.element(tag, attributes)
                     if is_canonical(attributes) and _is_in_head(node):
                         collector.canonical(attributes)

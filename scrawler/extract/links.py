@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from scrawler.extract.simhash import Fingerprint
 
@@ -18,6 +18,19 @@ class LinkPolicy:
     robots: frozenset[str] = frozenset({"robots"})  # names of the meta elements that address us, lower case
     nofollow: frozenset[str] = frozenset()  # relations of links that are not followed, lower case
     assets: bool = False  # images, scripts and styles are wanted
+    outlinks: bool = False  # where in the page each URL stands is wanted, of images, scripts and styles as well
+
+    @property
+    def sees_assets(self) -> bool:
+        """Whether images, scripts and styles are looked for at all."""
+        return self.assets or self.outlinks
+
+
+class LinkSources(NamedTuple):
+    """Where the URLs of a page stand, each as kind and context, such as "L a/@href": see `core.answers.outlinks`."""
+
+    of_hrefs: list[str]  # one for each of `hrefs`
+    others: list[tuple[str, str]]  # URLs that are not among them, as assets, each with its source
 
 
 @dataclass(slots=True)
@@ -43,6 +56,7 @@ class PageLinks:
     page: bytes = field(default=b"", compare=False, repr=False)
     is_xml: bool = False  # the page was read as XML
     fingerprint: Fingerprint | None = None
+    sources: LinkSources | None = None  # where the links stand, if that is wanted
 
     @property
     def any(self) -> bool:

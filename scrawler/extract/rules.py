@@ -26,7 +26,7 @@ from functools import lru_cache
 
 import ada_url
 
-from scrawler.extract.links import LinkPolicy, PageLinks
+from scrawler.extract.links import LinkPolicy, LinkSources, PageLinks
 from scrawler.urls.query import encode_query
 
 HTML_SPACE = " \t\n\f\r"
@@ -61,11 +61,32 @@ Attributes = Mapping[str, str | None]
 
 DEFAULT_POLICY = LinkPolicy()
 
+# Where a link stands, as Heritrix says it in its metadata records: L leads on, E is embedded, R replaces the page.
+ANCHOR = "L a/@href"
+_AREA = "L area/@href"
+_LINK = "L link/@href"
+_REFRESHED = "R meta"
+_LINKED_ASSET = "E link/@href"
+_FRAMES = {"iframe": "E iframe/@src", "frame": "E frame/@src"}
+_ATTRIBUTES = {"video": "poster", "image": "href", "use": "href"}  # of assets that are named by another one than src
+
 
 class LinkCollector:
     """Gathers the links of one page from its elements, handed over in document order."""
 
-    __slots__ = ("_assets", "_base_href", "_canonicals", "_policy", "_robots", "_unfollowed", "_url", "hrefs", "tags")
+    __slots__ = (
+        "_assets",
+        "_base_href",
+        "_canonicals",
+        "_policy",
+        "_robots",
+        "_sees_assets",
+        "_sources",
+        "_unfollowed",
+        "_url",
+        "hrefs",
+        "tags",
+    )
 
     def __init__(self, url: str, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._url, self._policy = url, policy
@@ -75,23 +96,25 @@ class LinkCollector:
         self._canonicals: list[str] = []
         self._unfollowed: list[str] = []
         self._assets: list[str] = []
-        self.tags = _LINKING_TAGS | _ASSET_TAGS if policy.assets else _LINKING_TAGS  # of the elements to hand over
+        self._sources = LinkSources([], []) if policy.outlinks else None  # of the last hrefs, anchors are not told yet
+        self._sees_assets = policy.sees_assets
+        self.tags = _LINKING_TAGS | _ASSET_TAGS if self._sees_assets else _LINKING_TAGS  # of the elements to hand over
 
     def element(self, tag: str, attributes: Attributes, in_template: bool = False) -> None:
         """Take an element: its lower-case local name, and its attributes (None: written without a value)."""
         if tag in ("a", "area"):
             if "href" in attributes:
-                self._place_for(attributes).append(_value(attributes, "href"))
+                self._add(_value(attributes, "href"), self._place_for(attributes), ANCHOR if tag == "a" else _AREA)
         elif tag == "link":
             self.link(attributes, in_head=False)
         elif tag in ("iframe", "frame"):
-            self._append(_value(attributes, "src"))
+            self._append(_value(attributes, "src"), _FRAMES[tag])
         elif tag == "meta":
             self._meta(attributes, in_template)
         elif tag == "base":
             if self._base_href is None and "href" in attributes and not in_template:
                 self._base_href = _value(attributes, "href")
-        elif self._policy.assets and tag in _ASSET_TAGS:
+        elif self._sees_assets and tag in _ASSET_TAGS:
             self._asset(tag, attributes)
 
     def link(self, attributes: Attributes, in_head: bool) -> None:
@@ -99,15 +122,15 @@ class LinkCollector:
         kind = link_kind(attributes.get("rel"))
         if in_head and kind & _CANONICAL:
             self.canonical(attributes)
-        if not (kind & _DOCUMENT or self._policy.assets):  # as most, which are style sheets
+        if not (kind & _DOCUMENT or self._sees_assets):  # as most, which are style sheets
             return
         href = (attributes.get("href") or "").strip(HTML_SPACE)
         if not href:
             return
         if kind & _DOCUMENT and _may_be_document(attributes):
-            (self._place_for(attributes) if self._policy.nofollow else self.hrefs).append(href)
-        elif self._policy.assets and (kind & _ASSET or (kind & _PRELOADED and _is_preloaded_asset(attributes))):
-            self._assets.append(href)
+            self._add(href, self._place_for(attributes) if self._policy.nofollow else self.hrefs, _LINK)
+        elif self._sees_assets and (kind & _ASSET or (kind & _PRELOADED and _is_preloaded_asset(attributes))):
+            self._add(href, self._assets, _LINKED_ASSET)
 
     def canonical(self, attributes: Attributes) -> None:
         """Take the attributes of a <link> in the head for which `is_canonical` holds."""
@@ -116,9 +139,11 @@ class LinkCollector:
 
     def result(self, charset: str, page: bytes = b"", note: str = "") -> PageLinks:
         """Return all that was gathered from a page, which is given in UTF-8."""
-        assets = list(dict.fromkeys(self._assets))
+        assets = list(dict.fromkeys(self._assets)) if self._policy.assets else []
         lists = self._robots, self._canonicals, self._unfollowed, assets
-        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, page=page)
+        if self._sources is not None:
+            self._tell_anchors(self._sources)
+        return PageLinks(self.base(charset), self.hrefs, charset, note, *lists, page=page, sources=self._sources)
 
     def base(self, charset: str) -> str:
         """Return the URL that hrefs are resolved against: the first <base href> if it is http(s), else the page's."""
@@ -137,14 +162,29 @@ class LinkCollector:
             return self._unfollowed
         return self.hrefs
 
-    def _append(self, href: str) -> None:
+    def _append(self, href: str, source: str) -> None:
         # An empty reference of these elements leads nowhere, while <a href=""> is a link to the page itself.
         if href:
-            self.hrefs.append(href)
+            self._add(href, self.hrefs, source)
+
+    def _add(self, href: str, place: list[str], source: str) -> None:
+        """Add a URL to one of the lists, and where it stands if that is wanted."""
+        sources = self._sources
+        if sources is not None:
+            if place is self.hrefs:
+                self._tell_anchors(sources)
+                sources.of_hrefs.append(source)
+            else:
+                sources.others.append((href, source))
+        place.append(href)
+
+    def _tell_anchors(self, sources: LinkSources) -> None:
+        """Note that the last hrefs, of which nothing was told, are those of <a>: nearly all are."""
+        sources.of_hrefs.extend([ANCHOR] * (len(self.hrefs) - len(sources.of_hrefs)))
 
     def _meta(self, attributes: Attributes, in_template: bool) -> None:
         if "http-equiv" in attributes and _value(attributes, "http-equiv").lower() == "refresh":
-            self._append(refresh_target(_value(attributes, "content")))
+            self._append(refresh_target(_value(attributes, "content")), _REFRESHED)
         if "name" in attributes and not in_template and _value(attributes, "name").lower() in self._policy.robots:
             self._robots.append(_value(attributes, "content"))
 
@@ -157,9 +197,10 @@ class LinkCollector:
         elif tag == "source" or (tag == "input" and _value(attributes, "type").lower() != "image"):
             source = ""
         if source:
-            self._assets.append(source)
+            self._add(source, self._assets, f"E {tag}/@{_ATTRIBUTES.get(tag, 'src')}")
         if tag in ("img", "source") and "srcset" in attributes:
-            self._assets += srcset_urls(_value(attributes, "srcset"))
+            for url in srcset_urls(_value(attributes, "srcset")):
+                self._add(url, self._assets, f"E {tag}/@srcset")
 
 
 def relations(rel: str | None) -> frozenset[str]:

@@ -27,7 +27,7 @@ from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import DEEP_HTML, LinkExtractor, LinkPolicy, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector
 
-WITH_ASSETS, WITH_REL = 1, 2  # flags: note assets too, and the rel of <a> and <area>
+WITH_ASSETS, WITH_REL, WITH_AREAS = 1, 2, 4  # flags: note assets too, the rel of <a> and <area>, which is an <area>
 
 Other = tuple[int, str, dict[str, str], bool, bool]  # hrefs before it, tag, attributes, in a template, in the head
 Scan = Callable[[bytes, int, Mapping[str, str]], tuple[list[str], list[Other], bool]]
@@ -47,7 +47,8 @@ COMPILED = _compiled()
 def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[LinkCollector, str]:
     """Return the collector of a page's links, the page given in UTF-8, and "deep-html" if it nests too deeply."""
     collector = LinkCollector(url, policy)
-    flags = (WITH_ASSETS if policy.assets else 0) | (WITH_REL if policy.nofollow else 0)
+    flags = (WITH_ASSETS if policy.sees_assets else 0) | (WITH_REL if policy.nofollow else 0)
+    flags |= WITH_AREAS if policy.outlinks else 0
     hrefs, others, deep = scan(page, flags, html5)
     taken, robots = 0, policy.robots
     for before, tag, attributes, in_template, in_head in others:

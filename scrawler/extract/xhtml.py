@@ -14,7 +14,7 @@ from dataclasses import replace
 from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from scrawler.extract.links import LinkExtractor, LinkPolicy, PageLinks, PageText
+from scrawler.extract.links import LinkExtractor, LinkPolicy, LinkSources, PageLinks, PageText
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector
 from scrawler.extract.text import TextCollector
 from scrawler.extract.xml_text import root_of, xml_text
@@ -83,7 +83,17 @@ def _joined(as_html: PageLinks, as_xml: PageLinks, url: str) -> PageLinks:
         canonicals=_with_more(as_html.canonicals, as_xml.canonicals),
         unfollowed=_with_more(as_html.unfollowed, as_xml.unfollowed),
         assets=_with_more(as_html.assets, as_xml.assets),
+        sources=_joined_sources(as_html, as_xml),
     )
+
+
+def _joined_sources(as_html: PageLinks, as_xml: PageLinks) -> LinkSources | None:
+    if as_html.sources is None or as_xml.sources is None:
+        return None
+    known = set(as_html.hrefs)
+    added = (source for href, source in zip(as_xml.hrefs, as_xml.sources.of_hrefs, strict=True) if href not in known)
+    others = dict.fromkeys((*as_html.sources.others, *as_xml.sources.others))
+    return LinkSources([*as_html.sources.of_hrefs, *added], list(others))
 
 
 def _with_more(found: list[str], others: list[str]) -> list[str]:

@@ -237,6 +237,7 @@ class Settings(BaseModel):
     input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")
     output_dir: Path = Field(Path("output_urls"), description="Folder of exported URL files.")
     pages_dir: Path = Field(Path("pages"), description="Folder of the WARC files.")
+    outlinks: bool = Field(False, description="Keep the links of each page in a WARC record beside its answer.")
     warc_size: Bytes = Field(10**9, ge=MIB, description="Size at which a WARC file is full.")
 
     @model_validator(mode="before")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from scrawler.archive.cdxj import write_cdxj
 from scrawler.archive.gzipping import gzip_member, isal_member, zlib_member
-from scrawler.archive.record import Exchange, RecordRef, digest, request_and_response
+from scrawler.archive.record import Exchange, RecordRef, digest, records_of
 from scrawler.archive.repair import records_between
 from scrawler.archive.warc import HELD_BYTES, WarcWriter
 from scrawler.model.records import CdxRow
@@ -135,11 +135,11 @@ def measure_index() -> None:
 def main() -> None:
     """Run all measurements."""
     pages = make_pages()
-    built = {page.url: request_and_response(page) for page in pages}
+    built = {page.url: records_of(page) for page in pages}
     size = sum(len(gzip_member(response)) for _, response in built.values()) // len(pages)
     print(f"{PAGES} pages of {PAGE_BYTES:,} bytes, {size:,} as response member")
     best("SHA-1 of the payload (the caller's)", pages, lambda page: digest(page.body))
-    records = best("both records built, block digest in it", pages, request_and_response)
+    records = best("both records built, block digest in it", pages, records_of)
     blocks = best("  of that the SHA-1 of the block", pages, lambda page: sha1(page.body).digest())
     print(f"{'  building alone':44}{records - blocks:9.1f} us")
     best("gzip of both, ISA-L level 2", pages, lambda page: [isal_member(record) for record in built[page.url]])

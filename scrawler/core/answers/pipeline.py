@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
+from scrawler.core.answers.outlinks import REFRESH_HEADER
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
-from scrawler.extract.links import LinkExtractor, PageLinks
+from scrawler.extract.links import LinkExtractor, LinkSources, PageLinks
 from scrawler.extract.rules import refresh_target
 from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
@@ -40,8 +41,10 @@ class PagePipeline:
         self._max_ratio = max_ratio
         self._product_token = product_token
 
-    def archive(self, site: SiteContext, response: Response) -> RecordRef | None:
+    def archive(self, site: SiteContext, response: Response, metadata: bytes = b"") -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
+
+        `metadata` is what was found in it, as fields of a record of its own; empty: nothing is to be kept of that.
 
         Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
         already is written as a revisit of the first record: that one is committed before, or with, everything that
@@ -51,6 +54,7 @@ class PagePipeline:
             return None
         is_whole = response.body != b"" and response.result.answered
         exchange = _exchange(response, site if is_whole else None)
+        exchange.metadata = metadata
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
@@ -150,7 +154,10 @@ def _refreshed(response: Response, links: PageLinks | None) -> PageLinks | None:
     if not target:
         return links
     if links is None:
-        return PageLinks(url, [target])
+        return PageLinks(url, [target], sources=LinkSources([REFRESH_HEADER], []))
     if links.base != url:
         target = normalise(target, url).url or target
-    return replace(links, hrefs=[target, *links.hrefs])
+    sources = links.sources
+    if sources is not None:
+        sources = LinkSources([REFRESH_HEADER, *sources.of_hrefs], sources.others)
+    return replace(links, hrefs=[target, *links.hrefs], sources=sources)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
+from scrawler.core.answers.outlinks import outlink_fields
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.party.decisions import (
     PUSH_BACK,
@@ -43,18 +44,20 @@ class Reading(NamedTuple):
     media_type: str = ""
     fault: Fault | None = None  # met while it was read
     listed: Analysis | None = None  # what its links came to, where they are listed already: see `long_pages`
+    metadata: bytes = b""  # what is to be archived beside it: its out-links, if they are wanted
     counted: bool = False  # as a request, with its bytes, where it is applied much later: see `lister`
 
 
 class AnswerReader:
-    """Reads the answers of pages; that needs no turn."""
+    """Reads the answers of pages; that needs no turn. With `keeps_outlinks`, what they lead to is archived as well."""
 
-    def __init__(self, pipeline: PagePipeline, rules: CrawlRules) -> None:
+    def __init__(self, pipeline: PagePipeline, rules: CrawlRules, keeps_outlinks: bool = False) -> None:
         self._pipeline = pipeline
         self._rules = rules
+        self._keeps_outlinks = keeps_outlinks
 
     def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
-        """Archive the answer of a page and find its links, or what it lists as a sitemap. Raises ArchiveError.
+        """Find the links of a page, or what it lists as a sitemap, and archive the answer. Raises ArchiveError.
 
         Nothing of the party is changed, and its site cannot move meanwhile: this needs no turn. A fault of this
         program ends the reading, and nothing else, also where no record can be made; what else the archive raises
@@ -69,16 +72,12 @@ class AnswerReader:
             else:
                 if again is not None:
                     return Reading(again)
+        reading = Reading(None, fault=fault) if fault is not None else self._read_safely(flight, response, as_sitemap)
         try:
-            record = self._pipeline.archive(flight.site, response)
+            record = self._pipeline.archive(flight.site, response, reading.metadata)
         except UnrecordableError as error:
             return Reading(None, fault=fault or _fault_behind(error))
-        if fault is not None:
-            return Reading(None, record, fault=fault)
-        try:
-            return self._read(flight, response, record, as_sitemap)
-        except BaseException as error:
-            return Reading(None, record, fault=fault_of(error))
+        return reading._replace(record=record, metadata=b"")
 
     def archive(self, response: Response) -> Reading:
         """Archive an answer of which nothing else is read here, as that of a robots.txt. Raises ArchiveError."""
@@ -87,21 +86,30 @@ class AnswerReader:
         except UnrecordableError as error:
             return Reading(None, fault=_fault_behind(error))
 
-    def _read(self, flight: PageFlight, response: Response, record: RecordRef | None, as_sitemap: bool) -> Reading:
+    def _read_safely(self, flight: PageFlight, response: Response, as_sitemap: bool) -> Reading:
+        try:
+            reading = self._read(flight, response, as_sitemap)
+            if not self._keeps_outlinks:
+                return reading
+            return reading._replace(metadata=outlink_fields(flight.party.analyzer, response, reading.links))
+        except BaseException as error:
+            return Reading(None, fault=fault_of(error))
+
+    def _read(self, flight: PageFlight, response: Response, as_sitemap: bool) -> Reading:
         media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
             flags |= PageFlag.SITEMAP
             flags |= PageFlag.TRUNCATED if sitemap.listed and is_cut_page(response) else 0
-            return Reading(None, record, None, flags, sitemap, media_type)
+            return Reading(None, flags=flags, sitemap=sitemap, media_type=media_type)
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
-            return Reading(None, record, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
+            return Reading(None, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         read_text = None if cut else self._read_text(flight)  # half a text is like no other
         links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, media_type, read_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))
         flags |= PageFlag.TRUNCATED if cut and links is not None and links.any else 0
-        return Reading(None, record, links, flags, media_type=media_type)
+        return Reading(None, links=links, flags=flags, media_type=media_type)
 
     @staticmethod
     def _read_text(flight: PageFlight) -> Callable[[PageLinks], Fingerprint | None] | None:

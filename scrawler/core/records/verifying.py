@@ -21,14 +21,14 @@ class Problem(StrEnum):
 
     GONE = "gone"  # a row's record is not there
     OTHER = "another record"  # what stands there has another URL, digest or type than the row
-    DAMAGED = "damaged"  # between whole records, and without a row: a request, as a rule
+    DAMAGED = "damaged"  # between whole records, and without a row: a request, or what was found in an answer
     UNKNOWN = "no row"  # a record of an answer with neither row nor orphan, or one that other programs write
     NO_RECORD = "no record"  # a gzip member, or bytes behind all that is known, that are no record
     UNREADABLE = "cannot be read"  # all of a file
 
 
 LOST = (Problem.GONE, Problem.OTHER, Problem.DAMAGED)
-_WITHOUT_ROW = ("warcinfo", "request")  # records of ours that have none
+_WITHOUT_ROW = ("warcinfo", "request", "metadata")  # records of ours that have none
 
 
 class Finding(NamedTuple):

@@ -172,7 +172,8 @@ static PyObject *make_result(const Scan *s, PyObject *entities)
     }
     for (size_t i = 0; i < s->found_count && !failed; i++) {
         const Found *f = &s->found[i];
-        int plain = (f->tag == T_A || f->tag == T_AREA) && f->attributes == BIT(HREF);
+        int bare = f->tag == T_A || (f->tag == T_AREA && !(s->flags & WITH_AREAS));
+        int plain = bare && f->attributes == BIT(HREF);
         PyObject *item = made ? Py_XNewRef(made[f->first]) : NULL;
         if (!item)
             item = plain ? value_string(s, s->spans[f->first], entities) : attributes_of(s, f, entities);

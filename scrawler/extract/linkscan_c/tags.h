@@ -110,7 +110,7 @@ static Name attribute_names[ATTRIBUTE_COUNT];
 static PyObject *attribute_strings[ATTRIBUTE_COUNT];
 static PyObject *tag_strings[TAG_COUNT];
 
-enum { WITH_ASSETS = 1, WITH_REL = 2 }; /* flags of scan() */
+enum { WITH_ASSETS = 1, WITH_REL = 2, WITH_AREAS = 4 }; /* flags of scan() */
 
 enum { C_SPACE = 1, C_NAME_END = 2, C_ATTRIBUTE_END = 4, C_BARE_END = 8, C_ALPHA = 16 };
 static uint8_t CLASS[256];

@@ -44,6 +44,7 @@ def test_records_read_back_as_written(
         exchange("/cut", PAGE[:100], fields=b"Content-Length: 9000\r\n", truncated="disconnect"),
         exchange("/white", PAGE, fields=b"A: b\r\n \r\nC: d\r\n"),
         exchange("/binary", bytes(range(256)) * 9),
+        replace(exchange("/found", PAGE), metadata=b"outlink: http://a.example/ L a/@href\r\n"),
         exchange("/again", PAGE, revisit_of=RevisitOf("http://127.1.0.1:8080/", 1_700_000_000_123)),
     ]
     writer = new_writer(compress=compress)
@@ -56,7 +57,10 @@ def test_records_read_back_as_written(
     first, *records = read(path)
     assert (first.kind, first.offset) == ("warcinfo", 0)
     assert b"operator: tests" in first.payload
-    assert [record.kind for record in records] == ["request", "response"] * 7 + ["request", "revisit"]
+    kinds = ["request", "response"] * 7 + ["metadata", "request", "response", "request", "revisit"]
+    assert [record.kind for record in records] == kinds
+    assert [record.payload for record in records if record.kind == "metadata"] == [written[-2].metadata]
+    records = [record for record in records if record.kind != "metadata"]
     for item, ref, asked, answer in zip(written, refs, records[::2], records[1::2], strict=True):
         assert asked.url == answer.url == item.url
         assert (ref.file, ref.offset, ref.length) == (path.name, answer.offset, answer.length)

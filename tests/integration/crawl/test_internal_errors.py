@@ -90,7 +90,7 @@ def test_an_answer_of_which_no_record_can_be_made_is_a_result(
     crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page is finished without a record; of a robots.txt nothing is believed."""
-    monkeypatch.setattr(warc, "request_and_response", poisoned(warc.request_and_response))
+    monkeypatch.setattr(warc, "records_of", poisoned(warc.records_of))
     server, beside = serve(by_path(many(2))), serve(by_path({**many(0), "/robots.txt": answer(b"# poison")}))
     crawl.add([server.url(), beside.url()])
     run_whole(crawl)

@@ -18,7 +18,7 @@ from scrawler.archive.record import (
     archived_head,
     base32,
     digest,
-    request_and_response,
+    records_of,
     warc_date,
     warcinfo,
 )
@@ -93,7 +93,7 @@ def test_head_as_archived_fits_the_body_as_archived(head: bytes, archived: bytes
 
 
 def test_request_and_response_tell_of_each_other() -> None:
-    request, response = request_and_response(EXCHANGE)
+    request, response = records_of(EXCHANGE)
     asked, answered = fields(request), fields(response)
     assert (asked["WARC-Type"], answered["WARC-Type"]) == ("request", "response")
     assert asked["WARC-Concurrent-To"] == answered["WARC-Record-ID"] != asked["WARC-Record-ID"]
@@ -114,18 +114,31 @@ def test_request_and_response_tell_of_each_other() -> None:
     assert "WARC-Truncated" not in answered
 
 
+def test_what_was_found_in_an_answer_has_a_record_before_it_that_names_it() -> None:
+    outlinks = b"outlink: http://example.org/ L a/@href\r\n"
+    metadata, request, response = records_of(replace(EXCHANGE, metadata=outlinks))
+    values = fields(metadata)
+    assert (values["WARC-Type"], values["Content-Type"]) == ("metadata", "application/warc-fields")
+    assert values["WARC-Concurrent-To"] == fields(response)["WARC-Record-ID"] == fields(request)["WARC-Concurrent-To"]
+    assert (values["WARC-Target-URI"], values["WARC-Date"]) == (EXCHANGE.url, "2023-11-14T22:13:20.007Z")
+    assert block(metadata) == outlinks
+    assert values["Content-Length"] == str(len(outlinks))
+    assert values["WARC-Block-Digest"] == "sha1:" + base32(digest(outlinks))
+    assert len({fields(record)["WARC-Record-ID"] for record in (metadata, request, response)}) == 3
+
+
 def test_record_ids_never_repeat() -> None:
-    records = [record for _ in range(1000) for record in request_and_response(EXCHANGE)]
+    records = [record for _ in range(1000) for record in records_of(EXCHANGE)]
     assert len({fields(record)["WARC-Record-ID"] for record in records}) == 2000
 
 
 def test_a_body_that_is_not_whole_is_marked() -> None:
-    assert fields(request_and_response(replace(EXCHANGE, truncated="time"))[1])["WARC-Truncated"] == "time"
+    assert fields(records_of(replace(EXCHANGE, truncated="time"))[1])["WARC-Truncated"] == "time"
 
 
 def test_a_revisit_names_the_earlier_record_and_leaves_the_payload_out() -> None:
     revisit = replace(EXCHANGE, revisit_of=RevisitOf("http://127.0.0.1/first", 1_600_000_000_000))
-    record = request_and_response(revisit)[1]
+    record = records_of(revisit)[1]
     values = fields(record)
     assert values["WARC-Type"] == "revisit"
     assert values["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
@@ -139,7 +152,7 @@ def test_a_revisit_names_the_earlier_record_and_leaves_the_payload_out() -> None
 def test_an_empty_or_cut_payload_is_never_a_revisit(change: dict[str, object]) -> None:
     revisit = replace(EXCHANGE, revisit_of=RevisitOf("http://127.0.0.1/first", 1), **change)  # type: ignore[arg-type]
     with pytest.raises(AssertionError):
-        request_and_response(revisit)
+        records_of(revisit)
 
 
 def test_warcinfo_keeps_each_value_on_its_line() -> None:

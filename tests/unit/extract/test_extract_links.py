@@ -250,6 +250,27 @@ def test_assets(make_parser: Callable[..., LinkExtractor]) -> None:
     ]  # fmt: skip
 
 
+def test_where_links_stand(make_parser: Callable[..., LinkExtractor]) -> None:
+    page = b"""<link rel=stylesheet href=a.css><link rel=next href=b><meta http-equiv=refresh content='0;c'>
+    <a href=d></a><area href=e><a href=f><img src=g srcset='h 2x'></a><iframe src=i></iframe><a rel=ugc href=j></a>
+    <input type=image src=k><video poster=l></video><picture><source srcset=m></picture><script src=n></script>
+    <svg><use href=o></svg><a href=p></a>"""
+    policy = LinkPolicy(nofollow=frozenset({"ugc"}))
+    plain, told = (make_parser(replace(policy, outlinks=wanted)).links(page, PAGE) for wanted in (False, True))
+    assert plain.sources is None
+    assert replace(told, sources=None) == plain
+    assert plain.hrefs == [*"bcdefip"]
+    assert told.sources is not None
+    assert told.sources.of_hrefs == [
+        "L link/@href", "R meta", "L a/@href", "L area/@href", "L a/@href", "E iframe/@src", "L a/@href"
+    ]  # fmt: skip
+    assert [*dict.fromkeys(told.sources.others)] == [  # Lexbor finds an element with two of them twice
+        ("a.css", "E link/@href"), ("g", "E img/@src"), ("h", "E img/@srcset"), ("j", "L a/@href"),
+        ("k", "E input/@src"), ("l", "E video/@poster"), ("m", "E source/@srcset"), ("n", "E script/@src"),
+        ("o", "E use/@href"),
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("srcset", "urls"),
     [

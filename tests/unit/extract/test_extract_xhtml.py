@@ -78,6 +78,17 @@ def test_what_else_is_found() -> None:
     assert found.assets == ["s.css", "i.png", "j.png", "k.png", "l.svg"]
 
 
+def test_where_links_stand_in_a_page_that_breaks() -> None:
+    policy = LinkPolicy(outlinks=True)
+    page = f"{ROOT}<head><title/></head><iframe src='1'/><a href='2'/><img src='3'/><p><a href='4'></p></html>"
+    found = XhtmlExtractor(fastest_extractor(policy), policy).links(page.encode(), PAGE, XHTML)
+    assert found.sources is not None
+    assert {*zip(found.hrefs, found.sources.of_hrefs, strict=True)} == {
+        ("1", "E iframe/@src"), ("2", "L a/@href"), ("4", "L a/@href")
+    }  # fmt: skip
+    assert found.sources.others == [("3", "E img/@src")]
+
+
 @pytest.mark.parametrize(
     ("encoding", "declaration", "header", "charset"),
     [

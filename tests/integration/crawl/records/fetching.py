@@ -59,7 +59,10 @@ class Fetching:
             head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
             date = 1_790_000_000_000 + self.number
             asked = f"GET /{self.number} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
-            ref = self.writer.write(Exchange(url, "", date, asked, head, body, digest(body), "", earlier))
+            exchange = Exchange(url, "", date, asked, head, body, digest(body), "", earlier)
+            if self.number % 2:
+                exchange.metadata = f"outlink: {url} L a/@href\r\n".encode()
+            ref = self.writer.write(exchange)
             self.pending[host].append(self._row(host, url, date, ref))
         return self.pending[hosts[-1]][-1]
 

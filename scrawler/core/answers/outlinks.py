@@ -1,0 +1,64 @@
+"""What a page leads to, for the metadata record beside its answer, in the words of Heritrix.
+
+Each line names a URL, as this crawl spells it, the kind of the link and where it stands: `outlink: URL L a/@href`.
+Kinds are L (a link), E (embedded: a frame, an image, a script, a style) and R (what is shown instead: a redirect, a
+refresh). They are those of the page, whether they are followed or not; what is no URL of http, or leads to a place in
+the same page, is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import repeat
+
+from scrawler.core.party.decisions import location_of
+from scrawler.extract.links import PageLinks
+from scrawler.fetch.downloader import Response
+from scrawler.model import Result
+from scrawler.urls.analyzer import UrlAnalyzer
+
+MOST_OUTLINKS = 6_000  # of a page, as many as Heritrix takes by default
+REFRESH_HEADER = "R Refresh:"
+_LOCATION_HEADER = "R Location:"
+_ANY_LINK, _ANY_ASSET = "L =NAVLINK_MISC", "E =EMBED_MISC"  # of an extractor that does not tell where links stand
+
+Outlink = tuple[str, str]  # a URL as written, and its source: kind and context
+
+
+def outlink_fields(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> bytes:
+    """Return the fields of a metadata record (application/warc-fields); empty where an answer leads nowhere."""
+    page = response.request.url
+    lines: dict[str, None] = {}
+    if response.result is Result.REDIRECT:
+        _add(lines, analyzer.resolve(location_of(response), page), _LOCATION_HEADER)
+    if links is not None:
+        resolved: dict[str, str] = {}
+        for href, source in dict.fromkeys(_written(links)):
+            url = resolved.get(href)
+            if url is None:
+                url = "" if href.startswith("#") else analyzer.resolve(href, links.base, links.charset)
+                resolved[href] = url
+            _add(lines, url, source)
+            if len(lines) >= MOST_OUTLINKS:
+                break
+    if not lines:
+        return b""
+    charset = f"charsetForLinkExtraction: {links.charset}\r\n" if links is not None and links.charset else ""
+    return "".join((f"fetchTimeMs: {response.elapsed_ms}\r\n", charset, *lines)).encode()
+
+
+def _add(lines: dict[str, None], url: str, source: str) -> None:
+    if url:
+        lines[f"outlink: {url} {source}\r\n"] = None
+
+
+def _written(links: PageLinks) -> Iterator[Outlink]:
+    """Yield the URLs of a page as they are written, in document order as far as they can be followed."""
+    sources = links.sources
+    if sources is not None:
+        yield from zip(links.hrefs, sources.of_hrefs, strict=True)
+        yield from sources.others
+        return
+    yield from zip(links.hrefs, repeat(_ANY_LINK))
+    yield from zip(links.unfollowed, repeat(_ANY_LINK))
+    yield from zip(links.assets, repeat(_ANY_ASSET))
