@@ -10,7 +10,7 @@ mean another URL in another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from copy import copy
 from functools import partial
 from typing import NamedTuple
@@ -75,6 +75,7 @@ class UrlAnalyzer:
         self._look_up = look_up
         self._caches: dict[str, LinkCache] = {}  # by folder, and by encoding and folder where that is not UTF-8
         self._in_origins: dict[str, dict[str, Known]] = {}
+        self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # by folder and encoding: href -> URL
         self._entries = 0
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
@@ -115,8 +116,34 @@ class UrlAnalyzer:
     def resolve(self, href: str, page: str, charset: str = "") -> str:
         """Return what a link leads to, be it of this party, a document or neither; empty if it is no URL."""
         href = encode_query(href, charset, self._max_length)
-        url = self._spelt(normalise(href, page, self._max_length).url)
-        return with_authority(url, self._aliases) if url and self._aliases else url
+        url = normalise(href, page, self._max_length).url
+        return self._spelt_here(url) if url else ""
+
+    def resolve_all(self, hrefs: Iterable[str], base: str, charset: str = "") -> Iterator[str]:
+        """Yield what each link of a page leads to, as `resolve` does; `base` is the page's URL, or its <base href>.
+
+        What means the same on all pages of a folder is remembered: most links of a site stand on many of its pages.
+        """
+        self._keep_bounds()
+        base = normalise(base, None, self._max_length).url or base
+        folder = folder_of(base)
+        root = origin(base) + "/"
+        key = folder, "" if charset in AS_UTF_8 else charset
+        known = self._resolved.get(key)
+        if known is None:
+            known = self._resolved[key] = {}
+            self._entries += 1
+        for href in hrefs:
+            path = href.partition("#")[0]
+            url = known.get(path)
+            if url is None:
+                plain = resolve_plain(path, folder, root) if 0 < len(path) <= CACHED_HREF else ""
+                plain = plain if len(plain) <= self._max_length else ""
+                url = self._spelt_here(plain) if plain else self.resolve(href, base, charset)
+                if self._entries < self._cache_entries and (plain or _is_worth_keeping(path)):
+                    known[path] = url
+                    self._entries += 1
+            yield url
 
     def redirected(self, page: str, location: str) -> Analysis:
         """Judge where `page` redirects.
@@ -180,6 +207,11 @@ class UrlAnalyzer:
     def _spelt(self, url: str) -> str:
         return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
 
+    def _spelt_here(self, url: str) -> str:
+        """Return how a URL is spelt by this party, which may know its authority under another name."""
+        url = self._spelt(url)
+        return with_authority(url, self._aliases) if self._aliases else url
+
     def _judge(self, url: str, reason: Verdict | None) -> tuple[Verdict, str]:
         return self._judge_url(self._spelt(url)) if reason is None else (reason, "")
 
@@ -209,7 +241,13 @@ class UrlAnalyzer:
 
     def _forget(self) -> None:
         self._caches, self._in_origins = {}, {}
+        self._resolved = {}
         self._entries = 0
+
+
+def _is_worth_keeping(href: str) -> bool:
+    path = href.partition("#")[0]
+    return len(path) > 0 and len(href) <= CACHED_HREF and _means_the_same_in_folder(path)
 
 
 def _means_the_same_in_folder(path: str) -> bool:

@@ -14,7 +14,7 @@ from itertools import repeat
 from scrawler.core.party.decisions import location_of
 from scrawler.extract.links import PageLinks
 from scrawler.fetch.downloader import Response
-from scrawler.model import Result
+from scrawler.model.results import Result
 from scrawler.urls.analyzer import UrlAnalyzer
 
 MOST_OUTLINKS = 6_000  # of a page, as many as Heritrix takes by default
@@ -32,12 +32,9 @@ def outlink_fields(analyzer: UrlAnalyzer, response: Response, links: PageLinks |
     if response.result is Result.REDIRECT:
         _add(lines, analyzer.resolve(location_of(response), page), _LOCATION_HEADER)
     if links is not None:
-        resolved: dict[str, str] = {}
-        for href, source in dict.fromkeys(_written(links)):
-            url = resolved.get(href)
-            if url is None:
-                url = "" if href.startswith("#") else analyzer.resolve(href, links.base, links.charset)
-                resolved[href] = url
+        written = [one for one in dict.fromkeys(_written(links)) if not one[0].startswith("#")]
+        urls = analyzer.resolve_all([href for href, _ in written], links.base, links.charset)
+        for url, (_, source) in zip(urls, written, strict=True):
             _add(lines, url, source)
             if len(lines) >= MOST_OUTLINKS:
                 break

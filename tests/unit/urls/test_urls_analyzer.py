@@ -149,6 +149,24 @@ def test_no_cache_can_be_told_from_none(
         assert tuple(part.analyze(*page)) == analyse_plainly(scope, *page)
 
 
+@pytest.mark.parametrize("entries", [0, 50, 4096])
+def test_links_resolved_together_are_those_resolved_alone(entries: int) -> None:
+    part = analyzer(cache_entries=entries)
+    bases = [*PAGES, "http://o/x?y/z", "https://h/a/b/../c?#d", "http://o/b#/c", f"http://o/{'x' * 2000}/"]
+    for hrefs in (HREFS, HREFS[::-1], HREFS * 2):
+        for base in bases:
+            for charset in ("", "gbk", "windows-1252"):
+                alone = [part.resolve(href, base, charset) for href in hrefs]
+                assert list(part.resolve_all(hrefs, base, charset)) == alone
+
+
+def test_what_is_remembered_of_resolved_links_is_bounded() -> None:
+    part = analyzer(cache_entries=100)
+    for n in range(500):
+        assert len(list(part.resolve_all([f"{n}-{m}.html" for m in range(n % 7)], f"http://h/{n}/"))) == n % 7
+        assert len(part._resolved) + sum(map(len, part._resolved.values())) == part._entries <= 101
+
+
 @pytest.mark.parametrize("look_up", FORMS)
 @pytest.mark.parametrize("scope", Scope)
 def test_every_pair_of_pages_and_hrefs_in_one_party(scope: Scope, look_up: LookUp) -> None:
