@@ -60,7 +60,7 @@ class Fetching:
             date = 1_790_000_000_000 + self.number
             asked = f"GET /{self.number} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
             exchange = Exchange(url, "", date, asked, head, body, digest(body), "", earlier)
-            if self.number % 2:
+            if self.number % 2 == 0:
                 exchange.metadata = f"outlink: {url} L a/@href\r\n".encode()
             ref = self.writer.write(exchange)
             self.pending[host].append(self._row(host, url, date, ref))
