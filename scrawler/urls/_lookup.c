@@ -159,17 +159,15 @@ static PyObject *learn(Lookup *l, PyObject *href, PyObject *path)
 /* Return a new reference to what an href comes to, or NULL with an exception. */
 static PyObject *look_up_one(Lookup *l, PyObject *href, PyObject *path)
 {
+    PyObject *url = in_sure_folder(l, path);
+    if (url || PyErr_Occurred())
+        return url;
     PyObject *known = PyDict_GetItemWithError(l->in_folder, path);
     if (!known && !PyErr_Occurred())
         known = PyDict_GetItemWithError(l->in_origin, path);
     if (known)
         return Py_NewRef(known);
-    PyObject *url = PyErr_Occurred() ? NULL : in_sure_folder(l, path);
-    if (!url)
-        return PyErr_Occurred() ? NULL : learn(l, href, path);
-    if (remember(l, path, url) < 0)
-        Py_CLEAR(url);
-    return url;
+    return PyErr_Occurred() ? NULL : learn(l, href, path);
 }
 
 static int count(Lookup *l, PyObject *known)
