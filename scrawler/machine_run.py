@@ -38,7 +38,7 @@ from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.store.slow import SlowSeeds
-from scrawler.threads import no_room, start
+from scrawler.threads import no_room, share_heap, start
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep, warc_prefix
 from scrawler.urls.filters import UrlFilters
@@ -129,6 +129,7 @@ class MachineRun:
         """Keep the file of what is read in the block; watch for pages without an end where that may end the process."""
         with closing(self._slots), ExitStack() as stack:
             if own_process:
+                share_heap()
                 watchdog = Watchdog(self._slots, self._settings.page_time)
                 start(watchdog)
                 stack.callback(watchdog.close)

@@ -1,9 +1,10 @@
-"""How threads are started: a system that has no room for one says so in a line for the user."""
+"""How threads are started, with one heap for all: a system that has no room for one says so in a line for the user."""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 from scrawler.errors import StartError
@@ -16,6 +17,8 @@ class Startable(Protocol):
         """Begin to work."""
 
 
+_ARENA_MAX = -8  # M_ARENA_MAX in glibc's <malloc.h>
+
 _FEWER = "use fewer (--threads, --dns-threads, --machines), or "
 
 
@@ -23,6 +26,16 @@ def start(thread: Startable) -> None:
     """Start a thread. Raises StartError; who started others before closes them."""
     with thread_starts(_FEWER):
         thread.start()
+
+
+def share_heap() -> None:
+    """Let all threads that are started from now on share one heap of the C library, where that is glibc.
+
+    Else which of several a thread gets is left to chance, and what is free in one is of no use to the others: with them
+    the memory of a crawl of 600 sites was larger by a fifth. Under the interpreter lock threads hardly meet there.
+    """
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from rbloom import Bloom
 from scrawler.errors import ScrawlerError
 
 ERROR_RATE = 1e-6
-FIRST_LAYER = 2048  # URLs
+FIRST_LAYER = 512  # URLs: many sites have fewer pages, and each KB counts once for each site in work
 GROWTH = 4
 _AT_HAND = 300  # URLs of a filter, in a set of 8 KB, which is asked at a fifth of what a layer costs
 

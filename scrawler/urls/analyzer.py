@@ -25,7 +25,7 @@ from scrawler.urls.steps import MARKS, Step
 from scrawler.urls.traps import ShapeJudge, UrlLimits
 from scrawler.urls.verdict import Verdict
 
-CACHE_ENTRIES = 4_096  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
+CACHE_ENTRIES = 512  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
 
 _BOUND_TO_PAGE = re.compile(r"https?:(?!//)", re.IGNORECASE)
 
@@ -189,7 +189,7 @@ class UrlAnalyzer:
         if verdict is _INTERNAL:
             return url, keeps
         if verdict is _EXTERNAL:
-            return (url,), keeps
+            return (href if href == url else url,), keeps  # one string in the cache, where two say the same
         self._offer(verdict, href, base)
         return verdict, keeps
 

@@ -57,7 +57,7 @@ class PagePipeline:
         exchange.metadata = metadata
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
-            site.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
+            site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
     def archive_alone(self, response: Response) -> RecordRef | None:

@@ -376,9 +376,12 @@ class UrlCollector(threading.Thread):
         self._ports.seeds_changed()
 
     def _fill(self, site: SiteContext) -> None:
-        while site.set_aside and self.room > 0:
-            site.parties.append(site.set_aside.popleft())
-            self.held += 1
+        room = max(0, self.room)
+        if site.set_aside and room:
+            coming = site.set_aside[:room]
+            del site.set_aside[:room]
+            site.parties += coming
+            self.held += len(coming)
             self.look_again(site)
         if not site.set_aside:
             self._crowded.pop(site, None)

@@ -7,15 +7,14 @@ payloads.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
 from typing import Protocol
 
-from scrawler.archive.record import RevisitOf
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.archived import ArchivedPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.health import SiteHealth
@@ -29,7 +28,6 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
 
 LONG_REST = 60.0  # seconds
-_DIGESTS_KEPT = 10_000
 _MOST_ORIGINS = 2_000  # that a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
 
@@ -102,7 +100,7 @@ class SiteContext:
     seen: SeenFilter
     more_seeds: bool  # the database may hold further ready seeds of this site
     parties: list[SeedContext] = field(default_factory=list)
-    set_aside: deque[SeedContext] = field(default_factory=deque)  # no room for them at the collector yet
+    set_aside: list[SeedContext] = field(default_factory=list)  # no room for them at the collector yet
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
     pause: float = 0.0  # seconds between two requests, as last applied
@@ -121,7 +119,7 @@ class SiteContext:
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
-    archived: OrderedDict[bytes, RevisitOf] = field(default_factory=OrderedDict)
+    archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
@@ -166,12 +164,6 @@ class SiteContext:
         if any(party.end is EndReason.SEEN_MEMORY for party in self.parties):
             self.more_seeds = False  # its holder lets go of it and its memory; what is left is claimed again later
         self.parties = [party for party in self.parties if not party.ended]
-
-    def remember(self, digest: bytes, archived: RevisitOf) -> None:
-        """Keep the newest payload digests with their records, to which later ones may refer."""
-        self.archived[digest] = archived
-        if len(self.archived) > _DIGESTS_KEPT:
-            self.archived.popitem(last=False)
 
     def count_push_back(self, party: SeedContext | None) -> None:
         """Count an answer of 429 or 503 for a party, that to a robots.txt for the first one."""

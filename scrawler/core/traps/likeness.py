@@ -21,6 +21,7 @@ machine holds.
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from typing import NamedTuple
 
@@ -51,7 +52,7 @@ class TextMemory:
     __slots__ = ("_new_in_a_row", "_passed", "_skeletons", "_texts", "in_doubt")
 
     def __init__(self) -> None:
-        self._skeletons: deque[int] = deque(maxlen=_REMEMBERED)
+        self._skeletons = array("Q")  # of the newest pages
         self._texts: _Texts | None = None
         self._new_in_a_row = _WITHOUT_DOUBT  # and those after the first page that is compared
         self._passed = 0  # pages since the last one that was compared
@@ -73,7 +74,7 @@ class TextMemory:
         self._passed = 0 if compared else self._passed + 1
         if not self.in_doubt and (repeats or met):
             self.in_doubt = True
-            self._skeletons.clear()
+            self._skeletons = array("Q")
             self._new_in_a_row = 0
         elif repeats:  # which by chance one page of a hundred does that shares all its words with others
             self._new_in_a_row = min(self._new_in_a_row, _TRUSTED_AFTER) // 2
@@ -91,6 +92,7 @@ class TextMemory:
         met = skeleton in self._skeletons
         if not met:
             self._skeletons.append(skeleton)
+            del self._skeletons[:-_REMEMBERED]
         return met
 
 

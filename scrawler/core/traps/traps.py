@@ -17,6 +17,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 from typing import NamedTuple
 
 from scrawler.core.rules import CrawlRules
@@ -44,8 +45,8 @@ _LINKS_AS = "links as on "  # begins the pattern of pages with the same links
 class LinkClass:
     """Pages that have the same links, as written."""
 
-    url: str  # of the first one
-    pages: int = 0
+    url: str  # of one of them
+    pages: int = 1
     own: Yield | None = None  # what those pages have yielded to which others of them led; from the second page on
 
     @property
@@ -70,6 +71,9 @@ class _Page(NamedTuple):
     links: int | None  # a hash of them as written; None: it has none
 
 
+_NO_PAGE = _Page("", (), Patterns("", ""), None)
+
+
 class PartyTraps:
     """The yields of one party's patterns; guarded by the machine's turn, except `read_text`."""
 
@@ -79,11 +83,12 @@ class PartyTraps:
         self._rules = rules
         self._yields: dict[str, Yield] = {}
         self._memories: OrderedDict[object, TextMemory] = OrderedDict()
-        self._classes: dict[int, LinkClass] = {}
+        self._classes: dict[int, LinkClass] = {}  # by a hash of the links
+        self._met_once: dict[int, None] = {}  # hashes of links that one page has had
         self._led_to: dict[int, LinkClass] = {}  # hashes of listed URLs -> on which kind of page they stand
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
-        self._last = _Page("", (), Patterns("", ""), None)
+        self._last = _NO_PAGE
         self.capping = False  # whether anything is capped
         for row in rows:
             restored = Yield(row.pattern, row.pattern_hash, rules.trap_pages, row)
@@ -122,6 +127,7 @@ class PartyTraps:
         if parent is not None and parent is source and parent.own is not None:
             parent.own.note(exact, nothing_new)
             self._cap_low(parent.own, self._rules.trap_pages)
+        self._last = _NO_PAGE  # its links are let go of
         return Noted(near, source)
 
     def _note_pattern(self, of: Patterns, exact: bool, nothing_new: bool) -> None:
@@ -187,24 +193,33 @@ class PartyTraps:
 
     def known_source(self, url: str, hrefs: Sequence[str]) -> LinkClass | None:
         """Return the pages that have the links of a page which is not counted yet, if there are any."""
-        links = self._of(url, hrefs).links
-        return self._classes.get(links) if links is not None else None
+        return self._known_class(self._of(url, hrefs))
 
     def _class_of(self, of: _Page, hrefs: Sequence[str]) -> LinkClass | None:
         """Return the pages that have these links, if this is not the first of them."""
         assert of.links is not None
-        found = self._classes.get(of.links)
+        found = self._known_class(of)
         if found is None:
-            if len(self._classes) >= _CLASSES:
-                kept = sorted(self._classes.items(), key=lambda item: -item[1].pages)[: _CLASSES // 2]
-                self._classes = dict(kept)
-            self._classes[of.links] = LinkClass(of.url, 1)
+            if len(self._met_once) >= _CLASSES:
+                self._met_once = dict(islice(self._met_once.items(), _CLASSES // 2))
+            self._met_once[of.links] = None
             return None
         found.pages += 1
         if found.own is None:
             durable = blake2b("\n".join(hrefs).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             restored = self._restored.pop(durable, None)
             found.own = restored or Yield(_LINKS_AS + found.url, durable, self._rules.trap_pages)
+        return found
+
+    def _known_class(self, of: _Page) -> LinkClass | None:
+        """Return the pages that have the links of a page; an object is made of them with the second one."""
+        if of.links not in self._met_once:
+            return self._classes.get(of.links) if of.links is not None else None
+        del self._met_once[of.links]
+        if len(self._classes) >= _CLASSES:
+            kept = sorted(self._classes.items(), key=lambda item: -item[1].pages)[: _CLASSES // 2]
+            self._classes = dict(kept)
+        found = self._classes[of.links] = LinkClass(of.url)
         return found
 
     # -- caps ----------------------------------------------------------------------------------------------

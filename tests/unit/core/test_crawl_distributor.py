@@ -36,7 +36,7 @@ class Shelf:
     def take_in(self, site: SiteContext) -> None:
         self.sites[site.id] = site
         while site.set_aside and self.room > 0:
-            site.parties.append(site.set_aside.popleft())
+            site.parties.append(site.set_aside.pop(0))
 
     def give_away(self, site: SiteContext) -> None:
         del self.sites[site.id]
