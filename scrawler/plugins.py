@@ -57,7 +57,7 @@ PART_KINDS = {
                 "lexbor": "scrawler.extract.lexbor:LexborExtractor",
                 "html5lib": "scrawler.extract.reference:Html5libExtractor",
             },
-            {"links": "scrawler.extract.links:PageLinks", "text": "scrawler.extract.links:PageText"},
+            {"links": "scrawler.extract.links:PageLinks"},
         ),
         PartKind(
             "seen",

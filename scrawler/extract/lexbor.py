@@ -7,11 +7,9 @@ from selectolax.lexbor import LexborDocumentOptions, LexborHTMLParser, LexborNod
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.lexbor_names import Names
-from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks, PageText
+from scrawler.extract.links import DEEP_HTML, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, HTML_SPACE, LinkCollector, is_canonical, may_matter
-from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
-from scrawler.extract.text import TextCollector
 
 # One selection in document order. Selecting by attribute alone takes half the time of selecting by tag and attribute,
 # and brings along little that is no link; an element with two of the attributes comes twice.
@@ -39,17 +37,6 @@ class LexborExtractor:
         document = LexborHTMLParser(page, options=_WITHOUT_EVENTS)
         self._collect_links(document, collector)
         return collector.result(charset, page)
-
-    def text(self, body: bytes, content_type: str = "") -> PageText:
-        """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
-        page, _ = to_utf8(body, content_type)
-        if is_hazardous(page):
-            return scan_text(page.decode("utf-8", "replace"))
-        root = LexborHTMLParser(page, options=_WITHOUT_EVENTS).root
-        collector = TextCollector()
-        if root is not None:
-            _collect_text(root, collector)
-        return collector.result()
 
     def _collect_links(self, document: LexborHTMLParser, collector: LinkCollector) -> None:
         append, quick_tag, tags = collector.hrefs.append, self._quick_tag, collector.tags
@@ -116,23 +103,3 @@ def _collect_template(template: LexborNode, collector: LinkCollector, linking: s
             waiting += reversed(content[0].css(linking) if content else [])
         elif tag in collector.tags:
             collector.element(tag, _attributes(node), in_template=True)
-
-
-def _collect_text(root: LexborNode, collector: TextCollector) -> None:
-    node: LexborNode | None = root
-    open_tags: list[str] = []
-    while node is not None:
-        if node.is_text_node:
-            collector.text(node.text_content or "")
-        elif node.is_element_node:
-            tag = node.tag or ""
-            collector.start(tag, _attributes(node))
-            if node.first_child is not None:
-                open_tags.append(tag)
-                node = node.first_child
-                continue
-            collector.end(tag)
-        while node is not None and node.next is None and open_tags:
-            collector.end(open_tags.pop())
-            node = node.parent
-        node = node.next if node is not None and open_tags else None

@@ -64,17 +64,6 @@ class PageLinks:
         return bool(self.hrefs or self.unfollowed or self.assets)
 
 
-@dataclass(frozen=True, slots=True)
-class PageText:
-    """What a page says, computed only when asked for."""
-
-    title: str
-    meta: dict[str, str]  # name or property, lower case -> content (the first wins)
-    headings: list[tuple[int, str]]  # level 1-6, text
-    anchors: list[tuple[str, str]]  # href as written, visible text
-    text: str  # visible text, white space folded
-
-
 class LinkExtractor(Protocol):
     """Finds the links of HTML pages; malformed pages never raise. Keeps no state, so threads may share one.
 
@@ -83,6 +72,3 @@ class LinkExtractor(Protocol):
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; `content_type` is the raw header, for its charset."""
-
-    def text(self, body: bytes, content_type: str = "") -> PageText:
-        """Read title, meta data, headings, anchor texts and visible text."""

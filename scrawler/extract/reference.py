@@ -10,11 +10,9 @@ import html5lib
 
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.hazards import is_hazardous
-from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks, PageText
+from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector, is_canonical
-from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
-from scrawler.extract.text import TextCollector
 
 _MAX_SECONDS = 3.0  # of CPU for one tree: measured, 5 MB of documentation, but 2 MB of nothing but <p>more</p>
 _XLINK = "{http://www.w3.org/1999/xlink}href"
@@ -69,21 +67,6 @@ class Html5libExtractor:
                     collector.canonical(element.attrib)
         return collector.result(charset, utf8)
 
-    def text(self, body: bytes, content_type: str = "") -> PageText:
-        """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
-        utf8, _ = to_utf8(body, content_type)
-        page = utf8.decode("utf-8", "replace")
-        root = DEEP_HTML if is_hazardous(utf8) else _parse(page)
-        if isinstance(root, str):
-            return scan_text(page)
-        return _text(root)
-
-
-def _text(root: Element) -> PageText:
-    collector = TextCollector()
-    _collect_text(root, collector)
-    return collector.result()
-
 
 def _parse(page: str) -> Element | str:
     """Return the page's root, or the note that says why it has none."""
@@ -112,22 +95,3 @@ def _attributes(element: Element) -> dict[str, str]:
     if _XLINK in attributes and "href" not in attributes:
         return {**attributes, "href": attributes[_XLINK]}
     return attributes
-
-
-def _collect_text(root: Element, collector: TextCollector) -> None:
-    # A stack, not recursion: pages nest deeper than Python can call. Strings on it are texts, None ends an element.
-    waiting: list[Element | str | None] = [root]
-    open_tags: list[str] = []
-    while waiting:
-        item = waiting.pop()
-        if item is None:
-            collector.end(open_tags.pop())
-        elif isinstance(item, str):
-            collector.text(item)
-        elif isinstance(item.tag, str):
-            open_tags.append(_local_name(item))
-            collector.start(open_tags[-1], _attributes(item))
-            waiting.append(None)
-            for child in reversed(item):
-                waiting += (child.tail or "", child)
-            waiting.append(item.text or "")

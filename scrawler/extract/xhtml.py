@@ -9,14 +9,12 @@ reading as XML ended is kept.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from scrawler.extract.links import LinkExtractor, LinkPolicy, LinkSources, PageLinks, PageText
+from scrawler.extract.links import LinkExtractor, LinkPolicy, LinkSources, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector
-from scrawler.extract.text import TextCollector
 from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
 
@@ -64,14 +62,6 @@ class XhtmlExtractor:
             return _joined(self._other.links(body, url, content_type), collector.result(charset), url)
         return self._other.links(body, url, content_type)
 
-    def text(self, body: bytes, content_type: str = "") -> PageText:
-        """Read title, meta data, headings, anchor texts and visible text; see LinkExtractor."""
-        if is_xml(media_type(content_type).essence):
-            collector = TextCollector()
-            if _Texts(collector).read(_prepared(body, content_type)[0]):
-                return collector.result()
-        return self._other.text(body, content_type)
-
 
 def _joined(as_html: PageLinks, as_xml: PageLinks, url: str) -> PageLinks:
     """Add what was read as XML before it broke to what HTML makes of a page: there `<title/>` hides the rest."""
@@ -114,21 +104,21 @@ def _by_number(reference: re.Match[str]) -> str:
     return "".join(f"&#{ord(character)};" for character in meant)
 
 
-class _Reader:
-    """Reads one document; subclasses say what is done with its elements."""
+class _Links:
+    """Reads one document, and hands over what says something of links."""
 
-    def __init__(self, text: Callable[[str], None] | None = None) -> None:
-        self._text = text
+    def __init__(self, collector: LinkCollector) -> None:
+        self._collector = collector
+        self._tags = collector.tags
+        self._templates = 0
         self._open: list[str] = []
         self._elements = 0
 
     def read(self, text: str) -> bool:
         """Read a document; False: it has to be read as HTML."""
         parser = ParserCreate(namespace_separator=" ")
-        parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
-        parser.CharacterDataHandler = self._text
         # Entities could be billions of laughs; with 10,000 declared attributes each element takes a second.
         parser.EntityDeclHandler = parser.AttlistDeclHandler = self._refuse
         try:
@@ -136,12 +126,6 @@ class _Reader:
         except (_ReadAsHtml, ExpatError, UnicodeEncodeError):  # the latter: halves of UTF-16 pairs
             return False
         return True
-
-    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
-        """An element of XHTML, SVG or MathML begins."""
-
-    def end(self, tag: str) -> None:
-        """The innermost element ends; without a tag if it is of another name space."""
 
     def _refuse(self, *_declaration: object) -> None:
         raise _ReadAsHtml
@@ -154,29 +138,19 @@ class _Reader:
         if len(self._open) > _DEEPEST or self._elements > _MOST_ELEMENTS:
             raise _ReadAsHtml
         if namespace == _XHTML:
-            self.element(tag, attributes, is_html=True)
+            self._take(tag, attributes, is_html=True)
         elif namespace in _FOREIGN:
             if _XLINK_HREF in attributes:
                 attributes.setdefault("href", attributes[_XLINK_HREF])
-            self.element(tag, attributes, is_html=False)
+            self._take(tag, attributes, is_html=False)
         else:
-            tag = ""
+            tag = ""  # an element of another name space: nothing inside is told by its name
         self._open.append(tag)
 
     def _end(self, _name: str) -> None:
-        self.end(self._open.pop())
+        self._templates -= self._open.pop() == "template"
 
-
-class _Links(_Reader):
-    """Hands over what says something of links."""
-
-    def __init__(self, collector: LinkCollector) -> None:
-        super().__init__()
-        self._collector, self._tags = collector, collector.tags
-        self._templates = 0
-
-    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
-        """Take an element."""
+    def _take(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
         if tag == "template":
             self._templates += 1
         elif tag not in self._tags or not (is_html or tag in FOREIGN_TAGS):
@@ -186,23 +160,3 @@ class _Links(_Reader):
             self._collector.link(attributes, in_head=parents[-1:] == ["head"])
         else:
             self._collector.element(tag, attributes, in_template=self._templates > 0)
-
-    def end(self, tag: str) -> None:
-        """Take the end of an element."""
-        self._templates -= tag == "template"
-
-
-class _Texts(_Reader):
-    """Hands over what a page says."""
-
-    def __init__(self, collector: TextCollector) -> None:
-        super().__init__(collector.text)
-        self._collector = collector
-
-    def element(self, tag: str, attributes: dict[str, str], is_html: bool) -> None:
-        """Take an element."""
-        self._collector.start(tag, attributes)
-
-    def end(self, tag: str) -> None:
-        """Take the end of an element."""
-        self._collector.end(tag)

@@ -17,7 +17,6 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.link_header import canonical_targets
 from scrawler.extract.links import LinkPolicy
 from scrawler.extract.rules import refresh_target, srcset_urls
-from scrawler.extract.scan_text import scan_text
 from scrawler.extract.scanned import scanned
 from scrawler.extract.sitemaps import is_sitemap, read_sitemap
 from scrawler.extract.sniff import sniffed_type
@@ -91,7 +90,6 @@ def test_nor_one_that_is_made_later() -> None:
 def reads_page(text: str) -> None:
     page = text.encode("utf-8", "replace")
     scanned(page, "http://h/", LinkPolicy(nofollow=frozenset({"ugc"}), assets=True), "utf-8", "")
-    scan_text(text)
     is_hazardous(page)
 
 

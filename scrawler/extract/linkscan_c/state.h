@@ -56,7 +56,7 @@ typedef struct {
     uint32_t counts[TAG_COUNT]; /* of open HTML elements */
     uint32_t last_id, form;
     int mode, templates;
-    uint8_t frameset_ok, head_seen, has_copies, quirks, reopen, into_head, flat, deep, plaintext, failed;
+    uint8_t frameset_ok, head_seen, has_copies, quirks, reopen, flat, deep, plaintext, failed;
     uint8_t raw; /* the tag whose text comes next */
     uint64_t steps, most_steps;
 

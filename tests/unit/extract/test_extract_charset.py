@@ -69,7 +69,6 @@ def test_undeclared_charsets_are_detected(
     found = extractor.links(body, "http://example.org/", "text/html")
     assert found.hrefs == [f"/{text[:5]}"]
     assert found.charset == SAID.get(charset, charset)
-    assert extractor.text(body).text == f"{text} x"
 
 
 @pytest.mark.parametrize(("charset", "text"), UNDECLARED.items(), ids=UNDECLARED.keys())

@@ -176,7 +176,6 @@ ENCODINGS = st.sampled_from(["utf-8", "utf-16"])
 def test_whatever_it_is_nothing_is_raised(pieces: list[str], encoding: str) -> None:
     body = "".join(pieces).encode(encoding, "surrogatepass")
     EXTRACTOR.links(body, PAGE, XHTML)
-    EXTRACTOR.text(body, XHTML)
     is_xhtml(body, "text/xml")
 
 
@@ -188,18 +187,14 @@ def test_html_is_not_read_as_xml() -> None:
 
 
 @pytest.mark.parametrize("other", [LexborExtractor(), Html5libExtractor()])
-def test_text_and_words(other: LexborExtractor | Html5libExtractor) -> None:
+def test_words(other: LexborExtractor | Html5libExtractor) -> None:
     extractor = XhtmlExtractor(other)
     page = f"{ROOT}<head><title>The&nbsp;title</title></head><body><textarea/><h1>Head</h1><a href='1'>link</a>"
     page += f" &eacute;t&eacute;<script>hidden</script><svg {SVG}><title>other title</title></svg></body></html>"
-    said = extractor.text(page.encode(), XHTML)
-    assert (said.title, said.headings, said.anchors) == ("The title", [(1, "Head")], [("1", "link")])
-    assert "été" in said.text
     links = extractor.links(page.encode(), PAGE, XHTML)
     words = set(words_in(fingerprint_of(links.page, links.is_xml).words))
     assert links.is_xml
     assert words == set(words_in(fingerprint_of(b"The title Head link &#233;t&#233; other title").words))
-    assert extractor.text(b"<html><title>x</title><p>y", XHTML).title == "x"
 
 
 @pytest.mark.parametrize(
