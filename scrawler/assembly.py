@@ -17,6 +17,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.asking.patience import Patience
 from scrawler.core.asking.sharing import ServerSharing
@@ -200,6 +201,7 @@ def _collector_maker(
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
+    checks = Checks(origins, machine.budget, machine.standstill, rules, tell)
     handover = Handover(machine.checkpointer.submit, rules)
 
     def make_collector(number: int) -> UrlCollector:
@@ -207,7 +209,7 @@ def _collector_maker(
             downloader = make_downloader(fetch_limits)
             slot, ports = slots.take(), _collector_ports(machine)
             visits = Visits(
-                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, rules, slot, tell
+                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, checks, rules, slot
             )
             lister = SitemapLister(reader, answers, rules, slot)
             return UrlCollector(

@@ -7,37 +7,30 @@ All requests begin and end here, so it is here that politeness holds: by host (p
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from math import inf
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import refused_row
 from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.asking.checks import Answer, Checks, First, Leave, Refuse
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.patience import Patience
 from scrawler.core.blame.slots import Slot
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import Entry, EntryRole
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import Flight, PageFlight, flight_of
 from scrawler.core.party.parties import Choice, Parties
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
-from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
-from scrawler.model.results import Result
 from scrawler.model.scope import Scope
-from scrawler.model.seeds import EndReason
-from scrawler.units import counted
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
 _SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
 _REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
-_ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
-
-_Refusal = tuple[Result, str]  # what a URL gets that is not asked for, and why
 
 
 class Visits:
@@ -52,11 +45,10 @@ class Visits:
         budget: AddressBudget,
         patience: Patience,
         standstill: Standstill,
+        checks: Checks,
         rules: CrawlRules,
         slot: Slot,
-        tell: Callable[[str, Fault], None],
     ) -> None:
-        """Make the part; `tell(url, fault)` is called for each fault that a URL has met before it was asked for."""
         self._downloader = downloader
         self._origins = origins
         self._parties = parties
@@ -64,9 +56,9 @@ class Visits:
         self._budget = budget
         self._patience = patience
         self._standstill = standstill
+        self._checks = checks
         self._rules = rules
         self._slot = slot
-        self._tell = tell
 
     def start_requests(self, site: SiteContext, now: float) -> float:
         """Start requests while the site may have more in flight; returns when to come back."""
@@ -172,58 +164,54 @@ class Visits:
                 return choice
             if most > 1 and site.in_flight >= self._places(choice.lane.slow):
                 return inf
-            asked = site.in_flight
             self._slot.enter(site.id, choice.entry.url)  # patterns of traps and of robots.txt are tried on it
             try:
-                at = self._begin(site, choice, now, wall)
+                answer = self._begin(site, choice, now)
             finally:
                 self._slot.leave()
-            if at:
-                return at
-            if site.in_flight > asked:
-                continue
+            if answer is None or isinstance(answer, First):
+                continue  # something was started
+            if isinstance(answer, float):
+                return answer
             refused += 1
             if refused >= _REFUSALS_AT_ONCE or time.monotonic() > now + _REFUSING:
                 return now
         return inf
 
-    def _begin(self, site: SiteContext, choice: Choice, now: float, wall: int) -> float:
-        """Ask for an entry, or for what it needs before, or refuse it; returns when to come back if not now, else 0."""
-        origin, trap = self._looked_up(site, choice)
-        if trap:
-            self._refuse(site, choice, origin, *trap, wall)
-        elif not self._origins.ensure_address(site, origin, now):
-            return inf if origin.pending else now + _ASK_AGAIN
-        elif origin.failure is not None:
-            return self._begin_in_vain(site, choice, origin, origin.failure, now, wall)
-        elif site.health.failures and site.health.is_dead(origin.host, self._rules):
-            # Not its party's own, or that would have ended.
-            gone = f"{origin.host} has not answered {counted(self._rules.max_failures, 'time')} in a row"
-            self._refuse(site, choice, origin, Result.CONNECT_FAILED, gone, wall)
-        elif at := self._held(site, origin.host, origin.address, now):
-            return at
-        elif self._origins.awaits_robots(origin, now):
-            request = self._origins.robots_request(site, origin)
-            if request is not None:
-                self._start(site, request, now, choice.party)
-            elif origin.pending:
-                return inf
+    def _begin(self, site: SiteContext, choice: Choice, now: float) -> Answer:
+        """Ask for an entry, or for what it needs before, or refuse it, as the checks say; return what they said."""
+        url = choice.entry.url
+        try:
+            origin = self._origins.of(site, url)
+        except BaseException as error:
+            return self._refuse(site, choice, Origin(url, ""), self._checks.met(url, error))
+        for check in self._checks.chain:
+            answer = check(site, choice, origin, now)
+            if answer is not None:
+                break
         else:
-            self._ask(site, choice, origin, now, wall)
-        return 0.0
+            return self._start_page(site, choice, origin, now)
+        if isinstance(answer, First):
+            self._start(site, answer.request, now, choice.party)
+        elif isinstance(answer, Refuse):
+            self._refuse(site, choice, origin, answer)
+        elif isinstance(answer, Leave):
+            choice.party.leave(answer.reason, answer.detail)
+        return answer
 
-    def _begin_in_vain(
-        self, site: SiteContext, choice: Choice, origin: Origin, failure: Result, now: float, wall: int
-    ) -> float:
-        """Do what is to be done with an entry whose origin cannot be asked; returns as `_begin`."""
-        if failure is Result.NO_ADDRESS:
-            if self._standstill.holds_name(site, origin, now):
-                return inf
-            if self._has_lost_its_name(choice, origin):
-                choice.party.leave(EndReason.NO_ADDRESS, origin.detail)
-                return 0.0
-        self._refuse(site, choice, origin, failure, origin.detail, wall)
-        return 0.0
+    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Start the request for a page; refuse it where its cookies meet a fault."""
+        party, url, cookie = choice.party, choice.entry.url, ""
+        if party.cookies:
+            try:
+                cookie = party.cookies.header(url)
+            except BaseException as error:
+                return self._refuse(site, choice, origin, self._checks.met(url, error))
+        flight = PageFlight(site, party, choice.lane, choice.lane.take(), choice.entry, origin)
+        party.in_flight += 1
+        site.fetching.add(url)
+        self._start(site, self._page_request(choice, flight, cookie), now, party)
+        return None
 
     def _places(self, slow: bool) -> int:
         """Return how many requests a site may have in flight.
@@ -237,80 +225,16 @@ class Visits:
     def _start_queued(self, site: SiteContext, now: float) -> float:
         """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""
         request = site.queued[0]
-        at = self._held(site, flight_of(request).asked.host, request.address, now)
+        at = self._checks.wait_for(site, flight_of(request).asked.host, request.address, now)
         if not at:
             self._start(site, site.queued.pop(0), now)
         return at
 
-    @staticmethod
-    def _has_lost_its_name(choice: Choice, origin: Origin) -> bool:
-        """Whether the seed's name does not resolve any more: its list is kept, for it may do so again."""
-        return choice.entry.depth != 0 and _is_home(choice, origin)
-
-    def _looked_up(self, site: SiteContext, choice: Choice) -> tuple[Origin, _Refusal | None]:
-        """Return the origin of an entry, and why it is not asked for whatever that is; None: it may be.
-
-        A seed's own URL, and where its redirects lead, is in no trap, nor is what was fetched before.
-        """
-        url, traps = choice.entry.url, None if choice.lane.refetches else choice.party.traps
-        try:
-            origin = self._origins.of(site, url)
-            if site.condemned and url in site.condemned:
-                return origin, (Result.INTERNAL_ERROR, site.condemned[url])
-            if traps is not None and traps.capping and _may_be_trapped(choice.entry) and (trap := traps.refusal(url)):
-                return origin, (Result.TRAP, trap)
-            return origin, None
-        except BaseException as error:
-            return Origin(url, ""), self._met(url, error)
-
-    def _ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float, wall: int) -> None:
-        """Start the request for a page, if its origin's robots.txt allows it."""
-        url, cookies = choice.entry.url, choice.party.cookies
-        try:
-            refusal = self._refusal(choice, origin)
-            cookie = cookies.header(url) if cookies and refusal is None else ""
-        except BaseException as error:
-            refusal = self._met(url, error)
-        if refusal is None:
-            self._start_page(site, choice, origin, cookie, now)
-        elif isinstance(refusal[0], EndReason):
-            choice.party.leave(*refusal)
-        else:
-            self._refuse(site, choice, origin, *refusal, wall)
-
-    def _refusal(self, choice: Choice, origin: Origin) -> _Refusal | tuple[EndReason, str] | None:
-        """Return why an entry is not asked for, or its party ends, by its origin's robots.txt; None: it is allowed."""
-        robots, url = origin.robots, choice.entry.url
-        if robots is None:
-            return None
-        if robots.crawl_delay is not None and (too_slow := self._origins.asks_too_much(origin)):
-            if choice.entry.depth == 0 or _is_home(choice, origin):
-                return EndReason.CRAWL_DELAY, too_slow
-            return Result.ROBOTS_DENIED, too_slow  # one of many hosts of a domain
-        if robots.allows(url):
-            return None
-        if robots.unavailable:
-            return origin.robots_failure, origin.robots_detail
-        return Result.ROBOTS_DENIED, robots.rule(url)
-
-    def _met(self, url: str, error: BaseException) -> _Refusal:
-        """Note a fault that what earlier answers said has met; returns the refusal of the URL for which it was read."""
-        fault = fault_of(error)
-        self._tell(url, fault)
-        return Result.INTERNAL_ERROR, fault.text
-
-    def _refuse(
-        self, site: SiteContext, choice: Choice, origin: Origin, result: Result, detail: str, wall: int
-    ) -> None:
-        index = choice.lane.take()
-        flight = PageFlight(site, choice.party, choice.lane, index, choice.entry, origin)
-        self._answers.finish(flight, refused_row(flight, result, detail, wall))
-
-    def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, cookie: str, now: float) -> None:
+    def _refuse(self, site: SiteContext, choice: Choice, origin: Origin, refusal: Refuse) -> Refuse:
+        """Finish an entry that is not asked for."""
         flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
-        choice.party.in_flight += 1
-        site.fetching.add(choice.entry.url)
-        self._start(site, self._page_request(choice, flight, cookie), now, choice.party)
+        self._answers.finish(flight, refused_row(flight, refusal.result, refusal.detail, int(time.time() * 1000)))
+        return refusal
 
     def _page_request(self, choice: Choice, flight: PageFlight, cookie: str) -> Request:
         url, accept = choice.entry.url, self._rules.accept
@@ -324,17 +248,6 @@ class Visits:
             choice.party.lengthless.remove(url)
             return request._replace(ignore_length=True)
         return request
-
-    def _held(self, site: SiteContext, host: str, address: str, now: float) -> float:
-        """Return when to try again (inf: the site will be told) if politeness forbids to ask now, else 0."""
-        at = site.due_at(host)
-        if at <= now:
-            at = self._budget.queue_up(site, address, now)
-            if not at:
-                return 0.0
-        if not site.held_since:
-            site.held_since = now
-        return at
 
     def _start(self, site: SiteContext, request: Request, now: float, party: SeedContext | None = None) -> None:
         """Start a request.
@@ -352,12 +265,3 @@ class Visits:
             flight = flight_of(request)
             self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
-
-
-def _may_be_trapped(entry: Entry) -> bool:
-    return entry.depth > 0 and entry.role is not EntryRole.ASSET
-
-
-def _is_home(choice: Choice, origin: Origin) -> bool:
-    """Whether an origin is of the host at which the entry's party is at home."""
-    return origin.host == choice.party.home_host
