@@ -54,7 +54,7 @@ http {{
     uwsgi_temp_path {folder}/temp-uwsgi;
     server {{
         listen {port}{tls} backlog=8192;
-        server_name ~(?<design>[0-9])\\.example$;
+        server_name ~(?<design>[0-9])(\\.example)?$;
         root {folder}/$design;
         index index.html;
         sub_filter "{mark}" $host;
@@ -77,8 +77,12 @@ class BroadServer:
 
     def seed(self, site: int) -> str:
         """Return the URL of a site's home page."""
+        return f"{self.origin(host_of(site))}/"
+
+    def origin(self, host: str) -> str:
+        """Return how the URLs of a host begin: that of a site, or its address, at which it answers as well."""
         scheme, usual = ("https", 443) if self._https else ("http", 80)
-        return f"{scheme}://{host_of(site)}{'' if self._port == usual else f':{self._port}'}/"
+        return f"{scheme}://{host}{'' if self._port == usual else f':{self._port}'}"
 
     @property
     def is_usual_port(self) -> bool:

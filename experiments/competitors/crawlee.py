@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from experiments.competitors.environment import PROGRAMS, PythonEnvironment
 from experiments.competitors.peer import Habits, Peer, Task
 from scrawler.urls.filetype import NOT_DOCUMENTS
@@ -17,8 +19,9 @@ class Crawlee(Peer):
     settings = (
         "ParselCrawler, which took less CPU a page than BeautifulSoupCrawler, with the HTTP client impit (less than "
         f"httpx); {_CONCURRENCY} requests at a time in all, fixed, since it has no limit a site and its autoscaling "
-        "holds back on a busy machine; uvloop; queue in memory; no sessions, no log; files told by their names left "
-        "out; robots.txt obeyed; nothing written"
+        "holds back on a busy machine (gentle and broad: as many as there are sites; broad: no more a minute in all "
+        "than politeness allows); uvloop; queue in memory; no sessions, no log; files told by their names left out; "
+        "robots.txt obeyed; nothing written"
     )
     habits = Habits(
         works_as="one process, one thread",
@@ -38,6 +41,9 @@ class Crawlee(Peer):
 
     def command(self, task: Task) -> list[str]:
         """Return the program's command."""
-        concurrency = len(task.urls()) if task.gentle else _CONCURRENCY
+        sites = len(task.urls())
+        concurrency = sites if task.gentle else _CONCURRENCY
+        a_minute = 60 * sites / task.delay if task.delay else inf
         refused = "|".join(sorted(NOT_DOCUMENTS))
-        return [_ENVIRONMENT.python, str(PROGRAMS / "crawlee_crawl.py"), str(task.seeds), str(concurrency), refused]
+        program = str(PROGRAMS / "crawlee_crawl.py")
+        return [_ENVIRONMENT.python, program, str(task.seeds), str(concurrency), f"{a_minute:g}", refused]

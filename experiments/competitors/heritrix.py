@@ -1,19 +1,20 @@
-"""Heritrix 3, run from its folder where HERITRIX_HOME names one. Written after its documentation; see the README."""
+"""Heritrix 3 with the jars of Maven Central, and a job of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from urllib.parse import urljoin
 from xml.etree import ElementTree as Xml
 
-from experiments.competitors.java import path_in, why_not, write_xml
+from experiments.competitors.java import MavenProgram, write_xml
 from experiments.competitors.peer import Habits, Peer, Task
 from scrawler.urls.filetype import NOT_DOCUMENTS
 
-HOME = "HERITRIX_HOME"
+# The Berkeley DB that it asks for is not on Maven Central, this newer one is.
+_PROGRAM = MavenProgram("heritrix", "org.archive.heritrix:heritrix-engine:3.13.0", instead=["com.sleepycat:je:18.3.12"])
 _JOB = "peers"
 _LOGIN = "admin:for-this-run"  # of a web interface on the loopback address that is not used
-_PORT = "8443"
+_ANY_PORT = "0"
 _TOE_THREADS = 50
 _PER_SITE = 8
 _SPRING = "http://www.springframework.org/schema/"
@@ -27,7 +28,7 @@ _PLAIN = (
     ("fetchDns", "modules", "fetcher.FetchDNS"),
     ("fetchHttp", "modules", "fetcher.FetchHTTP"),
     ("extractorHttp", "modules", "extractor.ExtractorHTTP"),
-    ("extractorHtml", "modules", "extractor.ExtractorHTML"),
+    ("extractorJs", "modules", "extractor.ExtractorJS"),  # the one for HTML wants it, and does not use it here
     ("warcWriter", "modules", "writer.WARCWriterChainProcessor"),
     ("candidates", "crawler", "postprocessor.CandidatesProcessor"),
     ("frontier", "crawler", "frontier.BdbFrontier"),
@@ -53,9 +54,9 @@ class Heritrix(Peer):
     name = "heritrix"
     slow = True
     settings = (
-        f"{_TOE_THREADS} toe threads; {_PER_SITE} queues a site (gentle: 1) of one request at a time; delays 0; "
-        "scope: the seeds' hosts; no files; links of HTML and headers only; robots.txt obeyed; WARC written; Java "
-        "heap of 1 GiB"
+        f"{_TOE_THREADS} toe threads; {_PER_SITE} queues a site (gentle and broad: 1) of one request at a time; delays "
+        "0 (broad: its own); scope: the seeds' hosts; no files; links of HTML and headers only, none guessed from "
+        "scripts; robots.txt obeyed; WARC written; Java heap of 1 GiB"
     )
     habits = Habits(
         works_as=f"one process, {_TOE_THREADS} threads",
@@ -66,26 +67,28 @@ class Heritrix(Peer):
     )
 
     def why_not(self) -> str | None:
-        """Tell whether its folder is not named, or is not one."""
-        return why_not(HOME, "bin/heritrix")
+        """Tell whether its jars are missing."""
+        return _PROGRAM.why_not()
+
+    def install(self) -> None:
+        """Fetch its jars."""
+        _PROGRAM.install()
 
     def prepare(self, task: Task) -> None:
         """Write the job."""
         job = task.folder / "jobs" / _JOB
         job.mkdir(parents=True)
-        write_xml(job / "crawler-beans.cxml", _beans(task.urls(), 1 if task.gentle else _PER_SITE))
+        beans = _beans(task.urls(), 1 if task.gentle else _PER_SITE, round(task.delay * 1000))
+        write_xml(job / "crawler-beans.cxml", beans)
 
     def command(self, task: Task) -> list[str]:
         """Return the command that runs the job; --run-job also takes it out of the pause in which jobs begin."""
-        options = ["--web-admin", _LOGIN, "--web-port", _PORT, "--jobs-dir", str(task.folder / "jobs")]
-        return [path_in(HOME, "bin/heritrix"), *options, "--run-job", _JOB]
-
-    def environment(self, task: Task) -> Mapping[str, str]:
-        """Return what keeps it in the foreground, and its output in the task's folder."""
-        return {"FOREGROUND": "true", "JAVA_OPTS": "-Xmx1g", "HERITRIX_OUT": str(task.folder / "heritrix_out.log")}
+        program = _PROGRAM.command("org.archive.crawler.Heritrix", "-Xmx1g")
+        options = ["--web-admin", _LOGIN, "--web-port", _ANY_PORT, "--jobs-dir", str(task.folder / "jobs")]
+        return [*program, *options, "--run-job", _JOB]
 
 
-def _beans(seeds: Sequence[str], per_site: int) -> Xml.Element:
+def _beans(seeds: Sequence[str], per_site: int, delay_ms: int) -> Xml.Element:
     """Return the Spring configuration of a job that crawls the hosts of some seeds as fast as it can."""
     root = Xml.Element(
         "beans",
@@ -100,7 +103,7 @@ def _beans(seeds: Sequence[str], per_site: int) -> Xml.Element:
     )
     Xml.SubElement(root, "context:annotation-config")
     root.extend(_bean(name, _PACKAGES[package] + kind) for name, package, kind in _PLAIN)
-    root.extend(_settings(per_site))
+    root.extend(_settings(per_site, delay_ms))
     root.extend((_seeds(seeds), _scope(seeds)))
     for name, kind, parts in _CHAINS:
         chain = _bean(name, f"org.archive.modules.{kind}")
@@ -109,7 +112,7 @@ def _beans(seeds: Sequence[str], per_site: int) -> Xml.Element:
     return root
 
 
-def _settings(per_site: int) -> Iterator[Xml.Element]:
+def _settings(per_site: int, delay_ms: int) -> Iterator[Xml.Element]:
     """Yield the beans that have values of their own."""
     yield _bean(
         "metadata",
@@ -123,8 +126,8 @@ def _settings(per_site: int) -> Iterator[Xml.Element]:
         "disposition",
         "org.archive.crawler.postprocessor.DispositionProcessor",
         delayFactor="0",
-        minDelayMs="0",
-        maxDelayMs="0",
+        minDelayMs=str(delay_ms),
+        maxDelayMs=str(delay_ms),
     )
     yield _bean(
         "crawlController",
@@ -136,6 +139,12 @@ def _settings(per_site: int) -> Iterator[Xml.Element]:
         "queueAssignmentPolicy",
         "org.archive.crawler.frontier.SurtAuthorityQueueAssignmentPolicy",
         parallelQueues=str(per_site),
+    )
+    yield _bean(
+        "extractorHtml",
+        "org.archive.modules.extractor.ExtractorHTML",
+        extractJavascript="false",
+        extractValueAttributes="false",
     )
     preparer = _bean("preparer", "org.archive.crawler.prefetch.FrontierPreparer")
     policy = Xml.SubElement(preparer, "property", {"name": "queueAssignmentPolicy"})

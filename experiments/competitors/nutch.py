@@ -1,11 +1,14 @@
-"""Nutch 1.x in local mode, from its folder where NUTCH_HOME names one. Written after its documentation; see README."""
+"""Nutch 1.x in local mode, from its folder where NUTCH_HOME names one.
+
+Maven Central has Nutch's core alone: its plugins, without which it fetches and parses nothing, come with its archive.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from xml.etree import ElementTree as Xml
 
-from experiments.competitors.java import path_in, why_not, write_xml
+from experiments.competitors.java import java_home, path_in, why_no_folder, why_no_java, write_xml
 from experiments.competitors.peer import Habits, Peer, Task
 from scrawler.urls.filetype import NOT_DOCUMENTS
 
@@ -20,9 +23,11 @@ class Nutch(Peer):
 
     name = "nutch"
     slow = True
+    slow_to_start = True  # six programs a round, a round for each level
     settings = (
-        f"bin/crawl in local mode, as many rounds as there are levels; {_THREADS} threads, {_PER_SITE} a site (gentle: "
-        "1), no delay; all links of a page, those within the seeds' hosts; no index; robots.txt obeyed"
+        f"bin/crawl in local mode, as many rounds as there are levels; {_THREADS} threads, {_PER_SITE} a site (gentle "
+        "and broad: 1), no delay (broad: its own); all links of a page, those within the seeds' hosts; no index; "
+        "robots.txt obeyed"
     )
     habits = Habits(
         works_as=f"one process a step, {_THREADS} threads",
@@ -33,8 +38,8 @@ class Nutch(Peer):
     )
 
     def why_not(self) -> str | None:
-        """Tell whether its folder is not named, or is not one."""
-        return why_not(HOME, "bin/crawl")
+        """Tell whether its folder is not named, or is not one, or there is no Java."""
+        return why_no_folder(HOME, "bin/crawl") or why_no_java()
 
     def prepare(self, task: Task) -> None:
         """Write the seeds' folder and the settings."""
@@ -42,7 +47,7 @@ class Nutch(Peer):
         urls.mkdir()
         (urls / "seeds.txt").write_text(task.seeds.read_text())
         conf.mkdir()
-        write_xml(conf / "nutch-site.xml", _site_settings(1 if task.gentle else _PER_SITE))
+        write_xml(conf / "nutch-site.xml", _site_settings(1 if task.gentle else _PER_SITE, task.delay))
         refused = "|".join(sorted(NOT_DOCUMENTS))
         # The filter that Nutch comes with refuses every URL with a query.
         (conf / "regex-urlfilter.txt").write_text(f"-(?i)\\.(?:{refused})$\n+^https?://\n")
@@ -55,10 +60,10 @@ class Nutch(Peer):
     def environment(self, task: Task) -> Mapping[str, str]:
         """Return where its settings are: the task's, before those of its own folder."""
         conf = f"{task.folder / 'conf'}:{path_in(HOME, 'conf')}"
-        return {"NUTCH_CONF_DIR": conf, "NUTCH_LOG_DIR": str(task.folder)}
+        return {"NUTCH_CONF_DIR": conf, "NUTCH_LOG_DIR": str(task.folder), "JAVA_HOME": java_home()}
 
 
-def _site_settings(per_site: int) -> Xml.Element:
+def _site_settings(per_site: int, delay: float) -> Xml.Element:
     """Return nutch-site.xml: what differs from Nutch's defaults."""
     values = {
         "http.agent.name": "Nutch-experiment",
@@ -66,8 +71,8 @@ def _site_settings(per_site: int) -> Xml.Element:
         "db.ignore.external.links": "true",
         "db.ignore.external.links.mode": "byHost",
         "db.max.outlinks.per.page": "-1",
-        "fetcher.server.delay": "0.0",
-        "fetcher.server.min.delay": "0.0",
+        "fetcher.server.delay": str(delay),
+        "fetcher.server.min.delay": str(delay),  # which it has where there are several threads a site
         "fetcher.threads.per.queue": str(per_site),
         "plugin.includes": "protocol-http|urlfilter-regex|parse-html|scoring-opic|urlnormalizer-(pass|regex|basic)",
     }

@@ -13,12 +13,13 @@ class Task:
     """What a crawler has to do: the party of each seed of a file with one URL a line.
 
     `folder` is fresh, and the current folder of its command. `gentle`: no more than one request at a time to a site,
-    where the crawler has a setting for that.
+    where the crawler has a setting for that; `delay`: so many seconds between two requests to a site, likewise.
     """
 
     folder: Path
     seeds: Path
     gentle: bool = False
+    delay: float = 0.0
 
     def urls(self) -> list[str]:
         """Return the seeds."""
@@ -43,6 +44,7 @@ class Peer(ABC):
     settings: str  # in words, with the reasons
     habits: Habits
     slow: bool = False  # is given one round, because it takes many minutes
+    slow_to_start: bool = False  # takes minutes on the smallest web too, and is left out where there are none
     exits: frozenset[int] = frozenset({0})  # exit codes of a crawl that went well
 
     def why_not(self) -> str | None:

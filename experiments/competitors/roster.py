@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from experiments.competitors.colly import Colly
 from experiments.competitors.crawlee import Crawlee
 from experiments.competitors.heritrix import Heritrix
 from experiments.competitors.nutch import Nutch
 from experiments.competitors.peer import Peer
 from experiments.competitors.scrapy import Scrapy
 from experiments.competitors.scrawler import SCrawler
+from experiments.competitors.spider import Spider
 from experiments.competitors.wget2 import Wget2
 
 DEFAULT, TWO, CLASSIC = "scrawler", "scrawler x2", "scrawler classic"
@@ -24,6 +26,8 @@ def peers() -> list[Peer]:
         Scrapy(),
         Scrapy(tuned=True),
         Crawlee(),
+        Colly(),
+        Spider(),
         Heritrix(),
         Nutch(),
     ]

@@ -23,8 +23,8 @@ class Scrapy(Peer):
         )
         self.settings = (
             f"{spider}; {_PER_SITE} requests at a time on a site (its default) and 100 in all, no delay; gentle: one, "
-            "on Twisted's select reactor, as on the loop of asyncio bursts go beyond the limit; robots.txt obeyed; "
-            "nothing written, which is the fastest"
+            "on Twisted's select reactor, as on the loop of asyncio bursts go beyond the limit; broad: one, with the "
+            "delay, and as many in all as there are sites; robots.txt obeyed; nothing written, which is the fastest"
         )
         self.habits = Habits(
             works_as="one process, one thread",
@@ -44,4 +44,5 @@ class Scrapy(Peer):
 
     def command(self, task: Task) -> list[str]:
         """Return the spider's command."""
-        return [_ENVIRONMENT.python, self._program, str(task.seeds), "1" if task.gentle else str(_PER_SITE)]
+        per_site = 1 if task.gentle else _PER_SITE
+        return [_ENVIRONMENT.python, self._program, str(task.seeds), str(per_site), f"{task.delay:g}"]

@@ -22,7 +22,7 @@ class SCrawler(Peer):
         spread = f"{processes} of {self._threads} thread{'s' if classic else ''}"
         self.settings = (
             f"{parts}; {spread} for all sites, as more threads only fight for the interpreter; "
-            "delay 0; one request at a time on a site, its default, since more brought nothing here; "
+            "delay 0 (broad: its own); one request at a time on a site, its default, since more brought nothing here; "
             "without the export at the end, which makes the seed file of a next crawl"
         )
         self.habits = Habits(
@@ -43,6 +43,7 @@ class SCrawler(Peer):
             machines=self._machines,
             threads=self._threads,
             seeds_per_thread=-(-len(task.urls()) // (self._threads * self._machines)),
+            delay=task.delay,
             profile="classic" if self._classic else "default",
             max_depth=_ANY_DEPTH,
             export=False,

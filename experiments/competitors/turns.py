@@ -39,6 +39,7 @@ class Turn:
     served: float
     answers: Sequence[Answer]
     failure: str
+    keeps: str = ""  # what the crawler leaves on disk
 
     def pages_per_second(self) -> tuple[list[float], list[float]]:
         """Return the crawl's speed over time: seconds after its first page, and pages/s until then.
@@ -62,7 +63,7 @@ def take_turn(number: int, web: Web, peer: Peer, timeout: float, folders: ExitSt
     with fresh_folder(f"peers-{peer.name.replace(' ', '-')}", folders) as folder:
         seeds = folder / "seeds.txt"
         seeds.write_text("".join(f"{url}\n" for url in web.seeds))
-        task = Task(folder, seeds, web.gentle)
+        task = Task(folder, seeds, web.gentle, web.delay)
         peer.prepare(task)
         peak = PeakMemory()
         mark, before = web.mark(), cpu_seconds(web.pids())
@@ -72,7 +73,17 @@ def take_turn(number: int, web: Web, peer: Peer, timeout: float, folders: ExitSt
         failure = _failure(peer, figures)
         if failure:
             click.echo(f"{peer.name} {failure}; its last lines:\n{_tail(folder / OUTPUT)}", err=True)
-    return Turn(number, web.name, peer.name, figures, peak.bytes or figures.peak_rss, served, answers, failure)
+    return Turn(
+        number=number,
+        web=web.name,
+        peer=peer.name,
+        figures=figures,
+        peak=peak.bytes or figures.peak_rss,
+        served=served,
+        answers=answers,
+        failure=failure,
+        keeps=peer.habits.keeps,
+    )
 
 
 def _failure(peer: Peer, figures: Figures) -> str:
@@ -115,6 +126,8 @@ def _row(turn: Turn, truth: frozenset[str]) -> Row:
         "forbidden": len(pages - truth),
         "fetched twice": sum(times > 1 for times in asked.values()),
         "at a site at once": most_at_once(turn.answers) or "",
+        "s between two at a site": pause_at_sites(turn.answers),
+        "keeps": turn.keeps,
         "requests": asked.total(),
         "wall s": figures.wall,
         "complete": f"no: {turn.failure}" if turn.failure else "yes",
@@ -128,6 +141,15 @@ def most_at_once(answers: Iterable[Answer]) -> int:
         if not isnan(answer.came):
             at_sites[urlsplit(answer.url).netloc].append((answer.came, answer.at))
     return max(map(spans.most_at_once, at_sites.values()), default=0)
+
+
+def pause_at_sites(answers: Iterable[Answer]) -> float:
+    """Return the seconds from one answer of a site to its next, the median of all; 0 where there are no two."""
+    at_sites: defaultdict[str, list[float]] = defaultdict(list)
+    for answer in answers:
+        at_sites[urlsplit(answer.url).netloc].append(answer.at)
+    pauses = [after - before for times in at_sites.values() for before, after in pairwise(sorted(times))]
+    return median(pauses) if pauses else 0.0
 
 
 def ratios(rows: Iterable[Row], web: str, one: str, other: str, column: str) -> list[float]:

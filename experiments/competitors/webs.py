@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import shutil
 import socket
+import urllib.error
+import urllib.request
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import nan
 from typing import NamedTuple, Protocol
 
+from experiments.broadweb import server as broadweb
+from experiments.broadweb.log import Request
+from experiments.broadweb.pages import Pages, path_of
 from experiments.docsweb.server import DocsServer, serving
 from experiments.docsweb.sites import SITES, Site, home_urls, missing_packages
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
 from scrawler.synthweb.web import Kind
+from tests.torture.crawl import wait_for
 
 _ROBOTS = "/robots.txt"
+_MARKING_HOST = "mark0.example"  # is none of the sites
+_LOG_SECONDS = 60.0
 
 
 class Answer(NamedTuple):
@@ -33,6 +41,7 @@ class Web(Protocol):
 
     name: str
     gentle: bool
+    delay: float
     truth: frozenset[str] | None
     seeds: list[str]
 
@@ -48,6 +57,8 @@ class Web(Protocol):
 
 class SynthWeb:
     """A synthetic web; its truth is known."""
+
+    delay = 0.0
 
     def __init__(self, name: str, server: SynthServer, gentle: bool) -> None:
         self.name, self.gentle, self._server = name, gentle, server
@@ -76,6 +87,7 @@ class DocsWeb:
 
     name = "docsweb"
     gentle = False
+    delay = 0.0
     truth: frozenset[str] | None = None
 
     def __init__(self, server: DocsServer) -> None:
@@ -94,6 +106,67 @@ class DocsWeb:
         """Return what was answered after a mark."""
         entries = (entry for entry in self._server.log.entries(mark) if not entry.is_robots)
         return [Answer(entry.at, entry.url, entry.is_page) for entry in entries]
+
+
+class BroadWeb:
+    """Many small sites on one nginx, each named by its address, as not every crawler can be told where names are."""
+
+    name = "broad"
+    gentle = True
+
+    def __init__(self, server: broadweb.BroadServer, sites: int, delay: float) -> None:
+        self.delay = delay
+        self._server = server
+        self._log = server.log()
+        self._read: list[Request] = []
+        self._marks = 0
+        origins = [server.origin(broadweb.address_of(site)) for site in range(sites)]
+        self.seeds = [f"{origin}/" for origin in origins]
+        paths = [_logged(path_of(server.pages, page)) for page in range(server.pages.count)]
+        self.truth: frozenset[str] | None = frozenset(origin + path for origin in origins for path in paths)
+
+    def pids(self) -> list[int]:
+        """Return nginx's processes."""
+        return self._server.pids()
+
+    def mark(self) -> int:
+        """Return the number of requests."""
+        self._read_all()
+        return len(self._read)
+
+    def answers(self, mark: int) -> list[Answer]:
+        """Return what was answered after a mark."""
+        self._read_all()
+        return [
+            Answer(one.at, self._server.origin(one.host) + one.path, one.is_page)
+            for one in self._read[mark:]
+            if one.path != _ROBOTS and one.host != _MARKING_HOST
+        ]
+
+    def _read_all(self) -> None:
+        """Read the log up to a request of our own: nginx, which writes it late, has one worker, and so one order."""
+        self._marks += 1
+        path = f"/mark-{self._marks}"
+        url = self._server.origin(broadweb.address_of(0)) + path
+        with suppress(urllib.error.HTTPError):  # there is no such page
+            urllib.request.urlopen(urllib.request.Request(url, headers={"Host": _MARKING_HOST})).close()
+        wait_for(lambda: self._saw(path), _LOG_SECONDS, "nginx writes its log")
+
+    def _saw(self, path: str) -> bool:
+        self._read += self._log.new()
+        return any(one.path == path and one.host == _MARKING_HOST for one in reversed(self._read))
+
+
+def _logged(path: str) -> str:
+    """Return a path as nginx logs it: the home page by the name of its file."""
+    return "/index.html" if path == "/" else path
+
+
+@contextmanager
+def broad(sites: int, pages: Pages, delay: float) -> Iterator[Web]:
+    """Serve the broad web within a block."""
+    with broadweb.library() as books, broadweb.serving(books, pages) as server:
+        yield BroadWeb(server, sites, delay)
 
 
 @contextmanager

@@ -22,7 +22,8 @@ class Wget2(Peer):
         self._output = "--directory-prefix=files" if files else "--output-document=/dev/null"
         kept = "plain files written, as it is meant to" if files else "pages thrown away, which is the fastest"
         self.settings = (
-            f"{_THREADS} threads, where more or fewer were no faster (gentle: one a site; it has no limit a site); "
+            f"{_THREADS} threads, where more or fewer were no faster (gentle and broad: one a site, broad with the "
+            "delay in each; it has no limit a site); "
             f"{kept}; robots.txt obeyed, so that it fetches what the others do; files told by their names are left out"
         )
         self.habits = Habits(
@@ -41,5 +42,13 @@ class Wget2(Peer):
         """Return its command."""
         threads = len(task.urls()) if task.gentle else _THREADS
         refused = f"--reject={','.join(sorted(NOT_DOCUMENTS))}"
-        options = [*_RECURSIVE, f"--max-threads={threads}", "--robots=on", "--filter-urls", refused, self._output]
+        options = [
+            *_RECURSIVE,
+            f"--max-threads={threads}",
+            f"--wait={task.delay:g}",
+            "--robots=on",
+            "--filter-urls",
+            refused,
+            self._output,
+        ]
         return ["wget2", *options, f"--input-file={task.seeds}"]

@@ -1,6 +1,7 @@
 """Scrapy as its documentation writes such a crawl: a CrawlSpider with one rule (in Scrapy's environment).
 
-python scrapy_crawl_spider.py SEEDS REQUESTS_PER_SITE. No delay, robots.txt obeyed, only errors logged, nothing written.
+python scrapy_crawl_spider.py SEEDS REQUESTS_PER_SITE DELAY. robots.txt is obeyed, only errors are logged, nothing is
+written.
 """
 
 # mypy: disable-error-code="import-not-found, misc"
@@ -35,10 +36,10 @@ class SiteSpider(CrawlSpider):
 
 def main() -> None:
     """Crawl until nothing is left."""
-    seeds, per_site = Path(sys.argv[1]).read_text().split(), int(sys.argv[2])
+    seeds, per_site, delay = Path(sys.argv[1]).read_text().split(), int(sys.argv[2]), float(sys.argv[3])
     process = CrawlerProcess(
         {
-            **fair_settings(per_site),
+            **fair_settings(len(seeds), per_site, delay),
             "LOG_LEVEL": "ERROR",
         },
     )

@@ -1,6 +1,6 @@
 """Scrapy at its fastest on the same work (in Scrapy's environment).
 
-python scrapy_tuned_spider.py SEEDS REQUESTS_PER_SITE. robots.txt is obeyed. There is no log, no pipeline, no
+python scrapy_tuned_spider.py SEEDS REQUESTS_PER_SITE DELAY. robots.txt is obeyed. There is no log, no pipeline, no
 statistics, no cookies, no telnet console; links are found with lxml alone, and a URL that was seen before is left out
 before Scrapy makes a request of it.
 """
@@ -61,10 +61,10 @@ class PartySpider(scrapy.Spider):
 
 def main() -> None:
     """Crawl until nothing is left."""
-    seeds, per_site = Path(sys.argv[1]), int(sys.argv[2])
+    seeds, per_site, delay = Path(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
     process = CrawlerProcess(
         {
-            **fair_settings(per_site),
+            **fair_settings(len(seeds.read_text().split()), per_site, delay),
             "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.DownloaderAwarePriorityQueue",
             "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
             "ASYNCIO_EVENT_LOOP": "uvloop.Loop",
