@@ -9,11 +9,10 @@ that robot alone, up to the next name or the end of the header line.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
-from email.utils import mktime_tz, parsedate_tz
 from itertools import islice
 from typing import NamedTuple
 
+from scrawler.dates import read_date
 from scrawler.model.terms import Millis
 
 EVERY_ROBOT = "robots"  # the name by which a <meta> addresses all robots
@@ -25,7 +24,6 @@ _VALUED = frozenset((_UNAVAILABLE_AFTER, "max-snippet", "max-image-preview", "ma
 _PLAIN = """all follow index indexifembedded noai noarchive nocache nofollow noimageai noimageindex noindex none noodp
 nositelinkssearchbox nosnippet notranslate noydir"""
 _KNOWN = _VALUED.union(_PLAIN.split())
-_LONGEST_DATE = 64  # characters
 _LONGEST_TEXT, _MOST_TEXTS = 4_096, 100  # characters and texts that are read: dates take time
 
 
@@ -78,14 +76,5 @@ def _begins_with_directive(value: str) -> bool:
 
 
 def _is_past(date: str, now: Millis) -> bool:
-    """Tell whether a time is over; it may be written as in RFC 822, RFC 850 or ISO 8601, and is UTC unless it says."""
-    if len(date) > _LONGEST_DATE:
-        return False
-    try:
-        parsed = parsedate_tz(date)
-        if parsed:
-            return mktime_tz(parsed) * 1000 < now
-        moment = datetime.fromisoformat(date.upper())
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000 < now
-    except (ValueError, OverflowError, IndexError, TypeError):  # whatever the page made of a date
-        return False
+    at = read_date(date)
+    return at is not None and at < now

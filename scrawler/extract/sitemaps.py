@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 from xml.parsers.expat import ExpatError, ParserCreate
 
-from scrawler.extract.dates import date_ms
+from scrawler.dates import read_date
 from scrawler.extract.decode import decode_body
 from scrawler.extract.loose_xml import End, Start, tokens
 from scrawler.extract.sniff import HTML_TYPES
@@ -263,5 +263,5 @@ class _XmlReader:
     def _take_entry(self) -> None:
         if len(self.listed) == MAX_URLS:
             self._stop(TOO_MANY_URLS)
-        self.listed.append(Listed(self._url, date_ms(self._date) if self._date else 0))
+        self.listed.append(Listed(self._url, max(0, read_date(self._date) or 0)))
         self._url = self._date = ""

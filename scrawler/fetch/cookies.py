@@ -17,12 +17,12 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from itertools import count
 from math import inf
 from time import time
 from typing import NamedTuple
 
+from scrawler.dates import cookie_date
 from scrawler.fetch.wire import RequestTarget, header_values, split_url
 from scrawler.urls.scope import is_public_suffix
 
@@ -42,12 +42,6 @@ _PREFIXES = ("__host-", "__secure-")  # of names, in any case
 _encode = json.JSONEncoder(separators=(",", ":")).encode  # ASCII
 
 # The parts of a cookie-date (RFC 6265, 5.1.1), in the order in which a token is tried for them.
-_DELIMITERS = re.compile(r"[\x09\x20-\x2f\x3b-\x40\x5b-\x60\x7b-\x7e]+")
-_TIME = re.compile(r"([0-9]{1,2}):([0-9]{1,2}):([0-9]{1,2})(?![0-9])")
-_DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
-_MONTH = re.compile(r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
-_YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
 
 
 class SetCookie(NamedTuple):
@@ -256,7 +250,7 @@ def parse_set_cookie(text: str, now: float) -> SetCookie | None:
         if len(given) > _MAX_ATTRIBUTE:
             continue
         if key == "expires" and (at := cookie_date(given)) is not None:
-            cookie = cookie._replace(expires_at=at)
+            cookie = cookie._replace(expires_at=at / 1000)
         elif key == "max-age" and _AGE.fullmatch(given):
             max_age = now + min(int(given), _MAX_AGE) if int(given) > 0 else -inf
         elif key == "domain" and given.removeprefix("."):
@@ -270,28 +264,6 @@ def parse_set_cookie(text: str, now: float) -> SetCookie | None:
 
 def _as_sent(name: str, value: str) -> str:
     return f"{name}={value}" if name else value
-
-
-def cookie_date(text: str) -> float | None:
-    """Read the date of an Expires attribute, as seconds since 1970; None for what is no date (RFC 6265, 5.1.1)."""
-    found: dict[re.Pattern[str], re.Match[str]] = {}
-    for token in _DELIMITERS.split(text):
-        for part in (_TIME, _DAY, _MONTH, _YEAR):
-            if part not in found and (match := part.match(token)):
-                found[part] = match
-                break
-    if len(found) < 4:
-        return None
-    hour, minute, second = map(int, found[_TIME].groups())
-    day, month, year = int(found[_DAY][1]), 1 + _MONTHS.index(found[_MONTH][1].lower()) // 4, int(found[_YEAR][1])
-    if year <= 69:
-        year += 2000
-    elif year <= 99:
-        year += 1900
-    try:
-        return datetime(year, month, day, hour, minute, second, tzinfo=UTC).timestamp() if year >= 1601 else None
-    except ValueError:
-        return None
 
 
 def _keeps_its_promise(target: RequestTarget, parsed: SetCookie) -> bool:

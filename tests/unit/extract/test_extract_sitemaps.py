@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import time
-from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrawler.extract.dates import date_ms
 from scrawler.extract.sitemaps import (
     BAD_XML,
     DECLARATIONS,
@@ -202,31 +200,7 @@ def test_any_text_is_read_or_is_none(parts: list[str]) -> None:
         assert found is None or all(one.url for one in found.listed)
 
 
-@pytest.mark.parametrize(
-    ("text", "date"),
-    [
-        ("2024", datetime(2024, 1, 1, tzinfo=UTC)),
-        ("2024-05", datetime(2024, 5, 1, tzinfo=UTC)),
-        (" 2024-05-06\n", datetime(2024, 5, 6, tzinfo=UTC)),
-        ("2024-05-06T07:08+02:00", datetime(2024, 5, 6, 5, 8, tzinfo=UTC)),
-        ("2024-05-06t07:08:09.5z", datetime(2024, 5, 6, 7, 8, 9, 500_000, tzinfo=UTC)),
-        ("2024-05-06 07:08:09 -0330", datetime(2024, 5, 6, 10, 38, 9, tzinfo=UTC)),
-        ("2024-05-06T23:59:60Z", datetime(2024, 5, 6, 23, 59, 59, tzinfo=UTC)),
-        ("Mon, 06 May 2024 07:08:09 GMT", datetime(2024, 5, 6, 7, 8, 9, tzinfo=UTC)),
-        ("6 May 24 07:08 EST", datetime(2024, 5, 6, 12, 8, tzinfo=UTC)),
-    ],
-)
-def test_dates(text: str, date: datetime) -> None:
-    assert date_ms(text) == int(date.timestamp() * 1000)
-
-
-@pytest.mark.parametrize(
-    "text", ["", "yesterday", "2024-13-01", "2024-02-30", "0000", "1969", "2024-05-06T25:00", "9" * 99]
-)
-def test_no_dates(text: str) -> None:
-    assert date_ms(text) == 0
-
-
-@given(st.text())
-def test_any_text_is_a_date_or_none(text: str) -> None:
-    assert date_ms(text) >= 0
+@pytest.mark.parametrize("date", ["1969", "yesterday", ""])
+def test_what_is_no_date_of_a_change_is_not_told(date: str) -> None:
+    text = f"<urlset><url><loc>http://h/1</loc><lastmod>{date}</lastmod></url></urlset>"
+    assert read_sitemap(text.encode(), "", "") == Sitemap(False, [Listed("http://h/1", 0)])

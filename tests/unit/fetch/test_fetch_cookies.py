@@ -18,7 +18,6 @@ from scrawler.fetch.cookies import (
     MAX_PER_DOMAIN,
     MAX_PER_JAR,
     CookieJar,
-    cookie_date,
     parse_set_cookie,
 )
 
@@ -185,31 +184,6 @@ def test_a_secure_cookie_that_has_expired_or_is_elsewhere_is_in_nobodys_way() ->
 )
 def test_hosts_that_are_their_own_domain(home: str, cookie: str, asked: str, sent: str) -> None:
     assert jar(home, cookie).header(asked) == sent
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("Wed, 09 Jun 2021 10:18:14 GMT", 1623233894),
-        ("Wednesday, 09-Jun-21 10:18:14 GMT", 1623233894),
-        ("Wed Jun  9 10:18:14 2021", 1623233894),
-        ("2021 june 9 10:18:14", 1623233894),
-        ("Thu, 01-Jan-1970 00:00:00 GMT", 0),
-        ("Fri, 01-Jan-99 0:0:0", 915148800),
-        ("01 Jan 1601 00:00:00", -11644473600),
-        ("Wed, 09 Jun 1600 10:18:14 GMT", None),
-        ("30 Feb 2021 10:18:14", None),
-        ("09 Jun 2021 24:00:00", None),
-        ("09 Jun 2021 10:18:60", None),
-        ("09 Jun 2021 10:18", None),
-        ("09 Jun 10:18:14", None),
-        ("09 Jul2 2021 10:18:141", None),
-        ("1623233894", None),
-        ("", None),
-    ],
-)
-def test_dates(text: str, seconds: int | None) -> None:
-    assert cookie_date(text) == seconds
 
 
 def test_order_and_replacement() -> None:
