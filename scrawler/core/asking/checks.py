@@ -87,7 +87,7 @@ class Checks:
 
     def address(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Wait until it is known where the origin is; refuse what is nowhere, or must not be asked."""
-        if not self._origins.ensure_address(site, origin, now):
+        if now >= origin.expires_at and not self._origins.ensure_address(site, origin, now):
             return inf if origin.pending else now + _ASK_AGAIN
         if origin.failure is None:
             return None
@@ -122,7 +122,7 @@ class Checks:
 
     def robots(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Ask for the origin's robots.txt first; refuse what that forbids, or let the party end by it."""
-        if self._origins.awaits_robots(origin, now):
+        if self._origins.obey_robots and (origin.robots is None or now >= origin.robots_until):
             request = self._origins.robots_request(site, origin)
             if request is not None:
                 return First(request)

@@ -148,10 +148,6 @@ class Origins:
         origin.pending = True
         return Request(flight.url, origin.address, flight, ROBOTS_BYTES)
 
-    def awaits_robots(self, origin: Origin, now: float) -> bool:
-        """Tell whether pages of the origin have to wait for its robots.txt."""
-        return self.obey_robots and (origin.robots is None or now >= origin.robots_until)
-
     def crawl_delay(self, origin: Origin) -> float | None:
         """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
         asked = origin.robots.crawl_delay if origin.robots else None

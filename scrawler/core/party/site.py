@@ -38,7 +38,7 @@ class Origin:
     origin: str  # "http://host:port"
     host: str
     address: str = ""
-    expires_at: float = 0.0  # of the address, machine clock
+    expires_at: float = 0.0  # until when the address, or the failure, holds, machine clock
     failure: Result | None = None  # no address, or one that must not be asked
     detail: str = ""
     robots: RobotsRules | None = None

@@ -84,7 +84,7 @@ def test_what_has_killed_a_process_is_refused_before_anything_else(desk: Desk) -
 
 
 def test_a_name_is_looked_up_first(desk: Desk) -> None:
-    desk.origin.address = ""
+    desk.origin.expires_at = 0.0
     assert desk.ask() == inf
     assert desk.site.waiting == 1
 
