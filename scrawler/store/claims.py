@@ -105,10 +105,6 @@ class Claims:
         """Return how many sites to give back because one of `machines` that share the crawl has none."""
         return self._database.reading(lambda connection: self._share.surplus(connection, machines))
 
-    def release(self, held: Mapping[int, int]) -> None:
-        """Let go of sites, given as id -> token; seeds still active are taken up first by the next owner."""
-        self._database.retrying(lambda connection: release_sites(connection, self._still_own(connection, held)))
-
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds: a look into an index for each, for machines ask often."""
 

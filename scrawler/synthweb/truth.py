@@ -29,7 +29,6 @@ class Party:
     denied: set[str] = field(default_factory=set)  # by robots.txt
     late: set[str] = field(default_factory=set)  # HTML that is answered after the timeout only
     external: set[str] = field(default_factory=set)  # outside the scope, linked to or redirected to
-    too_deep: int = 0  # internal URLs left out because of max_depth alone
 
     @property
     def requested(self) -> set[str]:
@@ -58,7 +57,6 @@ def party(
     while waiting:
         target, depth = waiting.popleft()
         if max_depth is not None and depth > max_depth:
-            found.too_deep += 1
             continue
         for aim in _visit(web, target, found, robots, timeout):
             if aim in seen:
@@ -69,18 +67,6 @@ def party(
             else:
                 found.external.add(web.url(aim))
     return found
-
-
-def home_pages(web: SyntheticWeb, site: int, robots: bool = True) -> int:
-    """Count by formula the HTML pages that a site's home page leads to: those of section 0, less denied ones.
-
-    For sites too large to walk; equal to `len(party(...).pages)`.
-    """
-    layout = web.site(site)
-    size = layout.section(0)[2]
-    if not (robots and layout.disallows_private):
-        return size
-    return size - sum(map(layout.private, range(size)))
 
 
 def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool, timeout: float) -> list[Target]:

@@ -13,8 +13,9 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import home_pages, party
+from scrawler.synthweb.truth import party
 from tests.integration.crawl.rig import watch
+from tests.truth import home_pages
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl

@@ -54,7 +54,7 @@ class Worker:
         return claimed
 
     def release(self, *claimed: ClaimedSite) -> None:
-        self.claims.release({one.id: one.token for one in claimed})
+        self.commit(*(SiteDelta(one.id, one.token, (), one.next_due_at, released=True) for one in claimed))
 
     def commit(self, *deltas: SiteDelta) -> frozenset[int]:
         return Checkpoints(self.database, self.id).commit(deltas)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Barrier
 
 import pytest
@@ -128,8 +129,8 @@ def test_a_release_makes_a_site_ready_or_done(database: Database) -> None:
     worker = Worker.of(database)
     a, b = worker.claim()
     worker.commit(site_delta(a, seed_delta(a.seeds[0].id, **_DONE)))
-    Claims(database, worker.id + 1).release({b.id: b.token})  # not the owner
-    Claims(database, worker.id).release({b.id: b.token - 1})  # not its token
+    Worker.of(database, "two").release(b)  # not the owner
+    worker.release(replace(b, token=b.token - 1))  # not its token
     assert worker.claim() == []
     worker.release(a, b)
     assert [(one.key, one.token) for one in worker.claim()] == [("b.org", 2)]

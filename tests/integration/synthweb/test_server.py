@@ -21,9 +21,9 @@ from scrawler.errors import SettingsError
 from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.process import ServerProcess, SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
-from scrawler.synthweb.truth import home_pages
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 from tests.limits import EARLY, HANGS
+from tests.truth import home_pages
 
 SPEC = WebSpec(sites=4, mean_pages=100, equal=True)
 _TRIES = 10  # of what is timed, at most: the machine may be busy with other things, but not each time
