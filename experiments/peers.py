@@ -21,7 +21,7 @@ from scrawler.synthweb.spec import WebSpec
 
 _SPEC = WebSpec(sites=40, mean_pages=150, hidden=0.0)
 _GENTLE = WebSpec(sites=40, mean_pages=25, equal=True, latency_ms=100.0, hidden=0.0)
-_BROAD_SITES, _BROAD_PAGES, _BROAD_DELAY = 300, Pages(count=20), 1.0
+_BROAD_SITES, _BROAD_PAGES, _BROAD_DELAY = 400, Pages(count=10), 1.0
 _QUICK_SPEC = WebSpec(sites=6, mean_pages=8, hidden=0.0)
 _QUICK_GENTLE = WebSpec(sites=4, mean_pages=3, equal=True, latency_ms=5.0, hidden=0.0)
 _QUICK_BROAD_SITES, _QUICK_BROAD_PAGES, _QUICK_BROAD_DELAY = 5, Pages(count=4), 0.1
