@@ -74,6 +74,7 @@ class UrlCollector(threading.Thread):
         self._ports = ports
         self.sites: dict[int, SiteContext] = {}
         self.held = 0  # seeds held now: the parties of all sites
+        self.held_at_end = 0  # when it let go of all that was left
         self._crowded: dict[SiteContext, None] = {}  # sites of which seeds are set aside, for want of room
         self._schedule = Schedule(self)
         self._handover = handover
@@ -409,6 +410,7 @@ class UrlCollector(threading.Thread):
 
     def _let_go(self, now: float) -> None:
         """Give all sites back to the database; what was in flight is fetched again by the next owner."""
+        self.held_at_end = self.held
         for request in self._downloader.cancel():
             self._visits.given_up(request, now)
         for site in list(self.sites.values()):

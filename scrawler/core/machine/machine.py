@@ -32,6 +32,22 @@ from scrawler.threads import start
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 
 
+class Stopping(threading.Event):
+    """Set once a machine comes to its end; to those who ask, as soon as its user wants that.
+
+    The machine's main thread may be waiting for the turn, or for a commit to be over, when the user asks: on a busy
+    computer it took seconds to pass that on.
+    """
+
+    def __init__(self, asked: threading.Event) -> None:
+        super().__init__()
+        self._asked = asked
+
+    def is_set(self) -> bool:
+        """Return whether everything is to come to its end."""
+        return super().is_set() or self._asked.is_set()
+
+
 class Machine:
     """The threads of one machine and the calls between them.
 
@@ -52,7 +68,7 @@ class Machine:
         self.turn = threading.RLock()
         self.queue = queue
         self._asked = asked
-        self.stopping = threading.Event()
+        self.stopping: threading.Event = Stopping(asked)
         self.rules = rules
         self.lease = lease
         self.budget = AddressBudget(rules, self.look_again)
@@ -71,6 +87,7 @@ class Machine:
         self.make_collector: Callable[[int], UrlCollector]
         self.on_settings: Callable[[Mapping[str, Any]], None] = lambda settings: None
         self._ends_at = inf  # the deadline of a stop
+        self._stopped = False  # `stop` was called
         self._distributing = False  # its thread, if it has one, was started
         self._held: list[int] = []  # seeds that each collector held when it came
         self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
@@ -91,14 +108,15 @@ class Machine:
         self.stop()
 
     def stop(self) -> None:
-        """Let every thread come to its end; returns at once."""
+        """Let every thread come to its end; those that hold the turn, or wait for it, see that before it is ours."""
+        if not self._stopped:
+            self._stopped = True
+            self._ends_at = time.monotonic() + self.grace()
+        self.stopping.set()
+        for collector in (*self.collectors, *self._retired):
+            collector.wake()
         with self.turn:
-            if not self.stopping.is_set():
-                self._ends_at = time.monotonic() + self.grace()
-                self._held = self._held_now()
-            self.stopping.set()
-            for collector in (*self.collectors, *self._retired):
-                collector.wake()
+            self._held = self._held or self._held_now()
             self.distribution.seeds_changed()
             self.selector.look_again()
 
@@ -289,7 +307,7 @@ class Machine:
     def _beat(self, heartbeat: Heartbeat) -> None:
         """Prolong the lease, and do what the database says."""
         with self.turn:
-            held = self._held if self.stopping.is_set() else self._held_now()
+            held = self._held or self._held_now()
         orders = heartbeat.beat(self._state(), held)
         if orders is None:
             return
@@ -311,7 +329,7 @@ class Machine:
             self.stop()
 
     def _held_now(self) -> list[int]:
-        return [collector.held for collector in self.collectors]
+        return [collector.held or collector.held_at_end for collector in self.collectors]
 
     def _state(self) -> MachineState:
         if self.stopping.is_set():

@@ -230,3 +230,28 @@ def test_what_waits_for_its_address_goes_back_with_a_stop(crawl: Crawl, monkeypa
     watch(crawl.settings(), look, stop)
     assert owned(crawl) == 0
     assert {seed.state for seed in crawl.seeds()} <= {SeedState.READY, SeedState.ACTIVE}
+
+
+def test_threads_see_that_the_user_wants_the_end_although_the_main_one_is_held_up(crawl: Crawl) -> None:
+    stop = threading.Event()
+    machines: list[Machine] = []
+    left: list[str] = []
+
+    def look(machine: Machine) -> None:
+        machines[:] = [machine]
+
+    def before_beat() -> None:
+        if stop.is_set() or not machines or not machines[0].totals().pages:
+            return
+        stop.set()  # and the main thread goes on waiting, as it does for a database that is at a long commit
+        for collector in machines[0].collectors:
+            collector.join(HANGS)
+            left.extend([collector.name] * collector.is_alive())
+
+    with SynthServer(WebSpec(seed=7, sites=4, equal=True, mean_pages=30_000, page_bytes=500)) as server:
+        crawl.add(server.web.seeds())
+        watched = watch(crawl.settings(threads=2, delay=0), look, stop, before_beat)
+    assert stop.is_set()
+    assert not watched.ended
+    assert left == []
+    crawl.check()
