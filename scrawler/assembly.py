@@ -38,7 +38,7 @@ from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.parties import Parties
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import SiteTaker
-from scrawler.core.rules import CrawlRules, SeedLimits
+from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.extract.directives import EVERY_ROBOT
 from scrawler.extract.links import LinkExtractor, LinkPolicy
@@ -119,7 +119,7 @@ def build_machine(
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
-    rules = crawl_rules(settings)
+    rules = CrawlRules.of(settings)
     lease = Lease(LEASE / 1000, _LEASE_MARGIN)
     machine = Machine(queue, stop, rules, lease, settings.threads, machines)
     resolver = Resolver(
@@ -290,49 +290,6 @@ def make_taker(
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = _maker("seen", settings)
     return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots, condemned)
-
-
-def crawl_rules(settings: Settings) -> CrawlRules:
-    """Return the settings that the crawling threads follow."""
-    max_time = None if settings.max_time is None else int(settings.max_time * 1000)
-    return CrawlRules(
-        scope=settings.scope,
-        delay=settings.delay,
-        per_site=settings.per_site,
-        retries=settings.retries,
-        retry_pause_ms=int(settings.retry_pause * 1000),
-        limits=SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time),
-        capacity=settings.seeds_per_thread,
-        depth_buffer=settings.depth_buffer,
-        checkpoint_interval=settings.checkpoint_interval,
-        checkpoint_rows=settings.checkpoint_pages,
-        stop_timeout=settings.stop_timeout,
-        per_ip=settings.per_ip,
-        delay_per_ip=settings.delay_per_ip,
-        delay_factor=settings.delay_factor,
-        delay_cap=settings.delay_cap,
-        max_crawl_delay=settings.max_crawl_delay,
-        max_retry_after=settings.max_retry_after,
-        max_pushbacks=settings.max_pushbacks,
-        max_failures=settings.max_failures,
-        outage_patience=settings.outage_patience,
-        timeout=settings.timeout,
-        patience=settings.patience,
-        slow_timeout=settings.slow_timeout,
-        slow_delay=settings.slow_delay,
-        slow_per_site=settings.slow_per_site,
-        slow_pass=settings.slow_pass,
-        obey_meta=settings.obey_meta,
-        cookies=settings.cookies,
-        accept=settings.accept,
-        insecure=settings.insecure,
-        sitemaps=settings.sitemaps,
-        www="www" in settings.normalise,
-        traps=settings.traps,
-        trap_pages=settings.trap_pages,
-        trap_yield=settings.trap_yield,
-        near_duplicates=settings.near_duplicates,
-    )
 
 
 def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:

@@ -13,7 +13,7 @@ from threading import Event
 from typing import Any
 
 from scrawler.archive.archive import Archive
-from scrawler.assembly import Stores, build_machine, crawl_rules, make_archive
+from scrawler.assembly import Stores, build_machine, make_archive
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
 from scrawler.core.blame.watchdog import Watchdog
@@ -22,6 +22,7 @@ from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress
 from scrawler.core.records.indexer import Indexer
 from scrawler.core.records.records import Mended, Records
+from scrawler.core.rules import CrawlRules
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
@@ -235,7 +236,7 @@ class MachineRun:
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._hops = changed.hops
         with machine.turn:
-            machine.rules.change_to(crawl_rules(changed))
+            machine.rules.change_to(CrawlRules.of(changed))
         machine.set_threads(changed.threads)
 
     def _promote(self) -> int:

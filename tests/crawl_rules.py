@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from scrawler import assembly
 from scrawler.core.rules import CrawlRules
 from scrawler.settings import Settings
 
@@ -13,4 +12,4 @@ from scrawler.settings import Settings
 def crawl_rules(**changes: Any) -> CrawlRules:
     """Return the default ones, but without pauses, retries and traps, and with changes."""
     quick = {"delay": 0.0, "retries": 0, "retry_pause_ms": 0, "traps": False}
-    return replace(assembly.crawl_rules(Settings()), **(quick | changes))
+    return replace(CrawlRules.of(Settings()), **(quick | changes))

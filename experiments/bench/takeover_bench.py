@@ -14,10 +14,11 @@ import click
 
 from experiments.lab.database import mariadb
 from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
-from scrawler.assembly import crawl_rules, make_taker
+from scrawler.assembly import make_taker
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.machine.heartbeat import resident_bytes
 from scrawler.core.party.depth import CHUNK_ENTRIES, Lane
+from scrawler.core.rules import CrawlRules
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import LaneState
 from scrawler.model.scope import Scope
@@ -64,7 +65,7 @@ def _measure(number: int, name: str, url: str, urls: int) -> Row:
     (claimed,) = Claims(database, second).claim(1, 1, machines=1)
     claimed_at = time.perf_counter()
     settings = Settings.model_validate({})
-    taker = make_taker(settings, Frontier(database), crawl_rules(settings), DatabaseClock())
+    taker = make_taker(settings, Frontier(database), CrawlRules.of(settings), DatabaseClock())
     site = taker.take_up(claimed, 1)
     took_up = time.perf_counter()
     assert site.set_aside[0].lanes[0].length == urls

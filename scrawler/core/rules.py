@@ -1,11 +1,16 @@
-"""The settings that the crawling threads follow, in one object for all: it can be changed while they run."""
+"""The settings that the crawling threads follow, in one object for all: it can be changed while they run.
+
+`CrawlRules` is a view of `Settings`: a field has the name of its setting, and takes its value from there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
+from scrawler.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +31,9 @@ class CrawlRules:
     delay: float
     per_site: int
     retries: int
-    retry_pause_ms: int
-    limits: SeedLimits
-    capacity: int  # seeds that a collector holds at most
     depth_buffer: int  # entries of a lane that are kept in memory to be read
     checkpoint_interval: float
-    checkpoint_rows: int
+    checkpoint_pages: int
     stop_timeout: float
     per_ip: int
     delay_per_ip: float
@@ -53,14 +55,31 @@ class CrawlRules:
     accept: tuple[str, ...]  # media ranges; none: all
     insecure: bool
     sitemaps: str  # "off", "seed" or "also"
-    www: bool  # www.example.org and example.org are one site
     traps: bool
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
+    # What several settings say together, or in another unit.
+    retry_pause_ms: int
+    limits: SeedLimits
+    capacity: int  # seeds that a collector holds at most
+    www: bool  # www.example.org and example.org are one site
     most_in_flight: int = field(init=False)  # requests that a site may have, in whatever lane
     longest_retry_ms: Millis = field(init=False)  # pause of a URL before its last retry
     longest_rest_ms: Millis = field(init=False)  # of a site, whatever it asks for and however it fails
+
+    @classmethod
+    def of(cls, settings: Settings) -> CrawlRules:
+        """Return the rules that settings make."""
+        max_time_ms = None if settings.max_time is None else int(settings.max_time * 1000)
+        derived: dict[str, Any] = {
+            "retry_pause_ms": int(settings.retry_pause * 1000),
+            "limits": SeedLimits(settings.max_depth, settings.max_pages, settings.max_bytes, max_time_ms),
+            "capacity": settings.seeds_per_thread,
+            "www": "www" in settings.normalise,
+        }
+        named = (one.name for one in fields(cls) if one.init and one.name not in derived)
+        return cls(**{name: getattr(settings, name) for name in named}, **derived)
 
     def __post_init__(self) -> None:
         """Compute what is asked for with each request.

@@ -59,7 +59,7 @@ class Handover:
             self._unsaved[site] = now
         site.unsaved += 1
         self._answers += 1
-        if site.told or (party is not None and party.weight >= self._rules.checkpoint_rows):
+        if site.told or (party is not None and party.weight >= self._rules.checkpoint_pages):
             self.changes(site, now)
 
     def checkpoint(self, now: float) -> None:

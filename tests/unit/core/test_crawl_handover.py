@@ -97,7 +97,7 @@ def test_each_is_handed_over_when_its_own_oldest_change_is_old() -> None:
 
 
 def test_what_a_server_has_asked_for_and_what_is_much_does_not_wait() -> None:
-    desk = Desk(checkpoint_rows=3)
+    desk = Desk(checkpoint_pages=3)
     one, two = desk.site(), desk.site()
     desk.answer(one, 100.0, told=True)
     assert desk.saved() == [1]
