@@ -9,7 +9,8 @@ class Backoff:
     """Pauses between nothing and a bound that doubles from `first` to `longest` seconds (full jitter)."""
 
     def __init__(self, first: float, longest: float) -> None:
-        self._bound, self._longest = first, longest
+        self._bound = first
+        self._longest = longest
 
     def pause(self) -> float:
         """Return the seconds to wait before the next try."""

@@ -110,8 +110,14 @@ class MachineRun:
         say: Callable[[str], None],
     ) -> None:
         """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
-        self._settings, self._database, self._prompt, self._crawl = settings, database, prompt, crawl
-        self._stop, self._launch, self._filters, self._deaths = stop, launch, filters, deaths
+        self._settings = settings
+        self._database = database
+        self._prompt = prompt
+        self._crawl = crawl
+        self._stop = stop
+        self._launch = launch
+        self._filters = filters
+        self._deaths = deaths
         self._say = say
         self._machines = Machines(database)
         self._beats = Machines(prompt)
@@ -121,7 +127,8 @@ class MachineRun:
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
         self._started = time.monotonic()
-        self._looked_at, self._looked_pages = self._started, 0
+        self._looked_at = self._started
+        self._looked_pages = 0
         self._count_at = 0.0
         self._hops = settings.hops
 

@@ -181,7 +181,8 @@ class _Answerable:
     """
 
     def __init__(self, part: Part, made: Any) -> None:
-        self._part, self._made = part, made
+        self._part = part
+        self._made = made
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") and name not in _SPECIAL_METHODS:  # no part of the interface, whoever looks for it

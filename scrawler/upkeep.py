@@ -67,8 +67,13 @@ class Upkeep:
     def __init__(
         self, settings: Settings, database: Database, crawl: Crawl, say: Callable[[str], None] = unsaid
     ) -> None:
-        self._settings, self._database, self._crawl, self._say = settings, database, crawl, say
-        self.pages, self.losses, self.orphans = Pages(database), Losses(database), Orphans(database)
+        self._settings = settings
+        self._database = database
+        self._crawl = crawl
+        self._say = say
+        self.pages = Pages(database)
+        self.losses = Losses(database)
+        self.orphans = Orphans(database)
         machines = Machines(database)
         folders = machines.folders(socket.gethostname())
         self._elsewhere = machines.number() - len(folders)

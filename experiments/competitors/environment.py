@@ -16,7 +16,9 @@ class PythonEnvironment:
     """The environment `name`, with packages from PyPI; `distribution` is the one whose presence is asked for."""
 
     def __init__(self, name: str, *packages: str, distribution: str) -> None:
-        self._folder, self._packages, self._distribution = _FOLDER / name, packages, distribution
+        self._folder = _FOLDER / name
+        self._packages = packages
+        self._distribution = distribution
 
     @property
     def python(self) -> str:

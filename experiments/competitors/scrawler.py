@@ -14,8 +14,10 @@ class SCrawler(Peer):
     """SCrawler with so many machine processes on one SQLite file; the import of the seeds is not measured."""
 
     def __init__(self, name: str, *, machines: int = 1, classic: bool = False) -> None:
-        self.name, self.slow = name, classic
-        self._machines, self._classic = machines, classic
+        self.name = name
+        self.slow = classic
+        self._machines = machines
+        self._classic = classic
         self._threads = _CLASSIC_THREADS if classic else 1
         parts = "requests, html5lib and pybloom-live" if classic else "the default parts"
         processes = f"{machines} machine processes" if machines > 1 else "one machine process"

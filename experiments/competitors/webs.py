@@ -61,7 +61,9 @@ class SynthWeb:
     delay = 0.0
 
     def __init__(self, name: str, server: SynthServer, gentle: bool) -> None:
-        self.name, self.gentle, self._server = name, gentle, server
+        self.name = name
+        self.gentle = gentle
+        self._server = server
         self.seeds = server.web.seeds()
         self.truth: frozenset[str] | None = frozenset().union(*(party(server.web, url).pages for url in self.seeds))
 

@@ -90,7 +90,8 @@ class DocsServer:
     """nginx on one port of the sites' addresses."""
 
     def __init__(self, port: int = PORT, sites: Sequence[Site] = SITES) -> None:
-        self.port, self.sites = port, sites
+        self.port = port
+        self.sites = sites
         self.folder = RUN_FOLDER / f"nginx-{port}"
         self.log = AccessLog(self.folder / "access.log")
 

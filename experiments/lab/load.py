@@ -146,10 +146,12 @@ class _Machine:
     """A machine whose pages come from nowhere."""
 
     def __init__(self, database: Any, number: int, mix: Mix) -> None:
-        self._mix, self._dice = mix, random.Random(number)
+        self._mix = mix
+        self._dice = random.Random(number)
         self._machines = Machines(database)
         self._id = self._machines.register(f"load-{number}", os.getpid(), database.now()).id
-        self._claims, self._checkpoints = Claims(database, self._id), Checkpoints(database, self._id)
+        self._claims = Claims(database, self._id)
+        self._checkpoints = Checkpoints(database, self._id)
         self._servers = Servers(database, self._id)
         self._held: dict[int, _Held] = {}
         self._left: list[str] = []  # addresses of sites that have ended
@@ -200,7 +202,9 @@ class _Held:
     """A site in work, with one seed."""
 
     def __init__(self, claimed: ClaimedSite, mix: Mix, dice: random.Random) -> None:
-        self._claimed, self._mix, self._dice = claimed, mix, dice
+        self._claimed = claimed
+        self._mix = mix
+        self._dice = dice
         self._seed = claimed.seeds[0]
         self._done = self._listed = 0
         self.address = str(IPv4Address(_FIRST_ADDRESS + claimed.id))

@@ -39,7 +39,8 @@ class Sampler:
     """Calls `sample(pid)` every `interval` seconds in a thread of its own, for as long as the program runs."""
 
     def __init__(self, sample: Callable[[int], None], interval: float) -> None:
-        self._sample, self._interval = sample, interval
+        self._sample = sample
+        self._interval = interval
         self._stop = threading.Event()
 
     def watch(self, pid: int) -> threading.Thread:

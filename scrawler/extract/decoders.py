@@ -97,7 +97,8 @@ class _Errors:
     """An error handler for `codecs` that knows what some invalid bytes mean."""
 
     def __init__(self, name: str, lacking: dict[bytes, str]) -> None:
-        self.name, self._lacking = name, lacking
+        self.name = name
+        self._lacking = lacking
         self.found = threading.local()
 
     def meant(self, error: UnicodeError) -> tuple[str, int]:

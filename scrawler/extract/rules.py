@@ -89,7 +89,8 @@ class LinkCollector:
     )
 
     def __init__(self, url: str, policy: LinkPolicy = DEFAULT_POLICY) -> None:
-        self._url, self._policy = url, policy
+        self._url = url
+        self._policy = policy
         self._base_href: str | None = None
         self.hrefs: list[str] = []
         self._robots: list[str] = []

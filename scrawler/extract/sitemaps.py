@@ -156,10 +156,12 @@ class _XmlReader:
 
     def __init__(self, shape: _Shape, *, links_have_href: bool) -> None:
         self.listed: list[Listed] = []
-        self._shape, self._links_have_href = shape, links_have_href
+        self._shape = shape
+        self._links_have_href = links_have_href
         self._depth = len(shape.entry)  # of an entry
         self._open: list[str] = []
-        self._url, self._date = "", ""
+        self._url = ""
+        self._date = ""
         self._text: list[str] = []
         self._part: _Part | None = None
         self._problem = ""

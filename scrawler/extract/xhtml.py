@@ -48,7 +48,8 @@ class XhtmlExtractor:
     """LinkExtractor that reads XHTML as XML, and leaves all else, and what is broken, to another."""
 
     def __init__(self, other: LinkExtractor, policy: LinkPolicy = DEFAULT_POLICY) -> None:
-        self._other, self._policy = other, policy
+        self._other = other
+        self._policy = policy
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""

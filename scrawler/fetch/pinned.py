@@ -50,7 +50,9 @@ class _DeadlineFile(io.RawIOBase):
     """A socket's reading end on which every read ends by the deadline of the whole download."""
 
     def __init__(self, file: io.RawIOBase, sock: socket.socket, deadline: float) -> None:
-        self._file, self._sock, self._deadline = file, sock, deadline
+        self._file = file
+        self._sock = sock
+        self._deadline = deadline
 
     def readable(self) -> bool:
         return True

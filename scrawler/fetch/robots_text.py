@@ -97,7 +97,8 @@ class _Reader:
 
     def __init__(self, product_token: str) -> None:
         self._token = product_token
-        self._own, self._common = RobotsText(product_token), RobotsText()
+        self._own = RobotsText(product_token)
+        self._common = RobotsText()
         self._named = False  # whether any group names the crawler
         self._opening = False  # names may still be added to the group
         self._naming = False  # the last line that was no sitemap's was a name

@@ -38,7 +38,9 @@ class _Maker:
     """Makes one report; what several sections need is read once."""
 
     def __init__(self, database: Database, crawl: Crawl, view: SeedView | None) -> None:
-        self._database, self._crawl, self._view = database, crawl, view
+        self._database = database
+        self._crawl = crawl
+        self._view = view
         self._reports = Reports(database)
         self._seed_id = view.seed.id if view else None
         self._sums = page_sums(database, self._seed_id)

@@ -69,7 +69,10 @@ class _Enquiry:
     """One question. Facts are gathered in the order of their use; the first outcome is the one that counts."""
 
     def __init__(self, traces: Traces, seeds: Seeds, settings: Settings, scope: Scope, asked: Asked) -> None:
-        self._traces, self._seeds, self._settings, self._scope = traces, seeds, settings, scope
+        self._traces = traces
+        self._seeds = seeds
+        self._settings = settings
+        self._scope = scope
         self._asked = asked
         self._facts: list[Fact] = []
         self._outcomes: list[str] = []

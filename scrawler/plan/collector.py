@@ -33,7 +33,9 @@ class PlannedCollector:
     """One crawling thread of a planned machine."""
 
     def __init__(self, machine: Machine, rules: PlanRules, agenda: Agenda) -> None:
-        self._machine, self._blocking, self._agenda = machine, rules.blocking, agenda
+        self._machine = machine
+        self._blocking = rules.blocking
+        self._agenda = agenda
         self.sites: dict[int, SiteRun] = {}
         self.held = 0
         self.room = rules.seeds_per_thread

@@ -46,7 +46,9 @@ class PlannedMachine:
     def __init__(self, rules: PlanRules, pool: Pool, agenda: Agenda, progress: Progress) -> None:
         self._rules = rules
         self._woken: list[PlannedCollector] = []
-        self._pool, self._agenda, self._progress = pool, agenda, progress
+        self._pool = pool
+        self._agenda = agenda
+        self._progress = progress
         self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
         self.queue.on_taken = self._on_taken
         self.collectors = [PlannedCollector(self, rules, agenda) for _ in range(rules.threads)]

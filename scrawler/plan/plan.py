@@ -119,7 +119,9 @@ class _Variants:
     """
 
     def __init__(self, inputs: Inputs, rules: PlanRules, run: Run, largest: Sequence[int]) -> None:
-        self._rules, self._run, self._scale = rules, run, 1.0
+        self._rules = rules
+        self._run = run
+        self._scale = 1.0
         self._inputs = inputs
         if len(inputs.sites) > _PLAYED:
             step = -(-len(inputs.sites) // _PLAYED)

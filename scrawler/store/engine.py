@@ -63,10 +63,13 @@ class Database:
 
     def __init__(self, engine: Engine, reader: Engine, stop: threading.Event, waiting: Waiting) -> None:
         """Take over `engine`, and `reader` for reading; pauses between two tries are cut short when `stop` is set."""
-        self._engine, self._reader = engine, reader
+        self._engine = engine
+        self._reader = reader
         self._writer = engine.execution_options(scrawler_writing=True)
-        self._stop, self._waiting = stop, waiting
-        self._stopped_at, self._said_at = inf, -inf
+        self._stop = stop
+        self._waiting = waiting
+        self._stopped_at = inf
+        self._said_at = -inf
         self.dialect = engine.dialect.name  # "sqlite" or "mysql", which MariaDB is too
         # Without its parameters: a password may stand among them.
         self.where = engine.url.set(query={}).render_as_string(hide_password=True)

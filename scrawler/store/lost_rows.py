@@ -72,7 +72,8 @@ class LostRows:
     ) -> None:
         """Work on `database`."""
         self._database = database
-        self._site_key, self._machine_of = site_key, machine_of
+        self._site_key = site_key
+        self._machine_of = machine_of
         self._vain = VainRevisits(database)
         self._relisting = Relisting(database, pack, REFETCH.number)
         self._orphans = BulkInsert.ignoring(orphan, [column.name for column in orphan.columns], database.compiler)

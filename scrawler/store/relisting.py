@@ -28,7 +28,8 @@ class Relisting:
 
     def __init__(self, database: Database, pack: Packed, kind: int) -> None:
         """Work on `database`."""
-        self._pack, self._kind = pack, kind
+        self._pack = pack
+        self._kind = kind
         self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, database.compiler)
         self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, database.compiler)
 

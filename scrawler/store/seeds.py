@@ -91,7 +91,8 @@ class Seeds:
         self._insert = BulkInsert.ignoring(seed, _NEW, database.compiler)
         # How many `add` may run at once with profit: a server works on the sites of one batch and the seeds of another.
         self.writers = 1 if database.dialect == "sqlite" else 2
-        self._sites_turn, self._seeds_turn = threading.Lock(), threading.Lock()
+        self._sites_turn = threading.Lock()
+        self._seeds_turn = threading.Lock()
 
     def add(self, batch: Sequence[NewSeed]) -> Added:
         """Add the seeds that the crawl does not have, with their sites, in one transaction.

@@ -29,7 +29,8 @@ class VainRevisits:
 
     def __init__(self, database: Database, stopping: Callable[[], bool] = lambda: False) -> None:
         """Read from `database`; once `stopping`, nothing is found any more."""
-        self._database, self._stopping = database, stopping
+        self._database = database
+        self._stopping = stopping
         self._known: set[int] = set()  # sites
         self._ids: defaultdict[_Payload, list[int]] = defaultdict(list)
 

@@ -42,7 +42,9 @@ class MachineProcess:
         self._started = self._told_at = time.monotonic()
         self._lock = threading.Lock()  # guards the end of standard input
         self._ordered = self._stopping = False
-        self._order, self._on_remark, self._on_end = order, on_remark, on_end
+        self._order = order
+        self._on_remark = on_remark
+        self._on_end = on_end
         self._thread = threading.Thread(target=self._talk, name=f"machine process {self.pid}")
         try:
             start(self._thread)

@@ -63,7 +63,10 @@ class Supervisor:
         say: Callable[[str], None],
         stop: threading.Event,
     ) -> None:
-        self._settings, self._on_progress, self._say, self._stop = settings, on_progress, say, stop
+        self._settings = settings
+        self._on_progress = on_progress
+        self._say = say
+        self._stop = stop
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
         self._seats = [_Seat(number) for number in range(1, settings.machines + 1)]

@@ -64,7 +64,8 @@ class _Transfer:
     """An answer on its way."""
 
     def __init__(self, transport: asyncio.Transport, data: bytes, sent: Callable[[], None]) -> None:
-        self.transport, self.sent = transport, sent
+        self.transport = transport
+        self.sent = sent
         self._left = memoryview(data)
 
     @property
