@@ -22,7 +22,8 @@ from scrawler.model.terms import Millis
 
 Truncation = Literal["", "length", "time", "disconnect"]
 
-_REVISIT_PROFILE = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
+_NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 _ODD_LINE_STARTS = re.compile(rb"\n(?:[^!-~\r]|\r[^\n])")  # a look for this is cheaper than one for white lines
@@ -40,6 +41,7 @@ class RevisitOf(NamedTuple):
 
     url: str
     date_ms: Millis
+    said_by_server: bool = False  # it has answered 304 Not Modified; else the same bytes came again
 
 
 @dataclass(slots=True, eq=False)
@@ -47,7 +49,8 @@ class Exchange:
     """One request and its answer. Heads are raw bytes up to and with the blank line; `response_head` is not empty.
 
     `body` is as transferred, less the transfer coding; `payload_digest` is `digest(body)`. `truncated` says why the
-    body is not whole. A revisit has a whole, non-empty payload. It is not frozen, which would cost 0.7 us of each page.
+    body is not whole. A revisit has a whole, non-empty payload; where the server says that it is the same, there is no
+    body, and the digest is that of the earlier one. It is not frozen, which would cost 0.7 us of each page.
     """
 
     url: str
@@ -191,12 +194,13 @@ def _answer(exchange: Exchange) -> tuple[bytes, str, str]:
     earlier = exchange.revisit_of
     if earlier is None:
         return exchange.body, "response", cut
-    assert exchange.body, "an empty payload is never a revisit"
+    assert exchange.body or earlier.said_by_server, "an empty payload is never a revisit"
     assert not exchange.truncated, "only a whole payload is known to be the same"
+    profile = _NOT_MODIFIED if earlier.said_by_server else _SAME_PAYLOAD
     return (
         b"",
         "revisit",
-        f"WARC-Profile: {_REVISIT_PROFILE}\r\nWARC-Refers-To-Target-URI: {earlier.url}\r\n"
+        f"WARC-Profile: {profile}\r\nWARC-Refers-To-Target-URI: {earlier.url}\r\n"
         f"WARC-Refers-To-Date: {warc_date(earlier.date_ms)}\r\n",
     )
 

@@ -28,7 +28,7 @@ from scrawler.units import human_bytes
 # Counts of the seeds that are told when there are some: the others stand in `scrawler seeds --json`.
 _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
-    *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors"),
+    *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified"),
 )
 
 

@@ -6,7 +6,7 @@ import http.client
 import ssl
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from time import monotonic, time
 from typing import Any
 
@@ -103,13 +103,14 @@ class RequestsDownloader:
         return response
 
     def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
+        own = wire.own_headers(request)
         exchange, body = self._exchange, bytearray()
         began, started_at = monotonic(), int(time() * 1000)
         exchange.begin(request.address, target, request.timeout or self._limits.timeout)
         status, limit, unwanted = 0, request.max_body or self._limits.max_body, ""
         result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
         try:
-            with self._send(request, target) as answer:
+            with self._send(request, target, own) as answer:
                 status = answer.status_code
                 if unwanted := wire.unwanted_type(exchange.lines, request.accept):
                     limit = 0
@@ -124,7 +125,7 @@ class RequestsDownloader:
         if unwanted:
             result, detail = Result.UNWANTED_TYPE, f"{unwanted} is not accepted"
         elif whole:
-            result, detail = wire.result_of(status, headers), ""
+            result, detail = wire.result_of(status, headers, request), ""
         return Response(
             request,
             result,
@@ -132,19 +133,18 @@ class RequestsDownloader:
             head,
             headers,
             bytes(body[:limit]),
-            wire.request_head(target, self._header_text, request.cookie) if exchange.sent else b"",
+            wire.request_head(target, self._header_text, request) if exchange.sent else b"",
             started_at,
             int((monotonic() - began) * 1000),
             detail,
             wire.protocols_of(first.http, exchange.tls) if head else None,
         )
 
-    def _send(self, request: Request, target: wire.RequestTarget) -> requests.Response:
+    def _send(self, request: Request, target: wire.RequestTarget, own: Sequence[tuple[str, str]]) -> requests.Response:
         prepared = requests.PreparedRequest()
         prepared.method = "GET"
         prepared.url = request.url  # by hand: prepare_url would rewrite it
-        cookies = [("Cookie", request.cookie)] if request.cookie else []
-        headers = [("Host", target.authority), *self._headers, *cookies]
+        headers = [("Host", target.authority), *self._headers, *own]
         prepared.headers = requests.structures.CaseInsensitiveDict(headers)
         whole = request.timeout or self._limits.timeout
         timeout = (min(self._limits.connect_timeout, whole), whole)

@@ -16,11 +16,14 @@ from scrawler.faults import Fault
 from scrawler.mime import media_type
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
+from scrawler.urls.scope import origin
 
 # The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
 # browsers (Fetch standard, "extract a length"): the body ends with the connection then. RFC 9112 (6.3) has the answer
 # discarded. The URL is asked once more with `ignore_length`; several different ones are an error by both, and stay so.
 INVALID_LENGTH = "Invalid Content-Length: value"  # as libcurl calls it
+
+_CONDITIONS = ("if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since")
 
 
 class Request(NamedTuple):
@@ -33,7 +36,23 @@ class Request(NamedTuple):
     timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
     cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
+    headers: tuple[tuple[str, str], ...] = ()  # of its own, behind those of all requests; none is named as one of these
     ignore_length: bool = False  # the body ends with the connection, whatever Content-Length says: see `INVALID_LENGTH`
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the server is asked to send the body under a condition only (RFC 9110, 13.1)."""
+        return any(name.lower() in _CONDITIONS for name, _ in self.headers)
+
+    def redirected(self, url: str, address: str, tag: object) -> Request:
+        """Return the request for where this one was redirected to.
+
+        What it says for itself goes along within one origin only, for it may be a secret between the two; a condition
+        speaks of the URL that was asked for, and never does.
+        """
+        same = origin(url) == origin(self.url)
+        kept = tuple(one for one in self.headers if same and one[0].lower() not in _CONDITIONS)
+        return self._replace(url=url, address=address, tag=tag, headers=kept, cookie="", ignore_length=False)
 
 
 class Protocols(NamedTuple):
@@ -50,8 +69,8 @@ class Response(NamedTuple):
     `head` holds the raw bytes of the final status line and headers up to and with the blank line (interim 1xx
     heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
     repeated header the values joined with ", " (so cookies are read from `head`). `result` is FETCHED, REDIRECT,
-    HTTP_ERROR, UNWANTED_TYPE (then `body` is empty), or a failure. What a downloader itself cannot cope with is
-    one too, and no exception: see `met`.
+    HTTP_ERROR, NOT_MODIFIED or UNWANTED_TYPE (then `body` is empty), or a failure. What a downloader itself cannot cope
+    with is one too, and no exception: see `met`.
     """
 
     request: Request

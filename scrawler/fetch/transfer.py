@@ -89,6 +89,7 @@ class Transfer:
         "max_head",
         "origin",
         "overflow",
+        "own_headers",
         "refusal",
         "request",
         "secured",
@@ -113,6 +114,7 @@ class Transfer:
         self.address = ""
         self.origin = ""
         self.cookie = ""
+        self.own_headers: tuple[tuple[str, str], ...] = ()
         self.ignores_length = False
         self.server = "", ""
         self.secured = False
@@ -142,7 +144,7 @@ class Transfer:
         """Forget the last request and take `request`; only what differs between requests is set."""
         handle = self.handle
         self.request = request
-        self.sent = wire.request_head(target, headers, request.cookie)
+        self.sent = wire.request_head(target, headers, request)
         self.limit = request.max_body or limits.max_body
         self.size = 0
         self.overflow = False
@@ -167,19 +169,21 @@ class Transfer:
         if timeout != self.timeout:
             self.timeout = timeout
             handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
-        if request.cookie != self.cookie or request.ignore_length or self.ignores_length:
+        own = request.cookie != self.cookie or request.headers != self.own_headers
+        if own or request.ignore_length or self.ignores_length:
             self._set_headers(request)
         self.started_at = int(time() * 1000)
 
     def _set_headers(self, request: Request) -> None:
         """Set what is sent besides the headers of all requests; libcurl sends Connection behind the others."""
         self.cookie = request.cookie
+        self.own_headers = request.headers
         self.ignores_length = request.ignore_length
         closing = [wire.CLOSE] if request.ignore_length else []
         if closing:
             self.sent = self.sent.removesuffix(b"\r\n") + f"{wire.CLOSE}\r\n\r\n".encode()
-        cookies = [f"Cookie: {request.cookie}".encode("latin-1", "replace")] if request.cookie else []
-        self.handle.setopt(pycurl.HTTPHEADER, [*self.headers, *cookies, *closing])
+        own = [f"{name}: {value}".encode("latin-1", "replace") for name, value in wire.own_headers(request)]
+        self.handle.setopt(pycurl.HTTPHEADER, [*self.headers, *own, *closing])
         self.handle.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.ignore_length))
 
     def _listen(self, listens: bool) -> None:
@@ -258,7 +262,7 @@ class Transfer:
             headers = wire.parse_headers(head)
             tls = self.sessions.of(self.server) if self.secured else wire.NO_TLS
             protocols = wire.protocols_of(self.first.http, tls)
-        result, detail = self._result(code, message, status, headers)
+        result, detail = self._result(request, code, message, status, headers)
         sent = self.sent
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
             sent = b""  # it never came to that
@@ -277,7 +281,9 @@ class Transfer:
         )
         return response if self.fault is None else response.met(self.fault)
 
-    def _result(self, code: int, message: str, status: int, headers: dict[str, str]) -> tuple[Result, str]:
+    def _result(
+        self, request: Request, code: int, message: str, status: int, headers: dict[str, str]
+    ) -> tuple[Result, str]:
         if self.refusal is not None:
             return self.refusal
         if self.overflow:
@@ -285,7 +291,7 @@ class Transfer:
         if code == 0 and status:
             if self.ignores_length and wire.lengths_differ(headers):
                 return Result.BAD_ANSWER, "different values of Content-Length"
-            return wire.result_of(status, headers), ""
+            return wire.result_of(status, headers, request), ""
         if code == 0:
             return Result.CUT, "connection ended within the head"
         return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"

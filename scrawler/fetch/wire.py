@@ -23,6 +23,7 @@ SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than p
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
+_LINE_END = re.compile(r"[\r\n\0]")
 _HTTP1 = re.compile(rb"HTTP/1\.\d \d{3}[ \r\n]")
 _STATUS_LINE = 64  # bytes of a status line that are looked at: what comes behind them is the reason phrase
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
@@ -87,11 +88,19 @@ def header_lines(user_agent: str, accept: Collection[str] = ()) -> list[tuple[st
     return [("User-Agent", user_agent), ("Accept", wanted), ("Accept-Encoding", ACCEPT_ENCODING)]
 
 
-def request_head(target: RequestTarget, headers: str, cookie: str = "") -> bytes:
-    """Return the head of a GET; `headers` are the lines after Host, each ended by CRLF."""
-    if cookie:
-        headers = f"{headers}Cookie: {cookie}\r\n"
+def request_head(target: RequestTarget, headers: str, request: Request) -> bytes:
+    """Return the head of a GET; `headers` are the lines after Host that all requests have, each ended by CRLF."""
+    if request.cookie or request.headers:
+        headers += "".join(f"{name}: {value}\r\n" for name, value in own_headers(request))
     return f"GET {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n{headers}\r\n".encode("latin-1", "replace")
+
+
+def own_headers(request: Request) -> Sequence[tuple[str, str]]:
+    """Return the headers that one request has behind those of all. Raises ValueError for one that would be several."""
+    own = (("Cookie", request.cookie), *request.headers) if request.cookie else request.headers
+    if any(_LINE_END.search(name) or _LINE_END.search(value) for name, value in own):
+        raise ValueError("a header of a request's own holds the end of a line")
+    return own
 
 
 def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
@@ -226,12 +235,17 @@ def head_problem(size: int, lines: int, limit: int) -> str:
     return f"head of more than {MAX_LINES} lines" if lines > MAX_LINES else ""
 
 
-def result_of(status: int, headers: dict[str, str]) -> Result:
-    """Return what a whole answer with this status stands for."""
+def result_of(status: int, headers: dict[str, str], request: Request) -> Result:
+    """Return what a whole answer with this status stands for.
+
+    A 304 is one only to a request that has asked for it: to another one it tells nothing.
+    """
     if 200 <= status < 300:
         return Result.FETCHED
     if status in _REDIRECTS and headers.get("location"):  # an empty one leads nowhere: browsers show the body
         return Result.REDIRECT
+    if status == HTTPStatus.NOT_MODIFIED and request.is_conditional:
+        return Result.NOT_MODIFIED
     return Result.HTTP_ERROR
 
 

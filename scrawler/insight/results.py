@@ -13,6 +13,7 @@ _WORDS = {
     Result.FETCHED: "fetched",
     Result.REDIRECT: "asked for, and redirects",
     Result.HTTP_ERROR: "asked for, and answered with an error",
+    Result.NOT_MODIFIED: "asked for again, and as it was at the last visit",
     Result.TOO_LARGE: "asked for, but larger than max_body: cut there",
     Result.CUT: "asked for, but the answer broke off",
     Result.TIMEOUT: "asked for, but not answered in time",

@@ -11,6 +11,7 @@ class Result(StrEnum):
     FETCHED = "fetched"  # a whole answer with 2xx
     REDIRECT = "redirect"  # 3xx with a Location that is not empty
     HTTP_ERROR = "http-error"  # any other whole answer
+    NOT_MODIFIED = "not-modified"  # 304: the page is as it was at the last visit, which the request had named
     TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated
     CUT = "cut"  # connection lost, or fewer bytes than announced
     TIMEOUT = "timeout"
@@ -31,8 +32,11 @@ class Result(StrEnum):
         return self in _ANSWERED
 
 
-_ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR)
-NO_ERROR = frozenset({Result.FETCHED, Result.REDIRECT, Result.UNWANTED_TYPE, Result.TRAP})  # all others count as errors
+_ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR, Result.NOT_MODIFIED)
+AS_EXPECTED = frozenset({Result.FETCHED, Result.NOT_MODIFIED})  # the page is there, now or from the last visit
+NO_ERROR = frozenset(  # all others count as errors
+    {Result.FETCHED, Result.REDIRECT, Result.NOT_MODIFIED, Result.UNWANTED_TYPE, Result.TRAP}
+)
 
 
 class PageFlag(IntFlag):

@@ -8,7 +8,7 @@ from scrawler.model.terms import Millis
 
 
 class PageRow(NamedTuple):
-    """The final result of one URL; `warc_file` is empty where nothing was archived."""
+    """The final result of one visit to a URL; `warc_file` is empty where nothing was archived."""
 
     seed_id: int  # fetched for this seed
     url_hash: bytes
@@ -31,6 +31,7 @@ class PageRow(NamedTuple):
     detail: str  # redirect target, or what went wrong; at most 1,000 characters
     flags: int = 0  # of PageFlag
     simhash: int = 0  # of the visible text, signed 64 bits; 0: not computed
+    visit: int = 0  # 0: the first to this URL; n: it was visited n times before
 
 
 class CandidateRow(NamedTuple):

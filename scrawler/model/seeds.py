@@ -47,7 +47,7 @@ class EndReason(StrEnum):
 class SeedCounts:
     """Counts of one seed ("fetched for this seed").
 
-    pages + redirects + http_errors + failures + denied + unwanted + trapped = page rows.
+    pages + redirects + not_modified + http_errors + failures + denied + unwanted + trapped = page rows.
     """
 
     requests: int = 0  # attempts, good or bad, robots.txt not among them
@@ -73,6 +73,7 @@ class SeedCounts:
     slow_pages: int = 0  # pages fetched there
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness
     internal_errors: int = 0  # answers that met a fault of this program, those of robots.txt among them
+    not_modified: int = 0  # not-modified
 
     def copy(self) -> SeedCounts:
         """Return the same numbers, to be kept as they are now."""

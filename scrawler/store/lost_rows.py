@@ -35,6 +35,7 @@ _COUNT_OF = {  # of a seed, by result; all others are failures
     Result.FETCHED: "pages",
     Result.REDIRECT: "redirects",
     Result.HTTP_ERROR: "http_errors",
+    Result.NOT_MODIFIED: "not_modified",
     Result.ROBOTS_DENIED: "denied",
     Result.ROBOTS_UNAVAILABLE: "denied",
     Result.UNWANTED_TYPE: "unwanted",

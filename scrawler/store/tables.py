@@ -2,6 +2,11 @@
 
 One database holds one crawl. There are no foreign keys: each of them would make every page row lock its parent
 rows, and all rows of a site are written by the one machine that owns it, fenced by the site's token.
+A row of `page` is a visit to a URL, not a URL: with its result and its record it is a line of a log, written once. A
+URL has one in a crawl that visits it once, with number 0; another visit is another row, so that what was said of a
+record is never changed, and rows and orphans go on to be the records. What is known of a URL beyond its visits (when
+it is due, what it said of itself last) is another thing, which changes: it belongs into a table of its own, by
+`url_hash`.
 URLs compare byte for byte (binary collation), are looked up by `url_hash`, and times are UTC milliseconds.
 """
 
@@ -158,7 +163,10 @@ _FIRST_COUNTS = (
     _tally("slow_pages", "pages fetched there"),
     _tally("wait_ms", "time in which only politeness held it up"),
 )
-_LATER_COUNTS = (_tally("internal_errors", "answers that met a fault of this program"),)  # stand behind, as if added
+_LATER_COUNTS = (  # stand behind, as if added
+    _tally("internal_errors", "answers that met a fault of this program"),
+    _tally("not_modified", "URLs visited again whose page is as it was"),
+)
 SEED_COUNTS = (*_FIRST_COUNTS, *_LATER_COUNTS)
 
 seed = Table(
@@ -248,6 +256,7 @@ page = Table(
         default=0,
     ),
     _number("simhash", "of the visible text; 0: not computed", default=0),
+    _small("visit", "0: the first to this URL; n: it was visited n times before, each of which has a row", default=0),
     Index("page_url_hash", "url_hash"),
     Index("page_seed", "seed_id"),
     Index("page_warc_file", "warc_file", "warc_offset"),
@@ -421,7 +430,7 @@ machine = Table(
     _tally("checkpoints", "committed by it; tells a repeated commit from a new one"),
     _tally("pages", "committed by it, result fetched"),
     _tally("bytes", "of the page rows committed by it"),
-    _tally("errors", "page rows not fetched, redirect, unwanted-type or trap"),
+    _tally("errors", "page rows not fetched, redirect, not-modified, unwanted-type or trap"),
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     Index("machine_state", "state"),

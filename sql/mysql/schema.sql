@@ -94,6 +94,7 @@ CREATE TABLE seed (
     ended_at BIGINT,
     machine_id BIGINT,  -- the machine that last worked on it
     internal_errors BIGINT NOT NULL DEFAULT 0,  -- answers that met a fault of this program
+    not_modified BIGINT NOT NULL DEFAULT 0,  -- URLs visited again whose page is as it was
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_site ON seed (site_id, state);
@@ -145,6 +146,7 @@ CREATE TABLE page (
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
     flags INTEGER NOT NULL DEFAULT 0,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash BIGINT NOT NULL DEFAULT 0,  -- of the visible text; 0: not computed
+    visit INTEGER NOT NULL DEFAULT 0,  -- 0: the first to this URL; n: it was visited n times before, each of which has a row
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX page_seed ON page (seed_id);
@@ -288,7 +290,7 @@ CREATE TABLE machine (
     checkpoints BIGINT NOT NULL DEFAULT 0,  -- committed by it; tells a repeated commit from a new one
     pages BIGINT NOT NULL DEFAULT 0,  -- committed by it, result fetched
     bytes BIGINT NOT NULL DEFAULT 0,  -- of the page rows committed by it
-    errors BIGINT NOT NULL DEFAULT 0,  -- page rows not fetched, redirect, unwanted-type or trap
+    errors BIGINT NOT NULL DEFAULT 0,  -- page rows not fetched, redirect, not-modified, unwanted-type or trap
     refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)

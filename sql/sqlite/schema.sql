@@ -94,6 +94,7 @@ CREATE TABLE seed (
     ended_at INTEGER,
     machine_id INTEGER,  -- the machine that last worked on it
     internal_errors INTEGER DEFAULT 0 NOT NULL,  -- answers that met a fault of this program
+    not_modified INTEGER DEFAULT 0 NOT NULL,  -- URLs visited again whose page is as it was
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_site ON seed (site_id, state);
@@ -146,6 +147,7 @@ CREATE TABLE page (
     detail TEXT NOT NULL,  -- where a redirect leads, or what went wrong
     flags INTEGER DEFAULT 0 NOT NULL,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash INTEGER DEFAULT 0 NOT NULL,  -- of the visible text; 0: not computed
+    visit INTEGER DEFAULT 0 NOT NULL,  -- 0: the first to this URL; n: it was visited n times before, each of which has a row
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
@@ -302,7 +304,7 @@ CREATE TABLE machine (
     checkpoints INTEGER DEFAULT 0 NOT NULL,  -- committed by it; tells a repeated commit from a new one
     pages INTEGER DEFAULT 0 NOT NULL,  -- committed by it, result fetched
     bytes INTEGER DEFAULT 0 NOT NULL,  -- of the page rows committed by it
-    errors INTEGER DEFAULT 0 NOT NULL,  -- page rows not fetched, redirect, unwanted-type or trap
+    errors INTEGER DEFAULT 0 NOT NULL,  -- page rows not fetched, redirect, not-modified, unwanted-type or trap
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     PRIMARY KEY (id)

@@ -21,9 +21,10 @@ _COUNTED = {  # counter of a seed -> which of its rows it counts
     "denied": "result IN ('robots-denied', 'robots-unavailable')",
     "unwanted": "result = 'unwanted-type'",
     "trapped": "result = 'trap'",
+    "not_modified": "result = 'not-modified'",
     "revisits": "result = 'fetched' AND revisit = 1",
     "noindex": "flags & 1",
-    "pages + redirects + http_errors + failures + denied + unwanted + trapped": "1 = 1",
+    "pages + redirects + http_errors + failures + denied + unwanted + trapped + not_modified": "1 = 1",
 }
 
 Problems = Iterator[str]

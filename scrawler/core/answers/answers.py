@@ -139,6 +139,8 @@ class AnswerHandler:
     @staticmethod
     def finish(flight: PageFlight, row: PageRow) -> None:
         """Give an entry its final result."""
+        if flight.known is not None:
+            row = row._replace(visit=flight.known.number + 1)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         flight.lane.finish(flight.index)

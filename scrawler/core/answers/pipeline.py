@@ -21,6 +21,7 @@ from scrawler.extract.xhtml import is_xhtml, is_xml
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
+from scrawler.model.visits import KnownVisit
 from scrawler.urls.normalise import normalise
 
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
@@ -41,10 +42,13 @@ class PagePipeline:
         self._max_ratio = max_ratio
         self._product_token = product_token
 
-    def archive(self, site: SiteContext, response: Response, metadata: bytes = b"") -> RecordRef | None:
+    def archive(
+        self, site: SiteContext, response: Response, metadata: bytes = b"", known: KnownVisit | None = None
+    ) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
         `metadata` is what was found in it, as fields of a record of its own; empty: nothing is to be kept of that.
+        `known` is the last visit to the URL, which a server means that answers that nothing has changed since.
 
         Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
         already is written as a revisit of the first record: that one is committed before, or with, everything that
@@ -55,6 +59,9 @@ class PagePipeline:
         is_whole = response.body != b"" and response.result.answered
         exchange = _exchange(response, site if is_whole else None)
         exchange.metadata = metadata
+        if known is not None and response.result is Result.NOT_MODIFIED:
+            exchange.payload_digest = known.digest
+            exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))

@@ -74,7 +74,7 @@ class AnswerReader:
                     return Reading(again)
         reading = Reading(None, fault=fault) if fault is not None else self._read_safely(flight, response, as_sitemap)
         try:
-            record = self._pipeline.archive(flight.site, response, reading.metadata)
+            record = self._pipeline.archive(flight.site, response, reading.metadata, flight.known)
         except UnrecordableError as error:
             return Reading(None, fault=fault or _fault_behind(error))
         return reading._replace(record=record, metadata=b"")

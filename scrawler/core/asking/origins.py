@@ -189,9 +189,9 @@ class Origins:
             target = normalise(location_of(response), flight.url).url
             if target and host_port(target)[0] == origin.host:
                 follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
-                return Request(target, origin.address, follow, ROBOTS_BYTES)
+                return response.request.redirected(target, origin.address, follow)
             if target:
-                self._robots_elsewhere(flight, target)
+                self._robots_elsewhere(flight, response.request, target)
                 return None
         if response.status in PUSH_BACK and not self._has_copy(flight):
             origin.pending = False  # asked again after the rest that the server wants
@@ -260,7 +260,7 @@ class Origins:
         row = flight.origin.robots_row
         return row is not None and row.fetched_at + ROBOTS_KEPT > flight.site.clock.now()
 
-    def _robots_elsewhere(self, flight: RobotsFlight, target: str) -> None:
+    def _robots_elsewhere(self, flight: RobotsFlight, request: Request, target: str) -> None:
         """Follow a redirect of robots.txt to another host, once that one's address is known."""
         origin, site = flight.origin, flight.site
 
@@ -269,7 +269,7 @@ class Origins:
                 site.answer_came()
                 if resolution.address:
                     follow = RobotsFlight(site, origin, target, flight.hop + 1)
-                    site.queued.append(Request(target, resolution.address, follow, ROBOTS_BYTES))
+                    site.queued.append(request.redirected(target, resolution.address, follow))
                 else:
                     self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
                 self._look_again(site)

@@ -26,6 +26,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.model.scope import Scope
+from scrawler.model.visits import conditions
 
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
@@ -207,7 +208,7 @@ class Visits:
                 cookie = party.cookies.header(url)
             except BaseException as error:
                 return self._refuse(site, choice, origin, self._checks.met(url, error))
-        flight = PageFlight(site, party, choice.lane, choice.lane.take(), choice.entry, origin)
+        flight = _flight(site, choice, origin)
         party.in_flight += 1
         site.fetching.add(url)
         self._start(site, self._page_request(choice, flight, cookie), now, party)
@@ -232,7 +233,7 @@ class Visits:
 
     def _refuse(self, site: SiteContext, choice: Choice, origin: Origin, refusal: Refuse) -> Refuse:
         """Finish an entry that is not asked for."""
-        flight = PageFlight(site, choice.party, choice.lane, choice.lane.take(), choice.entry, origin)
+        flight = _flight(site, choice, origin)
         self._answers.finish(flight, refused_row(flight, refusal.result, refusal.detail, int(time.time() * 1000)))
         return refusal
 
@@ -244,6 +245,8 @@ class Visits:
         patient = choice.lane.slow or choice.lane.refetches  # it may have come in the slow lane
         timeout = self._rules.slow_timeout if patient else self._patience.timeout()
         request = Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
+        if flight.known is not None:
+            request = request._replace(headers=conditions(flight.known))
         if choice.party.lengthless and url in choice.party.lengthless:
             choice.party.lengthless.remove(url)
             return request._replace(ignore_length=True)
@@ -265,3 +268,10 @@ class Visits:
             flight = flight_of(request)
             self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
+
+
+def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:
+    """Take the entry of a lane that was chosen."""
+    entry = choice.entry
+    known = site.visited.get(entry.url) if site.visited else None
+    return PageFlight(site, choice.party, choice.lane, choice.lane.take(), entry, origin, known)

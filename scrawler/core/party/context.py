@@ -17,7 +17,7 @@ from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState
-from scrawler.model.results import PageFlag, Result
+from scrawler.model.results import AS_EXPECTED, PageFlag, Result
 from scrawler.model.rows import CandidateRow, PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.model.terms import Millis, url_hash
@@ -210,6 +210,8 @@ class SeedContext:
             counts.trapped += 1
         elif result == Result.UNWANTED_TYPE:
             counts.unwanted += 1
+        elif result == Result.NOT_MODIFIED:
+            counts.not_modified += 1
         else:
             counts.failures += 1
             if result == Result.INTERNAL_ERROR:
@@ -260,7 +262,7 @@ class SeedContext:
         One that was cut, and read, is no result for which the seed could end.
         """
         self.seed_result = None if flags & PageFlag.TRUNCATED else result
-        self.seed_problem = "" if result is Result.FETCHED else detail or f"HTTP status {status}"
+        self.seed_problem = "" if result in AS_EXPECTED else detail or f"HTTP status {status}"
 
     def _count_flags(self, flags: int, fetched: bool) -> None:
         counts = self.counts

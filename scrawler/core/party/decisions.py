@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrawler.core.rules import SeedLimits
 from scrawler.fetch.downloader import INVALID_LENGTH, Response
 from scrawler.model.lanes import SLOW, LaneKey, LaneKind
-from scrawler.model.results import Result
+from scrawler.model.results import AS_EXPECTED, Result
 from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
 
@@ -111,7 +111,7 @@ def end_reason(counts: SeedCounts, seed_result: Result | None, links_left_out_fo
 
     It is that of a URL that could not be read: one that was cut, and read, does not stand for the party's end.
     """
-    if counts.pages == 0 and seed_result is not None and seed_result is not Result.FETCHED:
+    if counts.pages == 0 and seed_result is not None and seed_result not in AS_EXPECTED:
         return _SEED_FAILURES.get(seed_result, EndReason.DEAD)
     if links_left_out_for_depth:
         return EndReason.MAX_DEPTH

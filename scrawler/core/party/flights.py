@@ -14,6 +14,7 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url
 from scrawler.model.lanes import NORMAL
+from scrawler.model.visits import KnownVisit
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
@@ -27,6 +28,7 @@ class PageFlight(NamedTuple):
     index: int  # type: ignore[assignment]  # in the lane; hides tuple.index, which nobody wants here
     entry: Entry
     origin: Origin
+    known: KnownVisit | None = None  # the last visit to the URL, if this is another one
 
     @property
     def asked(self) -> Origin:

@@ -26,6 +26,7 @@ from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
+from scrawler.model.visits import KnownVisit
 
 LONG_REST = 60.0  # seconds
 _MOST_ORIGINS = 2_000  # that a site remembers: with scope `domain` a name server may know as many hosts as it likes
@@ -119,6 +120,7 @@ class SiteContext:
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
+    visited: Mapping[str, KnownVisit] | None = None  # URLs that are visited again: what the last visit brought
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else

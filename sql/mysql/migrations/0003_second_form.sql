@@ -5,6 +5,11 @@
 -- Nothing has ever read it: a crawl is never closed.
 ALTER TABLE crawl DROP COLUMN state;
 
+-- A row of page is a visit: a URL can be visited again. Programs for schema 2 take each row for a URL.
+ALTER TABLE page ADD COLUMN visit INTEGER NOT NULL DEFAULT 0;  -- 0: the first to this URL; n: it was visited n times before, each of which has a row
+
+ALTER TABLE seed ADD COLUMN not_modified BIGINT NOT NULL DEFAULT 0;  -- URLs visited again whose page is as it was
+
 -- From here on chunk.data is written in a form which programs for schema 2 cannot read. What they wrote stays as it is.
 
 INSERT INTO schema_version (version, applied_at) VALUES (3, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

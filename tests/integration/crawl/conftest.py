@@ -112,6 +112,7 @@ class Crawl:
             assert counts.trapped == by_result[Result.TRAP]
             assert counts.near_duplicates == sum(bool(row.flags & PageFlag.NEAR_DUPLICATE) for row in mine)
             others = counts.redirects + counts.http_errors + counts.denied + counts.unwanted + counts.trapped
+            others += counts.not_modified
             rest = len(mine) - counts.pages - others
             assert counts.failures == rest
             assert counts.revisits == sum(row.revisit for row in mine if row.result == Result.FETCHED)

@@ -176,3 +176,67 @@ def test_a_large_head_keeps_its_body_away(serve: Callable, make: Callable) -> No
     assert response.result is Result.BAD_ANSWER
     assert over.wait(HANGS)
     assert taken[0] < 32 * MIB
+
+
+def sent(head: bytes, name: str) -> list[str]:
+    """The values of a header in a request's head."""
+    lines = (line.partition(": ") for line in head.decode("latin-1").split("\r\n")[1:])
+    return [value for one, _, value in lines if one.lower() == name]
+
+
+def test_a_request_has_headers_of_its_own_and_the_next_one_does_not(serve: Callable, make: Callable) -> None:
+    server = serve(always(answer(b"page", "200 OK", "Content-Type: text/html")))
+    downloader = make()
+    own = (("If-None-Match", '"x, y"'), ("Authorization", "Basic eDp5"))
+    for headers, cookie in ((own, ""), ((), ""), (own, "a=b"), ((), "a=b"), (own[:1], "a=b"), ((), "")):
+        response = drive(downloader, Request(server.url(), "127.0.0.1", headers=headers, cookie=cookie))[0]
+        asked = server.heads[-1]
+        for name in ("if-none-match", "authorization"):
+            assert sent(asked, name) == [value for one, value in headers if one.lower() == name]
+        assert sent(asked, "cookie") == ([cookie] if cookie else [])
+        assert sent(asked, "user-agent") == ["scrawler-test (+mailto:test@example.test)"]
+        assert sent(response.request_head, "if-none-match") == sent(asked, "if-none-match")  # as it is archived
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "result"),
+    [
+        ((("If-None-Match", '"1"'),), "304 Not Modified", Result.NOT_MODIFIED),
+        ((("if-modified-since", "Sun, 22 Nov 2026 20:00:00 GMT"),), "304 Not Modified", Result.NOT_MODIFIED),
+        ((("If-None-Match", '"1"'),), "200 OK", Result.FETCHED),
+        ((("If-None-Match", '"1"'),), "412 Precondition Failed", Result.HTTP_ERROR),
+        ((("Authorization", "Basic eDp5"),), "304 Not Modified", Result.HTTP_ERROR),  # nobody has asked for that
+        ((), "304 Not Modified", Result.HTTP_ERROR),
+    ],
+)
+def test_an_answer_of_304_is_one_to_a_condition_only(
+    serve: Callable, make: Callable, headers: tuple[tuple[str, str], ...], status: str, result: Result
+) -> None:
+    server = serve(always(f'HTTP/1.1 {status}\r\nETag: "1"\r\nContent-Length: 0\r\n\r\n'.encode()))
+    downloader = make()
+    for _ in range(2):
+        response = drive(downloader, Request(server.url(), "127.0.0.1", headers=headers))[0]
+        assert (response.result, response.status, response.body) == (result, int(status[:3]), b"")
+        assert response.result.answered
+        assert response.headers["etag"] == '"1"'
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("value", ["x\r\nX-More: 1", "x\ny", "x\0"])
+def test_a_header_holds_no_other_one(serve: Callable, make: Callable, value: str) -> None:
+    server = serve(always(answer(b"page", "200 OK", "Content-Type: text/html")))
+    downloader = make()
+    response = drive(downloader, Request(server.url(), "127.0.0.1", headers=(("If-None-Match", value),)))[0]
+    assert response.result is Result.INTERNAL_ERROR
+    assert drive(downloader, Request(server.url(), "127.0.0.1"))[0].result is Result.FETCHED
+    assert not any(b"X-More" in head for head in server.heads)
+
+
+def test_headers_do_not_go_along_to_another_origin() -> None:
+    own = (("Authorization", "Basic eDp5"), ("If-None-Match", '"1"'), ("If-Range", '"1"'))
+    request = Request("http://a.example/x", "192.0.2.1", max_body=9, cookie="a=b", headers=own, ignore_length=True)
+    within = request.redirected("http://a.example/y", "192.0.2.1", "tag")
+    assert within == Request("http://a.example/y", "192.0.2.1", "tag", max_body=9, headers=own[:1])
+    for url in ("http://b.example/x", "https://a.example/x", "http://a.example:8080/x", "http://www.a.example/x"):
+        assert request.redirected(url, "192.0.2.2", None) == Request(url, "192.0.2.2", max_body=9)

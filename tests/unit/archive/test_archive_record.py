@@ -148,6 +148,19 @@ def test_a_revisit_names_the_earlier_record_and_leaves_the_payload_out() -> None
     assert block(record) == EXCHANGE.response_head
 
 
+def test_a_page_that_its_server_calls_unchanged_is_a_revisit_by_another_profile() -> None:
+    head = b"HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n"
+    earlier = RevisitOf("http://127.0.0.1/first", 1_600_000_000_000, said_by_server=True)
+    record = records_of(replace(EXCHANGE, response_head=head, body=b"", revisit_of=earlier))[1]
+    values = fields(record)
+    assert values["WARC-Type"] == "revisit"
+    assert values["WARC-Profile"] == "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
+    assert values["WARC-Refers-To-Target-URI"] == "http://127.0.0.1/first"
+    assert values["WARC-Refers-To-Date"] == "2020-09-13T12:26:40.000Z"
+    assert values["WARC-Payload-Digest"] == "sha1:" + base32(digest(BODY))
+    assert block(record) == head
+
+
 @pytest.mark.parametrize("change", [{"body": b""}, {"truncated": "length"}])
 def test_an_empty_or_cut_payload_is_never_a_revisit(change: dict[str, object]) -> None:
     revisit = replace(EXCHANGE, revisit_of=RevisitOf("http://127.0.0.1/first", 1), **change)  # type: ignore[arg-type]
