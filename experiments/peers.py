@@ -25,7 +25,7 @@ _BROAD_SITES, _BROAD_PAGES, _BROAD_DELAY = 400, Pages(count=10), 1.0
 _QUICK_SPEC = WebSpec(sites=6, mean_pages=8, hidden=0.0)
 _QUICK_GENTLE = WebSpec(sites=4, mean_pages=3, equal=True, latency_ms=5.0, hidden=0.0)
 _QUICK_BROAD_SITES, _QUICK_BROAD_PAGES, _QUICK_BROAD_DELAY = 5, Pages(count=4), 0.1
-_TIMEOUT, _QUICK_TIMEOUT = 400.0, 60.0
+_TIMEOUT, _SLOW_TIMEOUT, _QUICK_TIMEOUT = 400.0, 1200.0, 60.0
 _NAMES = [peer.name for peer in peers()]
 _WEBS = ("docsweb", "synthetic", "gentle", "broad")
 _QUICK_WEBS = ("synthetic", "broad")
@@ -119,9 +119,13 @@ def _turns(webs: Sequence[Web], present: Sequence[Peer], rounds: int, quick: boo
         for number in range(1, rounds + 1):
             for web in webs:
                 for peer in in_turn(present, number):
-                    turn = take_turn(number, web, peer, _QUICK_TIMEOUT if quick else _TIMEOUT, folders)
+                    turn = take_turn(number, web, peer, _QUICK_TIMEOUT if quick else _timeout(peer), folders)
                     click.echo(row_text(rows_of([turn], {web.name: web.truth})[0]))
                     yield turn
+
+
+def _timeout(peer: Peer) -> float:
+    return _SLOW_TIMEOUT if peer.slow else _TIMEOUT
 
 
 def _claims(rows: Sequence[Row], web: str, absent: Mapping[str, str]) -> list[Claim]:
