@@ -37,6 +37,22 @@ AS_EXPECTED = frozenset({Result.FETCHED, Result.NOT_MODIFIED})  # the page is th
 NO_ERROR = frozenset(  # all others count as errors
     {Result.FETCHED, Result.REDIRECT, Result.NOT_MODIFIED, Result.UNWANTED_TYPE, Result.TRAP}
 )
+# Where no whole head came: the server, the name or the network may be at fault.
+UNREACHED = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
+# What is tried again within a visit of the site, and what may have passed by the time a user asks for it again.
+TRIED_AGAIN = (UNREACHED - {Result.TLS_FAILED}) | {Result.NO_ADDRESS}
+MAY_PASS = UNREACHED | {Result.NO_ADDRESS, Result.PRIVATE_ADDRESS, Result.INTERNAL_ERROR}
+# Which of a seed's counts (`SeedCounts`) a final result adds to; all others are failures.
+COUNTED_AS = {
+    Result.FETCHED: "pages",
+    Result.REDIRECT: "redirects",
+    Result.HTTP_ERROR: "http_errors",
+    Result.NOT_MODIFIED: "not_modified",
+    Result.ROBOTS_DENIED: "denied",
+    Result.ROBOTS_UNAVAILABLE: "denied",
+    Result.UNWANTED_TYPE: "unwanted",
+    Result.TRAP: "trapped",
+}
 
 
 class PageFlag(IntFlag):

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Select, delete, select, update
 
 from scrawler.model.lanes import REFETCH
-from scrawler.model.results import NO_ERROR, PageFlag, Result
+from scrawler.model.results import COUNTED_AS, NO_ERROR, PageFlag, Result
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.bulk import BulkInsert
@@ -31,16 +31,6 @@ _COLUMNS = (
     page.c.length, page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
     page.c.flags, seed.c.site_id, site.c.site_key,
 )  # fmt: skip
-_COUNT_OF = {  # of a seed, by result; all others are failures
-    Result.FETCHED: "pages",
-    Result.REDIRECT: "redirects",
-    Result.HTTP_ERROR: "http_errors",
-    Result.NOT_MODIFIED: "not_modified",
-    Result.ROBOTS_DENIED: "denied",
-    Result.ROBOTS_UNAVAILABLE: "denied",
-    Result.UNWANTED_TYPE: "unwanted",
-    Result.TRAP: "trapped",
-}
 
 
 class TakenBack(NamedTuple):
@@ -180,7 +170,7 @@ def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
     counts: Counter[str] = Counter()
     for row in rows:
         fetched = row.result == Result.FETCHED
-        counts[_COUNT_OF.get(Result(row.result), "failures")] += 1
+        counts[COUNTED_AS.get(Result(row.result), "failures")] += 1
         counts["internal_errors"] += row.result == Result.INTERNAL_ERROR
         counts["noindex"] += bool(row.flags & PageFlag.NOINDEX)
         counts["nofollow"] += bool(row.flags & PageFlag.NOFOLLOW)

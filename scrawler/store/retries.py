@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
 
 from scrawler.model.lanes import NORMAL
-from scrawler.model.results import Result
+from scrawler.model.results import MAY_PASS, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
@@ -39,20 +39,10 @@ _SEEDS = 200  # of one transaction
 _PAGES = 1_000  # of one transaction, and of one chunk at most
 _LANE = NORMAL.after(retries=1).number
 _DENIED = Result.ROBOTS_UNAVAILABLE.value
-_FAILED = (
-    Result.CONNECT_FAILED,
-    Result.TLS_FAILED,
-    Result.TIMEOUT,
-    Result.CUT,
-    Result.BAD_ANSWER,
-    Result.NO_ADDRESS,
-    Result.PRIVATE_ADDRESS,
-    Result.INTERNAL_ERROR,
-)
 _BUSY = or_(page.c.status.in_([408, 425, 429]), page.c.status.between(500, 599))
 _PASSING: ColumnElement[bool] = and_(
     or_(
-        page.c.result.in_([_DENIED, *(result.value for result in _FAILED)]),
+        page.c.result.in_([_DENIED, *sorted(result.value for result in MAY_PASS)]),
         and_(page.c.result == Result.HTTP_ERROR.value, or_(_BUSY, page.c.depth == 0)),  # 0: for which the seed ended
     ),
     or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),  # another seed's own URL is listed by that one

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from scrawler.core.party.decisions import _RETRY_RESULTS
 from scrawler.errors import ScrawlerError
 from scrawler.insight import answer
 from scrawler.insight.results import flag_names
-from scrawler.model.results import NO_ERROR, PageFlag, Result
+from scrawler.model.results import NO_ERROR, TRIED_AGAIN, PageFlag, Result
 from scrawler.model.seeds import EndReason
 from scrawler.plugins import PART_KINDS
 from scrawler.settings import (
@@ -47,7 +46,7 @@ def _starred(names: Iterable[str], starred: Iterable[str]) -> set[str]:
     ("mark", "expected"),
     [
         ("end reasons", _starred(EndReason, RETRYABLE)),
-        ("results", _starred(Result, _RETRY_RESULTS)),
+        ("results", _starred(Result, TRIED_AGAIN)),
         ("verdicts", _starred(Verdict, ())),
         ("outcomes", _starred((v for k, v in vars(answer).items() if k.isupper() and isinstance(v, str)), ())),
     ],

@@ -21,14 +21,12 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model.results import Result
+from scrawler.model.results import UNREACHED, Result
 from scrawler.model.terms import Millis
 
 if TYPE_CHECKING:
     from threading import RLock
 
-# Where the answer did not come, or not whole: the network may be the reason.
-_BROKEN = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
 _PROBES = 3  # at a time, at different addresses
 _LONGEST_PAUSE = 60.0  # seconds between two times
 _SHORTEST_PAUSE = 0.1
@@ -83,7 +81,7 @@ class Standstill:
 
         To be called where there was no answer and, while an outage is `suspected`, always.
         """
-        if response.result not in _BROKEN:
+        if response.result not in UNREACHED:
             # What was asked for before somebody failed may have come before that, and have waited to be handled.
             if response.status and (self.resting or response.started_at > self._silent_since):
                 self._answered()

@@ -17,7 +17,7 @@ from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState
-from scrawler.model.results import AS_EXPECTED, PageFlag, Result
+from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import CandidateRow, PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.model.terms import Millis, url_hash
@@ -200,20 +200,9 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
-        elif result == Result.REDIRECT:
-            counts.redirects += 1
-        elif result == Result.HTTP_ERROR:
-            counts.http_errors += 1
-        elif result in (Result.ROBOTS_DENIED, Result.ROBOTS_UNAVAILABLE):
-            counts.denied += 1
-        elif result == Result.TRAP:
-            counts.trapped += 1
-        elif result == Result.UNWANTED_TYPE:
-            counts.unwanted += 1
-        elif result == Result.NOT_MODIFIED:
-            counts.not_modified += 1
         else:
-            counts.failures += 1
+            name = COUNTED_AS.get(Result(result), "failures")
+            setattr(counts, name, getattr(counts, name) + 1)
             if result == Result.INTERNAL_ERROR:
                 self.note_fault(row.detail)
         if row.flags:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from scrawler.core.rules import SeedLimits
 from scrawler.fetch.downloader import INVALID_LENGTH, Response
 from scrawler.model.lanes import SLOW, LaneKey, LaneKind
-from scrawler.model.results import AS_EXPECTED, Result
+from scrawler.model.results import AS_EXPECTED, TRIED_AGAIN, Result
 from scrawler.model.seeds import EndReason, SeedCounts
 from scrawler.units import counted
 
 MAX_SEED_REDIRECTS = 5
 PUSH_BACK = frozenset({429, 503})  # statuses by which a server asks for fewer requests
 _RETRY_STATUS = frozenset({500, 502, 504})
-_RETRY_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.CONNECT_FAILED, Result.BAD_ANSWER, Result.NO_ADDRESS})
 _PATIENT = (LaneKind.SLOW, LaneKind.REFETCH)  # these wait as long as the downloader does
 _CUT_RESULTS = frozenset({Result.CUT, Result.TIMEOUT, Result.TOO_LARGE})
 _SEED_FAILURES = {
@@ -63,7 +62,7 @@ def wants_retry(result: Result, status: int, attempt: int, retries: int) -> bool
     """Tell whether a URL is tried again after its `attempt`-th attempt (1 is the first)."""
     if attempt > retries:
         return False
-    return result in _RETRY_RESULTS or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
+    return result in TRIED_AGAIN or (result is Result.HTTP_ERROR and status in _RETRY_STATUS)
 
 
 def out_of_patience(response: Response, lane: LaneKey) -> bool:

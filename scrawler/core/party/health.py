@@ -18,13 +18,10 @@ from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.fetch.downloader import Response
 from scrawler.fetch.retry_after import retry_after
 from scrawler.model.lanes import LaneKey
-from scrawler.model.results import Result
+from scrawler.model.results import UNREACHED
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
 
-_FAILURES = frozenset(
-    {Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER}
-)  # where no head came
 _UNMINDED = 2  # failures in a row after which the next request goes out as usual
 _JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
 
@@ -53,7 +50,7 @@ class SiteHealth:
                 self.failures.pop(host, None)
             if lane is not None:
                 self.pushbacks = 0
-        elif response.result in _FAILURES and not (lane is not None and _is_only_slow(response, lane)):
+        elif response.result in UNREACHED and not (lane is not None and _is_only_slow(response, lane)):
             self.failures[host] = self.failures.get(host, 0) + 1
             self.problem = f"{response.result.value}: {response.detail or response.request.url}"
             if self.failures[host] > _UNMINDED:

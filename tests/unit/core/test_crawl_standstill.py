@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from scrawler.assembly import crawl_rules
 from scrawler.core.outage.silence import HOSTS, WINDOW
 from scrawler.core.outage.standstill import _MOST_HELD, Standstill, StandstillPorts
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.resolver import Resolver
@@ -79,7 +79,7 @@ def line() -> Iterator[Line]:
     turn = threading.RLock()
     resolver = Resolver(threads=1)
     ports = StandstillPorts(all_sites, lambda site: None, lambda: None)
-    yield Line(Standstill(crawl_rules(Settings()), turn, resolver, ports), sites, looks)
+    yield Line(Standstill(CrawlRules.of(Settings()), turn, resolver, ports), sites, looks)
     resolver.close()
 
 

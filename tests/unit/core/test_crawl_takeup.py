@@ -7,9 +7,9 @@ from functools import partial
 
 import pytest
 
-from scrawler.assembly import crawl_rules
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.takeup import SiteTaker
+from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.model.claims import ClaimedSite
 from scrawler.settings import Settings
@@ -21,7 +21,7 @@ HOUR = 3_600_000
 def make_taker(settings: Settings) -> tuple[SiteTaker, DatabaseClock]:
     """Make a taker that finds nothing in the database, and its clock."""
     clock, make_seen = DatabaseClock(), partial(ExactSeen, MemoryBudget(1 << 20))
-    return SiteTaker(None, crawl_rules(settings), clock, make_seen, UrlAnalyzer), clock  # type: ignore[arg-type]
+    return SiteTaker(None, CrawlRules.of(settings), clock, make_seen, UrlAnalyzer), clock  # type: ignore[arg-type]
 
 
 def rest(settings: Settings, *, silent_for: int = 0, due_in: int = -HOUR, **known: int | bool) -> tuple[float, float]:
