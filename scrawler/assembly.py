@@ -27,6 +27,7 @@ from scrawler.core.clock import DatabaseClock
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, queue_capacity
+from scrawler.core.distribution.ending import Opener
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
@@ -258,7 +259,7 @@ def _selector_ports(
         give_back_untaken=machine.checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
         look_at_deaths=look_at_deaths,
-        promote=promote,
+        openers=(Opener("candidates became seeds, or seeds went on with their slow lane", lambda: bool(promote())),),
         queued=machine.seeds_queued,
         ended=machine.crawl_ended,
         failed=machine.failed,

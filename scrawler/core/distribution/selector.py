@@ -18,6 +18,7 @@ from typing import Protocol, TypeVar
 from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
 from scrawler.core.distribution.distributor import SeedIdQueue
+from scrawler.core.distribution.ending import Opener, kept_open_by
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
@@ -64,7 +65,7 @@ class SelectorPorts:
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
-    promote: Callable[[], int]  # make seeds of candidates, or let those go on that wait with their slow lane; how many
+    openers: Sequence[Opener]  # what else can keep the crawl open when no seed is left
     queued: Callable[[], None]  # the queue has seeds
     ended: Callable[[], None]  # no seed is left
     failed: Callable[[BaseException], None]
@@ -114,6 +115,14 @@ class UrlSelector(threading.Thread):
         self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
         self._news = True  # something happened since the database was last asked
         self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
+        self.kept_open_by = ""  # why the crawl was not over when this machine last looked
+        self._openers = (
+            Opener("sites are in work on this machine", self._is_at_work),
+            Opener("seeds are ready, or in work on other machines", self._is_work_left),
+            *ports.openers,
+            # Last, for another machine may have opened it between our look and our try, which then found nothing.
+            Opener("seeds came meanwhile", lambda: bool(claims.states_left())),
+        )
         queue.on_taken = self.look_again
 
     def look_again(self) -> None:
@@ -290,12 +299,14 @@ class UrlSelector(threading.Thread):
         return nameless
 
     def _is_over(self) -> bool:
-        """Whether the crawl has ended: nothing in work here, nothing left in the database, nothing to promote."""
+        """Whether the crawl has ended; if not, note what keeps it open."""
+        self.kept_open_by = kept_open_by(self._openers)
+        return not self.kept_open_by
+
+    def _is_at_work(self) -> bool:
         with self._turn:
-            if self._ports.holding() or self._news:
-                return False
+            return self._ports.holding() or self._news
+
+    def _is_work_left(self) -> bool:
         left = self._claims.states_left()
-        if SeedState.READY in left or SeedState.ACTIVE in left or self._ports.promote():
-            return False
-        # Once more, for another machine may have promoted between our look and our try, which then found nothing.
-        return not self._claims.states_left()
+        return SeedState.READY in left or SeedState.ACTIVE in left
