@@ -25,6 +25,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
@@ -44,20 +45,22 @@ Serve = Callable[..., RawServer]
 
 LIMIT = 120.0  # seconds for all sites
 PACKAGE = str(Path(scrawler.__file__).parent)
-WHOLE = ("crawl", "fetch")  # folders of which each line counts; of others, where functions begin
+WHOLE = ("core", "fetch")  # folders of which each line counts; of others, where functions begin
 
 # What holds the guards is outside of them. The steps that leave nothing half done are one step each, and fail, if at
 # all, as the machinery does: listing URLs, finishing one, counting a fault.
 GUARDS = (
     Landing.read, Landing.apply, Landing._apply_robots, AnswerReader.archive,
-    AnswerReader.read, AnswerHandler.handle, AnswerHandler.handle_alias,
-    Origins.robots_answer, SitemapLister.work_off, SitemapLister.read, Visits._looked_up, Visits._ask,
+    AnswerReader.read, AnswerReader._read_safely, AnswerHandler.handle, AnswerHandler.handle_alias,
+    Origins.robots_answer, SitemapLister.work_off, SitemapLister.read, Checks.past, Checks.robots,
+    Visits._start_page,
 )  # fmt: skip
 ONE_STEP = (
     PagePipeline.archive, PagePipeline.archive_alone,
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
-    Visits._start_page, Visits._refuse, Visits._met, aliases._let_wait, Slot.enter, Slot.leave,
+    Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Lane.take,
+    aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
 
 
@@ -156,8 +159,9 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
                 (SitemapLister, "wants", lambda _self, response: response.request.tag.site),
                 (SitemapLister, "read", lambda lister: lister._unread[0][0].site if lister._unread else None),
                 (SitemapLister, "work_off", lambda lister: lister._current and lister._current.flight.site),
-                (Visits, "_looked_up", lambda _self, site, *_: site),
-                (Visits, "_ask", lambda _self, site, *_: site),
+                (Checks, "past", lambda _self, site, *_: site),
+                (Checks, "robots", lambda _self, site, *_: site),
+                (Visits, "_start_page", lambda _self, site, *_: site),
             ):
                 patched.setattr(owner, name, steps.within(getattr(owner, name), site_of))
             patched.setattr(LayeredSeen, "add_new", noted)
@@ -259,7 +263,9 @@ def test_wherever_it_raises_what_is_left_is_whole(
     with watching(steps):
         run(first, server, ["first.example"], LIMIT)
     (lines,) = steps.reached.values()
-    assert len(lines) > 400, "that is not all of it"
+    of_folder = Counter(Path(file).relative_to(PACKAGE).parts[0] for file, _ in lines)
+    assert of_folder["core"] > 500, "that is not all of it"
+    assert of_folder["fetch"] > 200, "that is not all of it"
     assert {Path(file).name for file, _ in lines} >= {"gates.py", "lister.py", "long_pages.py"}
     assert {row.result for row in first.pages()} >= {Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR}
     assert "http://o.example/" in first.candidates()
