@@ -146,10 +146,14 @@ def _walk(port: int, max_depth: int, output: Path) -> list[Visit]:
     return every
 
 
+def _kind(visit: Visit) -> str:
+    if visit.status != 200:
+        return "bad"
+    return "page" if visit.content_type == "text/html" else "other"
+
+
 def _counts(visits: Iterable[Visit]) -> str:
-    kinds = Counter(
-        "bad" if visit.status != 200 else "page" if visit.content_type == "text/html" else "other" for visit in visits
-    )
+    kinds = Counter(map(_kind, visits))
     return f"{kinds['page']:7}{kinds['other']:7}{kinds['bad']:9}"
 
 

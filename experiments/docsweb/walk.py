@@ -198,7 +198,9 @@ def _authority(text: str, scheme: str) -> str:
     host, _, port = text.rpartition("@")[2].lower().partition(":")
     if port and not port.isdecimal():
         return ""
-    return host if not port or int(port) == _DEFAULT_PORTS[scheme] else f"{host}:{int(port)}" if host else ""
+    if not host or not port or int(port) == _DEFAULT_PORTS[scheme]:
+        return host
+    return f"{host}:{int(port)}"
 
 
 def _without_dots(path: str) -> str:

@@ -206,7 +206,8 @@ class _Held:
         self._mix = mix
         self._dice = dice
         self._seed = claimed.seeds[0]
-        self._done = self._listed = 0
+        self._done = 0
+        self._listed = 0
         self.address = str(IPv4Address(_FIRST_ADDRESS + claimed.id))
         self.left = mix.pages_per_site
 

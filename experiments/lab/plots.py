@@ -51,7 +51,7 @@ def draw(file: Path, panels: Sequence[Panel], share_y: bool = False) -> None:
                 line.xs,
                 line.ys,
                 label="_" if line.faint else line.name,
-                linewidth=2.8 if line.bold else 0.7 if line.faint else 1.4,
+                linewidth=_width(line),
                 alpha=0.45 if line.faint else 1.0,
                 color="black" if line.bold else None,
                 linestyle="--" if line.dashed else "-",
@@ -73,6 +73,12 @@ def draw(file: Path, panels: Sequence[Panel], share_y: bool = False) -> None:
         if not all(line.faint for line in panel.lines):
             axes.legend(fontsize="small")
     figure.savefig(file, metadata={"Software": None})  # the same figures give the same file
+
+
+def _width(line: Line) -> float:
+    if line.bold:
+        return 2.8
+    return 0.7 if line.faint else 1.4
 
 
 def _plain_numbers(axis: Axis) -> None:

@@ -76,7 +76,8 @@ class WarcWriter:
         self._own: PrefixLock | None = None
         self._file: io.FileIO | None = None
         self._name = ""
-        self._size = self._records = 0
+        self._size = 0
+        self._records = 0
         self._there = os.stat_result([0] * 10)
         self._unproved: list[_Begun] = []  # closed since the last flush
         self._held: list[bytes] = []  # the last exchanges of these, not yet in the file, which ends where they begin

@@ -171,7 +171,8 @@ class _XmlReader:
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         # Entities could be billions of laughs; with 10,000 declared attributes each element takes a second.
-        self._parser.EntityDeclHandler = self._parser.AttlistDeclHandler = self._refuse
+        self._parser.EntityDeclHandler = self._refuse
+        self._parser.AttlistDeclHandler = self._refuse
 
     def read(self, text: str) -> str:
         """Read a document; returns what went wrong, or an empty string."""

@@ -81,7 +81,8 @@ class _HeadFile:
         self.file = file
         self.lines: list[bytes] = []
         self._limit = limit  # bytes of all heads
-        self._size = self._count = 0
+        self._size = 0
+        self._count = 0
 
     def readline(self, limit: int = -1) -> bytes:
         line = self._next(limit)

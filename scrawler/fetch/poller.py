@@ -67,12 +67,14 @@ class Poller:
         self._poll: _Poll = poll or (select.epoll() if self._keeps else SelectorPoll())
         # A socket pair, not an eventfd: it is the same on every system and costs nothing until it is used.
         try:
-            self._wake_reader, self._wake_writer = socket.socketpair()
+            reader, writer = socket.socketpair()
         except OSError:
             self._poll.close()
             raise
-        self._wake_reader.setblocking(False)
-        self._wake_writer.setblocking(False)
+        reader.setblocking(False)
+        writer.setblocking(False)
+        self._wake_reader = reader
+        self._wake_writer = writer
         self._wake_fd = self._wake_reader.fileno()
         self._poll.register(self._wake_fd, READ)
         self._registered: dict[int, int] = {}  # events by descriptor, idle ones included

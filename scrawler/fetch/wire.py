@@ -84,8 +84,13 @@ def split_url(url: str) -> RequestTarget | None:
 
 def header_lines(user_agent: str, accept: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return the headers that follow Host, in the order in which they are sent; Cookie follows them."""
-    wanted = ",".join(accept if "*/*" in accept else (*accept, ACCEPT_REST)) if accept else ACCEPT
-    return [("User-Agent", user_agent), ("Accept", wanted), ("Accept-Encoding", ACCEPT_ENCODING)]
+    return [("User-Agent", user_agent), ("Accept", _accepted(accept)), ("Accept-Encoding", ACCEPT_ENCODING)]
+
+
+def _accepted(accept: Collection[str]) -> str:
+    if not accept:
+        return ACCEPT
+    return ",".join(accept if "*/*" in accept else (*accept, ACCEPT_REST))
 
 
 def request_head(target: RequestTarget, headers: str, request: Request) -> bytes:

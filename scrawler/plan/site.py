@@ -33,8 +33,10 @@ class SiteRun:
     def __init__(self, number: int, site: PlannedSite, rules: PlanRules, agenda: Agenda) -> None:
         self.id = number
         self._agenda = agenda
-        self.busy, self.cycle = rules.pace(site)
-        self.pause = self.cycle - self.busy
+        pace = rules.pace(site)
+        self.busy = pace.busy
+        self.cycle = pace.cycle
+        self.pause = pace.cycle - pace.busy
         self.blocking = rules.blocking
         self.cost = max(rules.cost(site) / rules.processor, rules.database_share)
         self._ends = _ends(site.requests, rules.robots - self.left_out)
@@ -68,7 +70,9 @@ class SiteRun:
         """Return the seconds until the next answer, as of the last `go_on`."""
         part = max(0.0, self.cycles - floor(self.cycles + _NOTHING))
         left = self._share() - part
-        return (left if left > _NOTHING else left + 1.0) / self.rate if self.rate else inf
+        if not self.rate:
+            return inf
+        return (left if left > _NOTHING else left + 1.0) / self.rate
 
     def go_on(self, now: float) -> None:
         """Note how far it has come."""

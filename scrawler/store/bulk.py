@@ -39,7 +39,9 @@ class BulkInsert:
         self._limits = [_limit(table, name) for name in columns]
         self._python = [kind.python_type for kind in kinds]
         marks = ", ".join(["%s" if self._literals else "?"] * len(columns))
-        self._head, _, self._tail = text.partition(f"({marks})")
+        head, _, tail = text.partition(f"({marks})")
+        self._head = head
+        self._tail = tail
         self._row = "(" + ",".join("%d" if kind is int else "x'%s'" for kind in self._python) + ")"
         self._texts = {size: f"{self._head}{','.join([f'({marks})'] * size)}{self._tail}" for size in _ROWS}
 
@@ -104,10 +106,7 @@ class BulkInsert:
         )
 
     def _statements(self, columns: list[Sequence[Any]]) -> Iterator[str]:
-        literal = [
-            map(int, values) if kind is int else map(bytes.hex, map(str.encode, values) if kind is str else values)
-            for values, kind in zip(columns, self._python, strict=True)
-        ]
+        literal = [_literals(values, kind) for values, kind in zip(columns, self._python, strict=True)]
         for part in _by_length(map(self._row.__mod__, zip(*literal, strict=True))):
             yield f"{self._head}{','.join(part)}{self._tail}"
 
@@ -198,3 +197,10 @@ def _literal(value: str | int | None) -> str:
     if value is None:
         return "NULL"
     return f"{value:d}" if isinstance(value, int) else f"x'{value.encode().hex()}'"
+
+
+def _literals(values: Sequence[Any], kind: type) -> Iterator[Any]:
+    """Return the values of a column as they stand in a statement: numbers, and all else as hexadecimal digits."""
+    if kind is int:
+        return map(int, values)
+    return map(bytes.hex, map(str.encode, values) if kind is str else values)

@@ -39,9 +39,11 @@ class MachineProcess:
         self.progress: Progress | None = None
         self.last: Report | None = None  # a summary or a failure, if it got so far
         self.ended = False
-        self._started = self._told_at = time.monotonic()
+        self._started = time.monotonic()
+        self._told_at = self._started
         self._lock = threading.Lock()  # guards the end of standard input
-        self._ordered = self._stopping = False
+        self._ordered = False
+        self._stopping = False
         self._order = order
         self._on_remark = on_remark
         self._on_end = on_end

@@ -28,7 +28,11 @@ class Tally:
     def __init__(self) -> None:
         self._started = time.monotonic()
         self._machines: list[int] = []  # ids of those that are gone; the counts are theirs
-        self._pages = self._requests = self._bytes = self._errors = self._lookups = 0
+        self._pages = 0
+        self._requests = 0
+        self._bytes = 0
+        self._errors = 0
+        self._lookups = 0
         self._newest: Progress | None = None
 
     def gone(self, process: MachineProcess) -> None:

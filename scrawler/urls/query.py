@@ -90,7 +90,10 @@ def _in_iso_2022_jp(query: str) -> str:
         if wanted != now:
             parts.append(_escaped(wanted))
             now = wanted
-        parts.append(_escaped(encoded) if encoded else _lacked(ord("\ufffd" if character in _SWITCHES else character)))
+        if encoded:
+            parts.append(_escaped(encoded))
+        else:
+            parts.append(_lacked(ord("\ufffd" if character in _SWITCHES else character)))
     if now != _TO_ASCII:
         parts.append(_escaped(_TO_ASCII))
     return "".join(parts)

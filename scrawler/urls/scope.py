@@ -46,7 +46,8 @@ def with_authority(url: str, aliases: Mapping[str, str]) -> str:
 def host_port(url: str) -> tuple[str, int]:
     """Return the host, an IPv6 literal without its brackets, and the port to connect to."""
     host, port = _split(authority(url))
-    return host.strip("[]"), int(port) if port else 443 if url[4] == "s" else 80
+    default = 443 if url[4] == "s" else 80
+    return host.strip("[]"), int(port) if port else default
 
 
 def _split(netloc: str) -> tuple[str, str]:
