@@ -61,6 +61,11 @@ class SiteRun:
         part = self.cycles - floor(self.cycles + _NOTHING)
         return part < _NOTHING or part >= self._share() - _NOTHING
 
+    @property
+    def connected(self) -> bool:
+        """Whether it was asked."""
+        return self.cycles > 0
+
     def look(self) -> None:
         """Let its collector go on with it."""
         assert self.collector is not None

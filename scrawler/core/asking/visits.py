@@ -263,6 +263,7 @@ class Visits:
                 party.counts.wait_ms += max(0, int((now - site.held_since) * 1000))
             site.held_since = 0.0
         site.in_flight += 1
+        site.connected = True
         self._budget.began(site, request.address)
         if self._rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)

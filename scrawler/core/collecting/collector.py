@@ -107,6 +107,7 @@ class UrlCollector(threading.Thread):
         self._crowded.pop(site, None)
         self.held -= site.count
         site.collector, site.wake_at = None, -1.0
+        site.connected = False
 
     def look_again(self, site: SiteContext) -> None:
         """Visit a site as soon as possible."""

@@ -10,6 +10,8 @@ Deviations, and why:
   a site, as usual, that is the seed.
 * A collector gets as many seeds of a site as it has room for. The others are set aside with the site and follow when
   there is room; they block nobody. 500 seeds of one host thus keep one collector busy, not twenty idle.
+* A site that was not asked yet moves before one that was: the connection stays with the thread that has opened it, and
+  a site that moves is connected to anew, with TLS by another handshake.
 * If the fullest collector has no site that can move, the next fullest gives one: a site with very many seeds, which
   is too large to move, does not keep the others from being level.
 * The loop sleeps until something has changed. A move that waits for an inactive site is made at the moment when a site
@@ -41,6 +43,10 @@ class DealtSite(Protocol):
     @property
     def inactive(self) -> bool:
         """Whether it can move."""
+
+    @property
+    def connected(self) -> bool:
+        """Whether it was asked by the collector that holds it, so that a move costs a connection."""
 
 
 S = TypeVar("S", bound=DealtSite)
@@ -217,7 +223,8 @@ class SeedDealer(Generic[S]):
             source, target = self._collectors[move[0]], self._collectors[move[1]]
             difference = counts[move[0]] - counts[move[1]]
             sites = [site for site in source.sites.values() if 0 < site.count < difference]
-            site = next((site for site in sites if site.inactive), None)
+            site = next((site for site in sites if not site.connected and site.inactive), None)
+            site = site or next((site for site in sites if site.inactive), None)
             if site is not None:
                 source.give_away(site)
                 target.take_in(site)

@@ -134,6 +134,7 @@ class SiteContext:
     unsaved: int = 0  # answers since it was last handed over
     told: bool = False  # a server has asked for time since then: who takes the site over must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap
+    connected: bool = False  # it was asked by the collector that holds it
     going: bool = False  # it is given back to the database as soon as it is inactive
     lost: bool = False  # the lease is gone: nothing of it may be written
     next_party: int = 0  # whose turn it is, round robin

@@ -115,6 +115,15 @@ def test_an_active_site_does_not_move() -> None:
     assert list(desk.shelves[1].sites) == [2]
 
 
+def test_sites_that_were_not_asked_yet_move_before_those_that_are_connected() -> None:
+    desk = Desk(2)
+    for number in range(4):
+        desk.shelves[0].take_in(site(number))
+        desk.shelves[0].sites[number].connected = number != 2
+    assert desk.settle() == [2, 2]
+    assert list(desk.shelves[1].sites) == [2, 0]  # the second move has to be of one that loses its connection
+
+
 def test_a_site_that_waits_for_the_store_does_not_move() -> None:
     desk = Desk(2)
     for number in range(2):
