@@ -28,22 +28,62 @@ static uint32_t wanted_attributes(const Scan *s)
     return 0;
 }
 
-static void note_attribute(Scan *s, uint32_t wanted, const uint8_t *name, size_t length, Span value)
+/* Names are short, so that most are told in one step: eight bytes are read as one number. In it the bytes are looked for
+ * that may end a name, which are less than '0', or one of `< = > ?`. What stands before the first of them is a name as
+ * it is packed, where no byte of it is a capital or beyond ASCII: all have the third bit, and not the first.
+ */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define EACH(byte) ((uint64_t)0x0101010101010101u * (byte))
+
+/* Return the length of a packed name that begins at `p`, where at least eight bytes are; 0 if it is not told so. */
+static inline unsigned short_name(const uint8_t *p, Name *packed)
 {
-    if (length > 10)
+    uint64_t word;
+    memcpy(&word, p, 8);
+    uint64_t sign = (word & EACH(0xfc)) ^ EACH(0x3c);
+    uint64_t stops = (((word - EACH(0x30)) & ~word) | ((sign - EACH(1)) & ~sign)) & EACH(0x80);
+    if (!stops)
+        return 0;
+    uint64_t mask = ((stops & -stops) - 1) >> 7; /* of the bits before that byte */
+    *packed = word & mask;
+    return (*packed & EACH(0xa0)) == (mask & EACH(0x20)) ? (unsigned)__builtin_ctzll(stops) >> 3 : 0;
+}
+#else
+static inline unsigned short_name(const uint8_t *p, Name *packed)
+{
+    (void)p;
+    *packed = 0;
+    return 0;
+}
+#endif
+
+/* Return the place behind the name at `p`, which ends before a byte of one of these classes, and has one byte at least,
+ * whatever that is. The name is given packed.
+ */
+static inline const uint8_t *name_end(const uint8_t *p, const uint8_t *end, int classes, Name *packed)
+{
+    unsigned length = end - p >= 8 ? short_name(p, packed) : 0;
+    if (length && CLASS[p[length]] & classes)
+        return p + length;
+    const uint8_t *begin = p;
+    Name name = 0, hash = HASH_SEED;
+    unsigned shift = 0;
+    do {
+        Name lower = LOWER[*p++];
+        name |= shift < 64 ? lower << shift : 0;
+        hash = HASH_STEP(hash, lower);
+        shift += 8;
+    } while (p < end && !(CLASS[*p] & classes));
+    *packed = p - begin > 8 ? hash | LONG_NAME : name;
+    return p;
+}
+
+static inline void note_attribute(Scan *s, uint32_t wanted, Name name, size_t length, Span value)
+{
+    if (length > 10) /* no wanted one is as long */
         return;
-    Name packed = 0;
-    if (length > 8) {
-        Name hash = HASH_SEED;
-        for (size_t i = 0; i < length; i++)
-            hash = HASH_STEP(hash, LOWER[name[i]]);
-        packed = hash | LONG_NAME;
-    }
-    else
-        for (size_t i = 0; i < length; i++)
-            packed |= (Name)LOWER[name[i]] << 8 * i;
-    for (int i = 0; i < ATTRIBUTE_COUNT; i++)
-        if (wanted & BIT(i) && attribute_names[i] == packed) {
+    for (int i = 0; wanted; i++, wanted >>= 1)
+        if (wanted & 1 && attribute_names[i] == name) {
             if (!(s->attributes & BIT(i))) {
                 s->attributes |= BIT(i);
                 s->values[i] = value;
@@ -52,13 +92,11 @@ static void note_attribute(Scan *s, uint32_t wanted, const uint8_t *name, size_t
         }
 }
 
-/* Read the attributes from `p` on; returns the place after ">", or NULL if the page ends before. */
-static const uint8_t *read_attributes(Scan *s, const uint8_t *p, uint32_t wanted)
+/* Read the attributes of a tag that has some; see `read_attributes`. */
+static const uint8_t *read_some_attributes(Scan *s, const uint8_t *p, uint32_t wanted)
 {
     const uint8_t *end = s->end, *page = s->page, *begin = p;
     size_t count = 0;
-    s->attributes = 0;
-    s->self_closing = 0;
     for (;;) {
         while (p < end && CLASS[*p] & C_SPACE)
             p++;
@@ -74,10 +112,10 @@ static const uint8_t *read_attributes(Scan *s, const uint8_t *p, uint32_t wanted
             }
             continue;
         }
-        const uint8_t *name = p++; /* which may be "=" */
-        while (p < end && !(CLASS[*p] & C_ATTRIBUTE_END))
-            p++;
-        size_t length = (size_t)(p - name);
+        Name name;
+        const uint8_t *after = name_end(p, end, C_ATTRIBUTE_END, &name); /* it may begin with "=" */
+        size_t length = (size_t)(after - p);
+        p = after;
         Span value = {0, 0};
         while (p < end && CLASS[*p] & C_SPACE)
             p++;
@@ -111,24 +149,23 @@ static const uint8_t *read_attributes(Scan *s, const uint8_t *p, uint32_t wanted
     return p + 1;
 }
 
+/* Read the attributes of the tag from `p` on; returns the place after ">", or NULL if the page ends before. */
+static inline const uint8_t *read_attributes(Scan *s, const uint8_t *p, int is_end)
+{
+    s->attributes = 0;
+    s->self_closing = 0;
+    if (p < s->end && *p == '>') {
+        s->source = (Span){p - s->page, 0};
+        return p + 1;
+    }
+    return read_some_attributes(s, p, is_end ? 0 : wanted_attributes(s));
+}
+
 /* Read a tag's name from `p` on; returns the place after it. */
 static inline const uint8_t *read_name(Scan *s, const uint8_t *p)
 {
-    const uint8_t *end = s->end, *begin = p;
-    Name packed = 0;
-    unsigned shift = 0;
-    while (p < end && !(CLASS[*p] & C_NAME_END)) {
-        if (shift < 64)
-            packed |= (Name)LOWER[*p] << shift;
-        shift += 8;
-        p++;
-    }
-    if (p - begin > 8) {
-        packed = HASH_SEED;
-        for (const uint8_t *q = begin; q < p; q++)
-            packed = HASH_STEP(packed, LOWER[*q]);
-        packed |= LONG_NAME;
-    }
+    Name packed;
+    p = name_end(p, s->end, C_NAME_END, &packed);
     s->name = packed;
     size_t slot = SLOT(packed);
     while (tag_slots[slot].name && tag_slots[slot].name != packed)

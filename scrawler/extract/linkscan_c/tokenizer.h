@@ -67,7 +67,7 @@ static const uint8_t *read_markup(Scan *s, const uint8_t *p) /* after "<!" */
 static const uint8_t *read_tag(Scan *s, const uint8_t *p, int is_end)
 {
     p = read_name(s, p);
-    p = read_attributes(s, p, is_end ? 0 : wanted_attributes(s));
+    p = read_attributes(s, p, is_end);
     if (!p)
         return s->end; /* browsers drop a tag in which the page ends */
     if (s->mode == BEFORE_HTML && s->quirks == 2)
@@ -88,7 +88,7 @@ static const uint8_t *read_tag(Scan *s, const uint8_t *p, int is_end)
         p = raw == T_SCRIPT ? find_script_end(p, s->end) : find_raw_end(p, s->end, name, strlen(name));
         if (p < s->end) {
             p = read_name(s, p + 2);
-            p = read_attributes(s, p, 0);
+            p = read_attributes(s, p, 1);
             return p ? p : s->end;
         }
     }
