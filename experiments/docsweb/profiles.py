@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,6 +80,6 @@ def differing_pages(urls: Iterable[str]) -> Iterator[str]:
             yield f"{url}: {_told(ours.hrefs, theirs.hrefs)} {ours.note} {theirs.note}".rstrip()
 
 
-def _told(ours: list[str], theirs: list[str]) -> str:
+def _told(ours: Sequence[str], theirs: Sequence[str]) -> str:
     alone = [sorted(set(ours) - set(theirs)), sorted(set(theirs) - set(ours))]
     return f"{len(ours)} and {len(theirs)} links; Lexbor alone {alone[0]}, html5lib alone {alone[1]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -46,7 +47,7 @@ class PageLinks:
     """
 
     base: str
-    hrefs: list[str]
+    hrefs: Sequence[str]
     charset: str = ""
     note: str = ""
     robots: list[str] = field(default_factory=list)

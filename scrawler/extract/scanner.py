@@ -18,7 +18,7 @@ They come in the order in which they are written. What differs:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html.entities import html5
 from importlib import import_module
 
@@ -26,11 +26,12 @@ from scrawler.extract.charset import to_utf8
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import DEEP_HTML, LinkExtractor, LinkPolicy, PageLinks
 from scrawler.extract.rules import DEFAULT_POLICY, LinkCollector
+from scrawler.urls.hrefs import Hrefs
 
 WITH_ASSETS, WITH_REL, WITH_AREAS = 1, 2, 4  # flags: note assets too, the rel of <a> and <area>, which is an <area>
 
 Other = tuple[int, str, dict[str, str], bool, bool]  # hrefs before it, tag, attributes, in a template, in the head
-Scan = Callable[[bytes, int, Mapping[str, str]], tuple[list[str], list[Other], bool]]
+Scan = Callable[[bytes, int, Mapping[str, str]], tuple[bytes | list[str], int, list[Other], bool]]
 
 
 def _compiled() -> Scan | None:
@@ -44,25 +45,52 @@ def _compiled() -> Scan | None:
 COMPILED = _compiled()
 
 
-def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[LinkCollector, str]:
-    """Return the collector of a page's links, the page given in UTF-8, and "deep-html" if it nests too deeply."""
+def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[LinkCollector, Sequence[str], str]:
+    """Return what a page holds, given in UTF-8: the collector of all but the links, these, and what went wrong.
+
+    That is "deep-html" if the page nests too deeply.
+    """
     collector = LinkCollector(url, policy)
     flags = (WITH_ASSETS if policy.sees_assets else 0) | (WITH_REL if policy.nofollow else 0)
     flags |= WITH_AREAS if policy.outlinks else 0
-    hrefs, others, deep = scan(page, flags, html5)
-    taken, robots = 0, policy.robots
+    joined, count, others, deep = scan(page, flags, html5)
+    hrefs: Sequence[str] = Hrefs(joined, count) if isinstance(joined, bytes) else joined
+    robots, more = policy.robots, collector.hrefs
+    placed: list[int] = []  # for each of those that are no plain links, how many of these stand before it
+    taken = 0
     for before, tag, attributes, in_template, in_head in others:
         if tag == "meta" and "http-equiv" not in attributes and attributes["name"].lower() not in robots:
             continue  # most describe the page to others
-        if before > taken:
-            collector.hrefs += hrefs[taken:before]
+        if policy.outlinks and before > taken:  # where a link stands is told as it comes to the others
+            more += hrefs[taken:before]
             taken = before
         if tag == "link":
             collector.link(attributes, in_head)
         else:
             collector.element(tag, attributes, in_template)
-    collector.hrefs += hrefs[taken:]
-    return collector, DEEP_HTML if deep else ""
+        if len(more) > len(placed):
+            placed += [before] * (len(more) - len(placed))
+    if policy.outlinks:
+        more += hrefs[taken:]
+        return collector, more, DEEP_HTML if deep else ""
+    if more:
+        hrefs = _merged(hrefs, more, placed)
+    return collector, hrefs, DEEP_HTML if deep else ""
+
+
+def _merged(hrefs: Sequence[str], more: list[str], placed: list[int]) -> Sequence[str]:
+    """Return the links of a page with others among them, of which is said how many stand before each."""
+    if not placed[-1] and isinstance(hrefs, Hrefs):  # all are in the head, as usual
+        joined = "\0".join(more).encode()
+        return Hrefs(joined + b"\0" + hrefs.joined if hrefs else joined, len(more) + len(hrefs))
+    merged: list[str] = []
+    taken = 0
+    for href, before in zip(more, placed, strict=True):
+        merged += hrefs[taken:before]
+        merged.append(href)
+        taken = before
+    merged += hrefs[taken:]
+    return merged
 
 
 class ScannerExtractor:
@@ -77,8 +105,10 @@ class ScannerExtractor:
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
         page, charset = to_utf8(body, content_type)
-        collector, note = scan_links(page, url, self._policy, self._scan)
-        return collector.result(charset, page, note)
+        collector, hrefs, note = scan_links(page, url, self._policy, self._scan)
+        found = collector.result(charset, page, note)
+        found.hrefs = hrefs
+        return found
 
 
 def fastest_extractor(policy: LinkPolicy = DEFAULT_POLICY) -> LinkExtractor:

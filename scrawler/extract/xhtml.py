@@ -9,6 +9,7 @@ reading as XML ended is kept.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html.entities import html5
 from xml.parsers.expat import ExpatError, ParserCreate
@@ -87,7 +88,7 @@ def _joined_sources(as_html: PageLinks, as_xml: PageLinks) -> LinkSources | None
     return LinkSources([*as_html.sources.of_hrefs, *added], list(others))
 
 
-def _with_more(found: list[str], others: list[str]) -> list[str]:
+def _with_more(found: Sequence[str], others: Sequence[str]) -> list[str]:
     known = set(found)
     return [*found, *(one for one in others if one not in known)]
 

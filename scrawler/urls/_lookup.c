@@ -1,63 +1,323 @@
-/* The compiled form of `lookup.look_up`, which says what all of this means; tests hold the two together. */
+/* The links that a party knows: the compiled form of `lookup.PlainLinks`, which says what all of this means; tests hold
+ * the two together.
+ *
+ * Hrefs come as bytes, and most of them are known: they cost a hash and a look into a table, and no string is made. The
+ * hash is SipHash-1-3 with a key that is drawn in each process: nobody outside can choose hrefs that collide. What an
+ * href comes to is a link: a URL, internal or external, or a verdict, each held once however many hrefs lead to it.
+ */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
-enum { CACHED_HREF = 256, LONGEST_TYPE = 16 };
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* characters, bytes, characters */
+enum { LONGEST_PUT_TOGETHER = 1024, MOST_LISTED = 4096 }; /* bytes of a URL; URLs that are known to be listed */
+enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
+enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* what a text is, for its hash */
+
+typedef struct { /* an href, cut before its fragment, in a folder or an origin */
+    uint64_t hash;
+    uint32_t where, begin, length; /* `begin` is its place among the keys */
+    uint32_t link;
+} Entry;
 
 typedef struct {
-    PyObject *sure, *in_folder, *in_origin;     /* dicts of the cache, borrowed */
-    PyObject *refused_types, *learn;            /* borrowed */
+    PyObject *what; /* a URL, or why it is refused */
+    uint64_t hash;  /* of an internal URL */
+    uint32_t times; /* on the page on which it was met last, if it is refused */
+    uint32_t page;  /* that page, if it is not internal */
+    int kind;
+} Link;
+
+typedef struct { /* a URL that is listed, known by its hash */
+    uint64_t hash; /* 0: none */
+    uint32_t page; /* on which it was met last */
+} Listed;
+
+typedef struct {
+    PyObject_HEAD
+    Entry *entries;
+    char *keys;
+    Link *links;
+    uint32_t *entry_slots, *url_slots; /* places in the lists above, plus one; 0: free */
+    size_t entry_count, entry_room, key_size, key_room, link_count, link_room, entry_slot_count, url_slot_count;
+    size_t *reasons; /* the links that are verdicts */
+    size_t reason_count, reason_room;
+    Listed *listed;
+    size_t listed_count, listed_slot_count;
+    uint32_t page;
+    int busy;
+} Links;
+
+typedef struct { uint64_t v0, v1, v2, v3; } Sip;
+
+typedef struct { /* one page */
+    PyObject *sure, *refused_types, *learn; /* borrowed */
     Py_ssize_t max_length, room;
-    PyObject *internal, *external;              /* dicts: distinct URLs in order */
-    PyObject *refused;                          /* list of verdicts */
-    Py_ssize_t internal_times, external_times, same_page, remembered;
-    PyObject *cut;                              /* what the last fragment was cut from; its string knows its hash */
-    PyObject *above, *folder;                   /* a key of `sure` that was met last, and its value */
-    char good_type[LONGEST_TYPE];               /* a file type that was met last and is not refused, as written */
+    uint32_t folder, sure_folder, origin;
+    int skips_listed;
+    PyObject *internal, *external; /* lists: distinct URLs in order */
+    PyObject *passing;             /* set of those of them that nothing else tells of */
+    Py_ssize_t internal_times, external_times, same_page, remembered, listed;
+    const char *above;       /* what stood before the last slash of an href in a sure folder that was met last, ... */
+    Py_ssize_t above_length; /* -1: none was met */
+    Py_ssize_t folder_length; /* ... the length of that folder's URL, with which `url` begins, and its hash */
+    Sip folder_hash;
+    char url[LONGEST_PUT_TOGETHER];
+    char good_type[LONGEST_TYPE]; /* a file type that was met last and is not refused, as written */
     Py_ssize_t good_length;
-} Lookup;
+} Page;
 
-static int begins_with(PyObject *text, PyObject *start)
+static uint64_t secret[2];
+
+#define ROTATED(x, by) ((x) << (by) | (x) >> (64 - (by)))
+
+static inline void sip_round(Sip *s)
 {
-    Py_ssize_t length = PyUnicode_GET_LENGTH(start);
-    return PyUnicode_GET_LENGTH(text) >= length && PyUnicode_KIND(text) == PyUnicode_KIND(start)
-           && !memcmp(PyUnicode_DATA(text), PyUnicode_DATA(start), (size_t)length * PyUnicode_KIND(start));
+    s->v0 += s->v1; s->v2 += s->v3;
+    s->v1 = ROTATED(s->v1, 13) ^ s->v0; s->v3 = ROTATED(s->v3, 16) ^ s->v2;
+    s->v0 = ROTATED(s->v0, 32);
+    s->v2 += s->v1; s->v0 += s->v3;
+    s->v1 = ROTATED(s->v1, 17) ^ s->v2; s->v3 = ROTATED(s->v3, 21) ^ s->v0;
+    s->v2 = ROTATED(s->v2, 32);
 }
 
-/* Return a new reference to the part of an href before its fragment. Links to several places of one page often follow
-   each other. */
-static PyObject *cut_fragment(Lookup *l, PyObject *href)
+static inline void sip_word(Sip *s, uint64_t word)
 {
-    Py_ssize_t sharp = PyUnicode_FindChar(href, '#', 0, PyUnicode_GET_LENGTH(href), 1);
-    if (sharp == -1)
-        return Py_NewRef(href);
-    if (sharp < 0)
-        return NULL;
-    if (!l->cut || PyUnicode_GET_LENGTH(l->cut) != sharp || !begins_with(href, l->cut)) {
-        PyObject *path = PyUnicode_Substring(href, 0, sharp);
-        if (!path)
-            return NULL;
-        Py_XSETREF(l->cut, path);
+    s->v3 ^= word;
+    sip_round(s);
+    s->v0 ^= word;
+}
+
+/* SipHash-1-3 of what a text is, and of its bytes; nothing depends on the order of bytes in a word. */
+static inline Sip sip_begin(uint32_t where)
+{
+    Sip s = {secret[0] ^ 0x736f6d6570736575u, secret[1] ^ 0x646f72616e646f6du,
+             secret[0] ^ 0x6c7967656e657261u, secret[1] ^ 0x7465646279746573u};
+    sip_word(&s, where);
+    return s;
+}
+
+/* Take the whole words of a text; returns how many bytes that are. */
+static inline size_t sip_words(Sip *s, const char *text, size_t length)
+{
+    size_t done = 0;
+    for (; length - done >= 8; done += 8) {
+        uint64_t word;
+        memcpy(&word, text + done, 8);
+        sip_word(s, word);
     }
-    return Py_NewRef(l->cut);
+    return done;
 }
 
-/* Find the folder of an href in ASCII that has `start` characters up to its last slash. Returns -1 on failure. */
-static int find_folder(Lookup *l, PyObject *path, Py_ssize_t start)
+/* Take the rest of a text of which so many bytes have been taken, and return its hash. */
+static inline uint64_t sip_end(Sip s, const char *text, size_t done, size_t length)
 {
-    if (l->above && PyUnicode_GET_LENGTH(l->above) == start && begins_with(path, l->above))
-        return 1;
-    PyObject *above = PyUnicode_Substring(path, 0, start);
-    if (!above)
+    uint64_t word = 0;
+    done += sip_words(&s, text + done, length - done);
+    memcpy(&word, text + done, length - done);
+    sip_word(&s, word ^ (uint64_t)length << 56);
+    s.v2 ^= 0xff;
+    sip_round(&s);
+    sip_round(&s);
+    sip_round(&s);
+    uint64_t hash = s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+    return hash ? hash : 1;
+}
+
+static uint64_t hash_of(uint32_t where, const char *text, size_t length)
+{
+    return sip_end(sip_begin(where), text, 0, length);
+}
+
+/* Make room for so many items more. */
+static int grow(void **items, size_t *room, size_t count, size_t more, size_t size)
+{
+    if (count + more <= *room)
+        return 0;
+    size_t wanted = *room ? *room * 2 : 32;
+    while (wanted < count + more)
+        wanted *= 2;
+    void *moved = wanted > UINT32_MAX / 2 ? NULL : PyMem_Realloc(*items, wanted * size);
+    if (!moved) {
+        PyErr_NoMemory();
         return -1;
-    PyObject *folder = PyDict_GetItemWithError(l->sure, above);
-    if (!folder) {
-        Py_DECREF(above);
-        return PyErr_Occurred() ? -1 : 0;
     }
-    Py_XSETREF(l->above, above);
-    Py_XSETREF(l->folder, Py_NewRef(folder));
+    *items = moved;
+    *room = wanted;
+    return 0;
+}
+
+static void put(uint32_t *slots, size_t slot_count, uint64_t hash, size_t index)
+{
+    size_t at = hash & (slot_count - 1);
+    while (slots[at])
+        at = (at + 1) & (slot_count - 1);
+    slots[at] = (uint32_t)index + 1;
+}
+
+/* Return new slots, at most half of which will be taken, for one item more; NULL: those that are there will do. */
+static uint32_t *more_slots(size_t count, size_t *slot_count)
+{
+    if (count * 2 + 2 <= *slot_count)
+        return NULL;
+    size_t wanted = *slot_count ? *slot_count * 2 : 64;
+    uint32_t *slots = PyMem_Calloc(wanted, sizeof *slots);
+    if (slots)
+        *slot_count = wanted;
+    else
+        PyErr_NoMemory();
+    return slots;
+}
+
+static const Entry *find_entry(const Links *k, uint64_t hash, uint32_t where, const char *path, size_t length)
+{
+    if (!k->entry_slot_count)
+        return NULL;
+    size_t mask = k->entry_slot_count - 1;
+    for (size_t at = hash & mask; k->entry_slots[at]; at = (at + 1) & mask) {
+        const Entry *e = &k->entries[k->entry_slots[at] - 1];
+        if (e->hash == hash && e->length == length && e->where == where && !memcmp(k->keys + e->begin, path, length))
+            return e;
+    }
+    return NULL;
+}
+
+static int remember(Links *k, uint64_t hash, uint32_t where, const char *path, size_t length, size_t link)
+{
+    if (grow((void **)&k->entries, &k->entry_room, k->entry_count, 1, sizeof(Entry)) < 0
+        || grow((void **)&k->keys, &k->key_room, k->key_size, length, 1) < 0)
+        return -1;
+    uint32_t *slots = more_slots(k->entry_count, &k->entry_slot_count);
+    if (slots) {
+        for (size_t i = 0; i < k->entry_count; i++)
+            put(slots, k->entry_slot_count, k->entries[i].hash, i);
+        PyMem_Free(k->entry_slots);
+        k->entry_slots = slots;
+    }
+    else if (PyErr_Occurred())
+        return -1;
+    memcpy(k->keys + k->key_size, path, length);
+    k->entries[k->entry_count] = (Entry){hash, where, (uint32_t)k->key_size, (uint32_t)length, (uint32_t)link};
+    k->key_size += length;
+    put(k->entry_slots, k->entry_slot_count, hash, k->entry_count++);
+    return 0;
+}
+
+/* Return the link of a URL; -1: there is none, or an exception. */
+static Py_ssize_t find_url(const Links *k, PyObject *url, int kind)
+{
+    Py_hash_t hash = PyObject_Hash(url); /* keyed as well, and known to strings that were asked before */
+    if (hash == -1 || !k->url_slot_count)
+        return -1;
+    size_t mask = k->url_slot_count - 1;
+    for (size_t at = (size_t)hash & mask; k->url_slots[at]; at = (at + 1) & mask) {
+        size_t index = k->url_slots[at] - 1;
+        const Link *link = &k->links[index];
+        if (link->kind == kind && (link->what == url || PyUnicode_Compare(link->what, url) == 0))
+            return (Py_ssize_t)index;
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return -1;
+}
+
+static uint64_t hash_of_url(PyObject *url)
+{
+    if (!PyUnicode_IS_ASCII(url)) /* as no URL is */
+        return (uint64_t)PyObject_Hash(url) | 1;
+    return hash_of(A_URL, PyUnicode_DATA(url), (size_t)PyUnicode_GET_LENGTH(url));
+}
+
+static Py_ssize_t add_link(Links *k, PyObject *what, int kind)
+{
+    if (grow((void **)&k->links, &k->link_room, k->link_count, 1, sizeof(Link)) < 0)
+        return -1;
+    if (kind == REFUSED) {
+        if (grow((void **)&k->reasons, &k->reason_room, k->reason_count, 1, sizeof(size_t)) < 0)
+            return -1;
+        k->reasons[k->reason_count++] = k->link_count;
+    }
+    else if (kind != FOLDER) {
+        uint32_t *slots = more_slots(k->link_count, &k->url_slot_count);
+        if (slots) {
+            for (size_t i = 0; i < k->link_count; i++)
+                if (k->links[i].kind < REFUSED)
+                    put(slots, k->url_slot_count, (uint64_t)PyObject_Hash(k->links[i].what), i);
+            PyMem_Free(k->url_slots);
+            k->url_slots = slots;
+        }
+        else if (PyErr_Occurred())
+            return -1;
+        put(k->url_slots, k->url_slot_count, (uint64_t)PyObject_Hash(what), k->link_count);
+    }
+    uint64_t hash = kind == INTERNAL ? hash_of_url(what) : 0;
+    k->links[k->link_count] = (Link){Py_NewRef(what), hash, 0, 0, kind};
+    return (Py_ssize_t)k->link_count++;
+}
+
+static Py_ssize_t find_reason(const Links *k, PyObject *reason)
+{
+    for (size_t i = 0; i < k->reason_count; i++)
+        if (k->links[k->reasons[i]].what == reason)
+            return (Py_ssize_t)k->reasons[i];
+    return -1;
+}
+
+/* Tell of what was learned what kind of link it is; `what` gets its URL, or why it is refused. -1 on failure. */
+static int kind_of(PyObject *known, PyObject **what)
+{
+    *what = known;
+    if (PyUnicode_CheckExact(known))
+        return INTERNAL;
+    if (!PyTuple_CheckExact(known) || PyTuple_GET_SIZE(known) != 1)
+        return REFUSED;
+    *what = PyTuple_GET_ITEM(known, 0);
+    if (PyUnicode_CheckExact(*what))
+        return EXTERNAL;
+    PyErr_SetString(PyExc_TypeError, "a URL must be a string");
+    return -1;
+}
+
+/* Let `url` begin with the URL of a sure folder. Returns 0 if it is too long for that. */
+static int enter_folder(Page *p, const char *path, Py_ssize_t start, PyObject *folder)
+{
+    Py_ssize_t length = PyUnicode_GET_LENGTH(folder);
+    if (length + CACHED_HREF > LONGEST_PUT_TOGETHER || !PyUnicode_IS_ASCII(folder))
+        return 0;
+    memcpy(p->url, PyUnicode_DATA(folder), (size_t)length);
+    p->above = path;
+    p->above_length = start;
+    p->folder_length = length;
+    p->folder_hash = sip_begin(A_URL);
+    sip_words(&p->folder_hash, p->url, (size_t)length);
     return 1;
+}
+
+/* Find the folder of an href that has `start` bytes up to its last slash. Returns -1 on failure. */
+static int find_folder(Links *k, Page *p, const char *path, Py_ssize_t start)
+{
+    if (p->above_length == start && !memcmp(p->above, path, (size_t)start))
+        return 1;
+    uint64_t hash = hash_of(p->sure_folder, path, (size_t)start);
+    const Entry *e = find_entry(k, hash, p->sure_folder, path, (size_t)start);
+    if (e)
+        return enter_folder(p, path, start, k->links[e->link].what);
+    PyObject *above = PyUnicode_DecodeUTF8(path, start, NULL);
+    PyObject *folder = above ? PyDict_GetItemWithError(p->sure, above) : NULL; /* borrowed; nothing runs meanwhile */
+    Py_XDECREF(above);
+    if (!folder)
+        return PyErr_Occurred() ? -1 : 0;
+    if (!PyUnicode_CheckExact(folder)) {
+        PyErr_SetString(PyExc_TypeError, "a folder must be a string");
+        return -1;
+    }
+    Py_ssize_t link = add_link(k, folder, FOLDER);
+    if (link < 0 || remember(k, hash, p->sure_folder, path, (size_t)start, (size_t)link) < 0)
+        return -1;
+    return enter_folder(p, path, start, folder);
 }
 
 static int is_plain_name(const char *name, Py_ssize_t length)
@@ -69,187 +329,388 @@ static int is_plain_name(const char *name, Py_ssize_t length)
 }
 
 /* Whether the extension of a plain name is refused; -1 on failure. */
-static int is_refused_type(Lookup *l, const char *name, Py_ssize_t length)
+static int is_refused_type(Page *p, const char *name, Py_ssize_t length)
 {
     Py_ssize_t dot = length;
     while (dot > 0 && name[dot - 1] != '.')
         dot--;
     const char *type = name + dot;
     Py_ssize_t long_as = length - dot;
-    if (!dot || (long_as == l->good_length && !memcmp(type, l->good_type, (size_t)long_as)))
+    if (!dot || (long_as == p->good_length && !memcmp(type, p->good_type, (size_t)long_as)))
         return 0;
     PyObject *written = PyUnicode_FromStringAndSize(type, long_as);
     PyObject *lower = written ? PyObject_CallMethod(written, "lower", NULL) : NULL;
-    int refused = lower ? PySet_Contains(l->refused_types, lower) : -1;
+    int refused = lower ? PySet_Contains(p->refused_types, lower) : -1;
     Py_XDECREF(written);
     Py_XDECREF(lower);
     if (!refused && long_as <= LONGEST_TYPE) {
-        memcpy(l->good_type, type, (size_t)long_as);
-        l->good_length = long_as;
+        memcpy(p->good_type, type, (size_t)long_as);
+        p->good_length = long_as;
     }
     return refused;
 }
 
-/* Return a new reference to the URL of an href if it is surely internal; NULL if not, or with an exception. */
-static PyObject *in_sure_folder(Lookup *l, PyObject *path)
+/* Put the URL of an href together if it is surely internal; returns its length, 0 if it is not, -1 on failure. */
+static Py_ssize_t in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t length)
 {
-    Py_ssize_t length = PyUnicode_GET_LENGTH(path), start = length;
-    if (!length || length > CACHED_HREF || !PyUnicode_IS_ASCII(path) || !PyDict_GET_SIZE(l->sure))
-        return NULL;
-    const char *text = PyUnicode_DATA(path);
-    while (start > 0 && text[start - 1] != '/')
+    Py_ssize_t start = length;
+    if (!length || length > CACHED_HREF || !PyDict_GET_SIZE(p->sure))
+        return 0;
+    while (start > 0 && path[start - 1] != '/')
         start--;
-    if (!is_plain_name(text + start, length - start) || find_folder(l, path, start) <= 0)
-        return NULL;
-    Py_ssize_t above = PyUnicode_GET_LENGTH(l->folder), whole = above + length - start;
-    if (whole > l->max_length || !PyUnicode_IS_ASCII(l->folder) || is_refused_type(l, text + start, length - start))
-        return NULL;
-    PyObject *url = PyUnicode_New(whole, 127);
-    if (url) {
-        memcpy(PyUnicode_DATA(url), PyUnicode_DATA(l->folder), (size_t)above);
-        memcpy((char *)PyUnicode_DATA(url) + above, text + start, (size_t)(length - start));
-    }
-    return url;
-}
-
-static int is_rooted(PyObject *path)
-{
-    if (!PyUnicode_GET_LENGTH(path))
+    const char *name = path + start;
+    int found = is_plain_name(name, length - start) ? find_folder(k, p, path, start) : 0;
+    if (found <= 0)
+        return found;
+    Py_ssize_t whole = p->folder_length + length - start;
+    if (whole > p->max_length)
         return 0;
-    if (PyUnicode_READ_CHAR(path, 0) == '/')
-        return 1;
-    const char *text = PyUnicode_DATA(path);
-    Py_ssize_t length = PyUnicode_GET_LENGTH(path);
-    if (PyUnicode_KIND(path) != PyUnicode_1BYTE_KIND)
-        return PyUnicode_READ_CHAR(path, 0) == 'h' ? -1 : 0;
-    return (length >= 7 && !memcmp(text, "http://", 7)) || (length >= 8 && !memcmp(text, "https://", 8));
+    int refused = is_refused_type(p, name, length - start);
+    if (refused)
+        return refused < 0 ? -1 : 0;
+    memcpy(p->url + p->folder_length, name, (size_t)(length - start));
+    return whole;
 }
 
-static int remember(Lookup *l, PyObject *path, PyObject *known)
+/* Let Python judge an href; returns what it comes to, a new reference, and whether that is to be remembered. */
+static PyObject *learn(const Page *p, const char *href, Py_ssize_t length, Py_ssize_t path_length, int *keeps)
 {
-    if (l->remembered >= l->room)
-        return 0;
-    int rooted = is_rooted(path);
-    if (rooted < 0) { /* with characters beyond Latin-1: rare enough to ask Python */
-        PyObject *is = PyObject_CallMethod(path, "startswith", "((ss))", "http://", "https://");
-        rooted = is ? PyObject_IsTrue(is) : -1;
-        Py_XDECREF(is);
-        if (rooted < 0)
-            return -1;
-    }
-    l->remembered++;
-    return PyDict_SetItem(rooted ? l->in_origin : l->in_folder, path, known);
-}
-
-static PyObject *learn(Lookup *l, PyObject *href, PyObject *path)
-{
-    PyObject *both = PyObject_CallFunctionObjArgs(l->learn, href, path, NULL), *known;
-    int keeps;
+    PyObject *path = PyUnicode_DecodeUTF8(href, path_length, NULL), *known = NULL, *both = NULL;
+    PyObject *whole = path && length != path_length ? PyUnicode_DecodeUTF8(href, length, NULL) : Py_XNewRef(path);
+    if (whole)
+        both = PyObject_CallFunctionObjArgs(p->learn, whole, path, NULL);
     if (both && !PyTuple_Check(both))
         PyErr_SetString(PyExc_TypeError, "what is learned must be a tuple");
-    if (PyErr_Occurred() || !PyArg_ParseTuple(both, "Op", &known, &keeps) || (keeps && remember(l, path, known) < 0)) {
-        Py_XDECREF(both);
-        return NULL;
-    }
-    Py_INCREF(known);
-    Py_DECREF(both);
+    else if (both && PyArg_ParseTuple(both, "Op", &known, keeps))
+        Py_INCREF(known);
+    Py_XDECREF(both);
+    Py_XDECREF(whole);
+    Py_XDECREF(path);
     return known;
 }
 
-/* Return a new reference to what an href comes to, or NULL with an exception. */
-static PyObject *look_up_one(Lookup *l, PyObject *href, PyObject *path)
+static int is_rooted(const char *path, Py_ssize_t length)
 {
-    PyObject *url = in_sure_folder(l, path);
-    if (url || PyErr_Occurred())
-        return url;
-    PyObject *known = PyDict_GetItemWithError(l->in_folder, path);
-    if (!known && !PyErr_Occurred())
-        known = PyDict_GetItemWithError(l->in_origin, path);
-    if (known)
-        return Py_NewRef(known);
-    return PyErr_Occurred() ? NULL : learn(l, href, path);
+    return (length && path[0] == '/') || (length >= 7 && !memcmp(path, "http://", 7))
+           || (length >= 8 && !memcmp(path, "https://", 8));
 }
 
-static int count(Lookup *l, PyObject *known)
+static Listed *find_listed(const Links *k, uint64_t hash)
 {
-    if (PyUnicode_CheckExact(known)) {
-        l->internal_times++;
-        return PyDict_SetItem(l->internal, known, Py_None);
-    }
-    if (PyTuple_CheckExact(known) && PyTuple_GET_SIZE(known) == 1) {
-        l->external_times++;
-        return PyDict_SetItem(l->external, PyTuple_GET_ITEM(known, 0), Py_None);
-    }
-    return PyList_Append(l->refused, known);
+    if (!k->listed_slot_count)
+        return NULL;
+    size_t mask = k->listed_slot_count - 1;
+    for (size_t at = hash & mask; k->listed[at].hash; at = (at + 1) & mask)
+        if (k->listed[at].hash == hash)
+            return &k->listed[at];
+    return NULL;
 }
 
-static int look_up_all(Lookup *l, PyObject *hrefs, int is_page)
+/* Hand out a URL that nothing but `passing` tells of. */
+static int pass_on(Page *p, PyObject *url, PyObject *urls)
 {
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(hrefs); i++) {
-        PyObject *href = Py_NewRef(PyList_GET_ITEM(hrefs, i)); /* learning may do anything to the list */
-        PyObject *path = PyUnicode_Check(href) ? cut_fragment(l, href) : NULL, *known = NULL;
-        int done = 0;
-        if (!PyUnicode_Check(href))
-            PyErr_SetString(PyExc_TypeError, "an href must be a string");
-        else if (path && !PyUnicode_GET_LENGTH(path) && is_page) {
-            l->same_page++;
-            done = 1;
-        }
-        else if (path && (known = look_up_one(l, href, path)))
-            done = count(l, known) == 0;
-        Py_XDECREF(known);
-        Py_XDECREF(path);
-        Py_DECREF(href);
-        if (!done)
-            return -1;
+    int met = p->passing ? PySet_Contains(p->passing, url) : 0;
+    if (met)
+        return met < 0 ? -1 : 0;
+    if ((!p->passing && !(p->passing = PySet_New(NULL))) || PySet_Add(p->passing, url) < 0)
+        return -1;
+    return PyList_Append(urls, url);
+}
+
+/* Count a link to an internal URL; where there is no object of it, it stands in `url`, and has that length. */
+static int count_internal(Links *k, Page *p, uint64_t hash, PyObject *url, Py_ssize_t length)
+{
+    p->internal_times++;
+    Listed *known = find_listed(k, hash);
+    if (known) {
+        int met = known->page == k->page;
+        known->page = k->page;
+        p->listed += !met && p->skips_listed;
+        if (met || p->skips_listed)
+            return 0;
     }
+    PyObject *handed = url ? Py_NewRef(url) : PyUnicode_FromStringAndSize(p->url, length);
+    int done = !handed ? -1 : known ? PyList_Append(p->internal, handed) : pass_on(p, handed, p->internal);
+    Py_XDECREF(handed);
+    return done;
+}
+
+static int count(Links *k, Page *p, size_t index)
+{
+    Link *link = &k->links[index];
+    if (link->kind == INTERNAL)
+        return count_internal(k, p, link->hash, link->what, 0);
+    int met = link->page == k->page;
+    link->page = k->page;
+    if (link->kind == EXTERNAL) {
+        p->external_times++;
+        return met ? 0 : PyList_Append(p->external, link->what);
+    }
+    link->times = met ? link->times + 1 : 1;
     return 0;
 }
 
-static PyObject *make_result(Lookup *l)
+/* Count a link to a URL of which nothing is kept. */
+static int count_passing(Links *k, Page *p, PyObject *url, int kind)
 {
-    PyObject *internal = PyDict_Keys(l->internal), *external = PyDict_Keys(l->external), *result = NULL;
-    if (internal && external)
-        result = Py_BuildValue("OnOnnOn", internal, l->internal_times, external, l->external_times, l->same_page,
-                               l->refused, l->remembered);
-    Py_XDECREF(internal);
-    Py_XDECREF(external);
-    return result;
+    if (kind == INTERNAL)
+        return count_internal(k, p, hash_of_url(url), url, 0);
+    p->external_times++;
+    return pass_on(p, url, p->external);
 }
 
-PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, cache, rules, room, learn): see `scrawler.urls.lookup`.");
-
-static PyObject *look_up(PyObject *module, PyObject *args)
+/* Count a link of which was learned what it comes to; `e` is what to remember of its href, if it is to be. */
+static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const char *path)
 {
-    (void)module;
-    Lookup l;
-    PyObject *hrefs, *folder, *root, *is_plain, *result = NULL;
+    PyObject *what;
+    int kind = kind_of(known, &what);
+    Py_ssize_t link = kind < 0 ? -1 : kind == REFUSED ? find_reason(k, what) : find_url(k, what, kind);
+    if (link < 0 && !PyErr_Occurred()) {
+        if (!e && kind != REFUSED)
+            return count_passing(k, p, what, kind);
+        link = add_link(k, what, kind);
+        int met = link >= 0 && p->passing && kind == EXTERNAL ? PySet_Contains(p->passing, what) : 0;
+        if (met < 0)
+            return -1;
+        if (met)
+            k->links[link].page = k->page;
+    }
+    if (link < 0 || (e && remember(k, e->hash, e->where, path, e->length, (size_t)link) < 0))
+        return -1;
+    p->remembered += e != NULL;
+    return count(k, p, (size_t)link);
+}
+
+/* Count a link that leads into a sure folder; returns 0 if it does not, -1 on failure. */
+static int count_in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t length)
+{
+    Py_ssize_t whole = in_sure_folder(k, p, path, length);
+    if (whole <= 0)
+        return whole < 0 ? -1 : 0;
+    uint64_t hash = sip_end(p->folder_hash, p->url, (size_t)p->folder_length / 8 * 8, (size_t)whole);
+    return count_internal(k, p, hash, NULL, whole) < 0 ? -1 : 1;
+}
+
+/* Count the link of an href. */
+static int look_up_one(Links *k, Page *p, const char *href, Py_ssize_t length, Py_ssize_t path_length)
+{
+    int rooted = is_rooted(href, path_length), is_whole = rooted && href[0] != '/';
+    if (!is_whole) { /* what names a host is mostly external, and known */
+        int done = count_in_sure_folder(k, p, href, path_length);
+        if (done)
+            return done < 0 ? -1 : 0;
+    }
+    Entry e = {0, rooted ? p->origin : p->folder, 0, 0, 0};
+    int keeps = path_length <= LONGEST_KNOWN, learned_keeps = 1;
+    if (keeps) {
+        e.length = (uint32_t)path_length;
+        e.hash = hash_of(e.where, href, e.length);
+        const Entry *found = find_entry(k, e.hash, e.where, href, e.length);
+        if (found)
+            return count(k, p, found->link);
+    }
+    if (is_whole) {
+        int done = count_in_sure_folder(k, p, href, path_length);
+        if (done)
+            return done < 0 ? -1 : 0;
+    }
+    PyObject *known = learn(p, href, length, path_length, &learned_keeps);
+    if (!known)
+        return -1;
+    keeps = keeps && learned_keeps && p->remembered < p->room;
+    int done = count_known(k, p, known, keeps ? &e : NULL, href);
+    Py_DECREF(known);
+    return done;
+}
+
+static int look_up_all(Links *k, Page *p, const char *hrefs, Py_ssize_t size, int is_page)
+{
+    const char *end = hrefs + size;
+    for (const char *href = hrefs;;) {
+        const char *next = memchr(href, 0, (size_t)(end - href));
+        const char *stop = next ? next : end;
+        const char *sharp = memchr(href, '#', (size_t)(stop - href));
+        Py_ssize_t path_length = (sharp ? sharp : stop) - href;
+        if (!path_length && is_page)
+            p->same_page++;
+        else if (look_up_one(k, p, href, stop - href, path_length) < 0)
+            return -1;
+        if (!next)
+            return 0;
+        href = next + 1;
+    }
+}
+
+static PyObject *refused_here(const Links *k)
+{
+    PyObject *refused = PyDict_New();
+    for (size_t i = 0; refused && i < k->reason_count; i++) {
+        const Link *link = &k->links[k->reasons[i]];
+        if (link->page != k->page)
+            continue;
+        PyObject *times = PyLong_FromUnsignedLong(link->times);
+        if (!times || PyDict_SetItem(refused, link->what, times) < 0)
+            Py_CLEAR(refused);
+        Py_XDECREF(times);
+    }
+    return refused;
+}
+
+static void next_page(Links *k)
+{
+    if (++k->page)
+        return;
+    k->page = 1; /* the number has run over: nothing was met yet */
+    for (size_t i = 0; i < k->link_count; i++)
+        k->links[i].page = 0;
+    for (size_t i = 0; i < k->listed_slot_count; i++)
+        k->listed[i].page = 0;
+}
+
+PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, skips_listed): see `lookup.KnownLinks`.");
+
+static PyObject *look_up(Links *k, PyObject *args)
+{
+    Page p; /* all but `url`, which is long, is set to zero */
+    PyObject *hrefs, *result = NULL, *folder, *root, *is_plain;
     int is_page;
-    memset(&l, 0, sizeof l);
-    l.good_length = -1;
-    if (!PyArg_ParseTuple(args, "O!p(OOOO!O!O!)(On)nO:look_up", &PyList_Type, &hrefs, &is_page, &folder, &root, &is_plain,
-                          &PyDict_Type, &l.sure, &PyDict_Type, &l.in_folder, &PyDict_Type, &l.in_origin,
-                          &l.refused_types, &l.max_length, &l.room, &l.learn))
+    unsigned int folder_number, origin_number;
+    memset(&p, 0, offsetof(Page, url));
+    p.good_length = p.above_length = -1;
+    if (!PyArg_ParseTuple(args, "O!p(OOOO!II)(On)nOp:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root,
+                          &is_plain, &PyDict_Type, &p.sure, &folder_number, &origin_number, &p.refused_types,
+                          &p.max_length, &p.room, &p.learn, &p.skips_listed))
         return NULL;
-    l.internal = PyDict_New();
-    l.external = PyDict_New();
-    l.refused = PyList_New(0);
-    if (l.internal && l.external && l.refused && look_up_all(&l, hrefs, is_page) == 0)
-        result = make_result(&l);
-    Py_XDECREF(l.internal);
-    Py_XDECREF(l.external);
-    Py_XDECREF(l.refused);
-    Py_XDECREF(l.cut);
-    Py_XDECREF(l.above);
-    Py_XDECREF(l.folder);
+    if (k->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "links are looked up already");
+        return NULL;
+    }
+    p.folder = folder_number * WHERES + IN_FOLDER;
+    p.sure_folder = folder_number * WHERES + SURE_FOLDER;
+    p.origin = origin_number * WHERES + IN_ORIGIN;
+    k->busy = 1;
+    next_page(k);
+    p.internal = PyList_New(0);
+    p.external = PyList_New(0);
+    if (p.internal && p.external && look_up_all(k, &p, PyBytes_AS_STRING(hrefs), PyBytes_GET_SIZE(hrefs), is_page) == 0) {
+        PyObject *refused = refused_here(k);
+        if (refused)
+            result = Py_BuildValue("OnOnnNnn", p.internal, p.internal_times, p.external, p.external_times, p.same_page,
+                                   refused, p.remembered, p.listed);
+    }
+    k->busy = 0;
+    Py_XDECREF(p.internal);
+    Py_XDECREF(p.external);
+    Py_XDECREF(p.passing);
     return result;
 }
 
-static PyMethodDef methods[] = {{"look_up", look_up, METH_VARARGS, look_up_doc}, {NULL, NULL, 0, NULL}};
+PyDoc_STRVAR(note_listed_doc, "note_listed(urls): these internal URLs are listed now.");
+
+static void put_listed(Listed *listed, size_t slot_count, Listed one)
+{
+    size_t at = one.hash & (slot_count - 1);
+    while (listed[at].hash)
+        at = (at + 1) & (slot_count - 1);
+    listed[at] = one;
+}
+
+static int note_one(Links *k, uint64_t hash)
+{
+    if (find_listed(k, hash))
+        return 0;
+    if (k->listed_count >= MOST_LISTED) { /* as a cache it begins anew: the seen filter knows them all */
+        memset(k->listed, 0, k->listed_slot_count * sizeof(Listed));
+        k->listed_count = 0;
+    }
+    if (k->listed_count * 4 >= k->listed_slot_count * 3) {
+        size_t wanted = k->listed_slot_count ? k->listed_slot_count * 2 : 32;
+        Listed *more = PyMem_Calloc(wanted, sizeof(Listed));
+        if (!more) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        for (size_t i = 0; i < k->listed_slot_count; i++)
+            if (k->listed[i].hash)
+                put_listed(more, wanted, k->listed[i]);
+        PyMem_Free(k->listed);
+        k->listed = more;
+        k->listed_slot_count = wanted;
+    }
+    put_listed(k->listed, k->listed_slot_count, (Listed){hash, 0});
+    k->listed_count++;
+    return 0;
+}
+
+static PyObject *note_listed(Links *k, PyObject *urls)
+{
+    if (!PyList_Check(urls)) {
+        PyErr_SetString(PyExc_TypeError, "the URLs must be a list");
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(urls); i++) {
+        PyObject *url = PyList_GET_ITEM(urls, i);
+        if (PyUnicode_CheckExact(url) && note_one(k, hash_of_url(url)) < 0)
+            return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static void dealloc(Links *k)
+{
+    for (size_t i = 0; i < k->link_count; i++)
+        Py_DECREF(k->links[i].what);
+    PyMem_Free(k->entries);
+    PyMem_Free(k->keys);
+    PyMem_Free(k->links);
+    PyMem_Free(k->entry_slots);
+    PyMem_Free(k->url_slots);
+    PyMem_Free(k->reasons);
+    PyMem_Free(k->listed);
+    Py_TYPE(k)->tp_free((PyObject *)k);
+}
+
+static PyMethodDef links_methods[] = {
+    {"look_up", (PyCFunction)look_up, METH_VARARGS, look_up_doc},
+    {"note_listed", (PyCFunction)note_listed, METH_O, note_listed_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyTypeObject links_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "scrawler.urls._lookup.KnownLinks",
+    .tp_basicsize = sizeof(Links),
+    .tp_dealloc = (destructor)dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "The links that a party knows.",
+    .tp_methods = links_methods,
+    .tp_new = PyType_GenericNew,
+};
+
+/* Draw the key of the hash. */
+static int draw_secret(void)
+{
+    PyObject *os = PyImport_ImportModule("os");
+    PyObject *drawn = os ? PyObject_CallMethod(os, "urandom", "i", (int)sizeof secret) : NULL;
+    int failed = !drawn || !PyBytes_Check(drawn) || PyBytes_GET_SIZE(drawn) != sizeof secret;
+    if (!failed)
+        memcpy(secret, PyBytes_AS_STRING(drawn), sizeof secret);
+    else if (!PyErr_Occurred())
+        PyErr_SetString(PyExc_RuntimeError, "os.urandom returned something else than bytes");
+    Py_XDECREF(drawn);
+    Py_XDECREF(os);
+    return failed ? -1 : 0;
+}
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "_lookup", "The compiled form of the look-up of known links.", -1, methods, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "_lookup", "The compiled form of the look-up of known links.", -1, NULL, NULL, NULL, NULL,
     NULL,
 };
 
-PyMODINIT_FUNC PyInit__lookup(void) { return PyModule_Create(&definition); }
+PyMODINIT_FUNC PyInit__lookup(void)
+{
+    PyObject *module = draw_secret() < 0 ? NULL : PyModule_Create(&definition);
+    if (module && PyModule_AddType(module, &links_type) < 0)
+        Py_CLEAR(module);
+    return module;
+}

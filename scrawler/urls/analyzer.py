@@ -10,13 +10,14 @@ mean another URL in another one.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from functools import partial
 from typing import NamedTuple
 
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
-from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, LinkCache, LookUp, NameRules, look_up
+from scrawler.urls.hrefs import in_bytes
+from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, KnownLinks, LinkCache, NameRules, look_up
 from scrawler.urls.normalise import MAX_URL_LENGTH, normalise, resolve_plain
 from scrawler.urls.query import AS_UTF_8, encode_query
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
@@ -34,11 +35,15 @@ _INTERNAL, _EXTERNAL, _SAME_PAGE = Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.S
 
 
 class Analysis(NamedTuple):
-    """The links of one page: distinct normalised URLs in document order, and verdict -> times over all hrefs."""
+    """The links of one page: distinct normalised URLs in document order, and verdict -> times over all hrefs.
+
+    Of the internal URLs so many more as `listed` says may be left out, which are known to be listed.
+    """
 
     internal: list[str]
     external: list[str]
     counts: Mapping[str, int]
+    listed: int = 0
 
 
 class UrlAnalyzer:
@@ -47,7 +52,7 @@ class UrlAnalyzer:
     `steps` is what `make_steps` made. `aliases` maps an authority to the one under which the same site is known
     (`192.0.2.7` -> `example.org`); it may gain entries while the party is in work. `refused_types` are file
     extensions, lower case, without dot. The cache holds at most `cache_entries` hrefs and folders; when full it begins
-    anew.
+    anew. `compiled` makes what looks links up; None: that is done in Python.
     """
 
     def __init__(
@@ -60,7 +65,7 @@ class UrlAnalyzer:
         refused_types: Set[str] = NOT_DOCUMENTS,
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
-        look_up: LookUp = COMPILED or look_up,
+        compiled: Callable[[], KnownLinks] | None = COMPILED,
     ) -> None:
         self._scope = scope
         self._max_length = max_length
@@ -72,39 +77,56 @@ class UrlAnalyzer:
         self._aliases = {} if aliases is None else aliases
         self._aliases_seen = len(self._aliases)
         self._cache_entries = cache_entries
-        self._look_up = look_up
+        self._compiled = compiled
+        self._known: KnownLinks | None = None
         self._caches: dict[str, LinkCache] = {}  # by folder, and by encoding and folder where that is not UTF-8
-        self._in_origins: dict[str, dict[str, Known]] = {}
+        self._in_origins: dict[str, tuple[int, dict[str, Known]]] = {}
         self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # by folder and encoding: href -> URL
         self._entries = 0
+        self._forget()
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
 
-    def analyze(self, page: str, hrefs: list[str], base: str = "", charset: str = "") -> Analysis:
+    def analyze(
+        self, page: str, hrefs: Sequence[str], base: str = "", charset: str = "", skips_listed: bool = False
+    ) -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
 
         `charset`, a WHATWG name, is the encoding of the document, and so that of its links' queries; empty: UTF-8. What
         is known of links is known for one encoding.
         A base that is no http URL is ignored (as HTML, 4.2.3, does with broken, data and javascript ones). With a base,
-        a link that is only a fragment leads there.
+        a link that is only a fragment leads there. With `skips_listed`, URLs may be left out that are known to be
+        listed, by `note_listed`.
         """
+        if not hrefs:
+            return Analysis([], [], {})
         base = page if base in ("", page) else normalise(base, page, self._max_length).url or page
         self._keep_bounds()
         folder = folder_of(base)
         key, charset = (folder, "") if charset in AS_UTF_8 else (f"{charset} {folder}", charset)
         cache = self._caches.get(key) or self._new_cache(key, folder)
+        learn = partial(self._learn, base, cache, charset)
         room = self._cache_entries - self._entries
-        found = self._look_up(hrefs, base == page, cache, self._rules, room, partial(self._learn, base, cache, charset))
-        internal, internal_times, external, external_times, same_page, refused, remembered = found
+        joined = None if self._known is None else in_bytes(hrefs)
+        if self._known is None or joined is None:
+            found = look_up(hrefs, base == page, cache, self._rules, room, learn)
+        else:
+            found = self._known.look_up(joined, base == page, cache[:6], self._rules, room, learn, skips_listed)
+        internal, internal_times, external, external_times, same_page, refused, remembered, listed = found
         self._entries += remembered
-        counts: dict[str, int] = {verdict: refused.count(verdict) for verdict in dict.fromkeys(refused)}
+        counts: dict[str, int] = dict(refused.items())
         if internal_times:
             counts[_INTERNAL] = internal_times
         if external_times:
             counts[_EXTERNAL] = external_times
         if same_page:
             counts[_SAME_PAGE] = same_page
-        return Analysis(internal, external, counts)
+        return Analysis(internal, external, counts, listed)
+
+    def note_listed(self, urls: list[str]) -> None:
+        """Note that internal URLs are listed now, and for good."""
+        if self._known is not None:
+            self._known.note_listed(urls)
 
     def judge(self, href: str, page: str) -> tuple[Verdict, str]:
         """Judge one link that hardly comes again: nothing is kept of it. The URL is empty if it is refused."""
@@ -156,7 +178,7 @@ class UrlAnalyzer:
             return Analysis([url], [], {_INTERNAL: 1}) if internal else Analysis([], [url], {_EXTERNAL: 1})
         return self.analyze(page, [location])
 
-    def analyze_any_type(self, page: str, hrefs: list[str], base: str = "", charset: str = "") -> Analysis:
+    def analyze_any_type(self, page: str, hrefs: Sequence[str], base: str = "", charset: str = "") -> Analysis:
         """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
         if self._of_any_type is None:
             self._of_any_type = copy(self)
@@ -227,9 +249,11 @@ class UrlAnalyzer:
     def _new_cache(self, key: str, folder: str) -> LinkCache:
         root = origin(folder)
         encoding = key[: -len(folder)]
-        in_origin = self._in_origins.setdefault(encoding + root, {})
+        number, in_origin = self._in_origins.setdefault(encoding + root, (len(self._in_origins), {}))
         is_plain = self._steps is None or MARKS.search(folder) is None
-        cache = self._caches[key] = LinkCache(folder, root + "/", is_plain, {}, {}, in_origin)
+        cache = self._caches[key] = LinkCache(
+            folder, root + "/", is_plain, {}, len(self._caches), number, {}, in_origin
+        )
         self._entries += 1
         return cache
 
@@ -243,6 +267,7 @@ class UrlAnalyzer:
         self._caches, self._in_origins = {}, {}
         self._resolved = {}
         self._entries = 0
+        self._known = None if self._compiled is None else self._compiled()
 
 
 def _is_worth_keeping(href: str) -> bool:

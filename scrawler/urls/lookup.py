@@ -1,13 +1,15 @@
 """The look-up of a page's hrefs in what their party knows, compiled (`_lookup.c`) where that was built, else in Python.
 
-This is done for every link of a crawl, while about one in fifty has anything to be learned about.
+This is done for every link of a crawl, while about one in fifty has anything to be learned about. The compiled form
+takes the hrefs as bytes, knows what is listed already, and makes strings only of what is new. Python looks up what it
+does not take (see `hrefs`), or all where nothing is compiled; there the seen filter tells what is listed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Sequence, Set
 from importlib import import_module
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
 from scrawler.urls.verdict import Verdict
@@ -27,6 +29,8 @@ class LinkCache(NamedTuple):
     root: str  # the same of its origin
     is_plain: bool  # no step changes a URL for the folder's sake
     sure: dict[str, str]  # hrefs up to their last slash -> folder in which any plain name of a right type is internal
+    folder_number: int
+    origin_number: int
     in_folder: dict[str, Known]
     in_origin: dict[str, Known]  # hrefs that mean the same in all folders of an origin
 
@@ -39,12 +43,32 @@ class NameRules(NamedTuple):
 
 
 # Internal URLs, distinct and in order, and how many links led to them; external ones likewise; the number of links to
-# the page itself; for each refused link, why; the number of hrefs that were not in the cache and are now.
-Found = tuple[list[str], int, list[str], int, int, list[Verdict], int]
-LookUp = Callable[[list[str], bool, LinkCache, NameRules, int, Learn], Found]
+# the page itself; how many links are refused for which reason; the number of hrefs that were not in the cache and are
+# now; the number of distinct internal URLs that are left out because they are listed already.
+Found = tuple[list[str], int, list[str], int, int, dict[Verdict, int], int, int]
 
 
-def look_up(hrefs: list[str], is_page: bool, cache: LinkCache, rules: NameRules, room: int, learn: Learn) -> Found:
+class KnownLinks(Protocol):
+    """The compiled form: it keeps what is known of hrefs itself, by the numbers of folders and origins."""
+
+    def look_up(
+        self,
+        hrefs: bytes,
+        is_page: bool,
+        cache: tuple[str, str, bool, dict[str, str], int, int],
+        rules: NameRules,
+        room: int,
+        learn: Learn,
+        skips_listed: bool,
+        /,
+    ) -> Found:
+        """Look up the hrefs of a page, as `Hrefs` holds them: one at least. May leave out URLs that are listed."""
+
+    def note_listed(self, urls: list[str], /) -> None:
+        """Note that internal URLs are listed now."""
+
+
+def look_up(hrefs: Sequence[str], is_page: bool, cache: LinkCache, rules: NameRules, room: int, learn: Learn) -> Found:
     """Look up each href, cut before its fragment, in the cache of its folder, which takes up to `room` more.
 
     What leads to a folder that is `sure` is put together anew each time, as fast as it would be found in the cache: a
@@ -54,7 +78,7 @@ def look_up(hrefs: list[str], is_page: bool, cache: LinkCache, rules: NameRules,
     """
     internal: dict[str, None] = {}
     external: dict[str, None] = {}
-    refused: list[Verdict] = []
+    refused: dict[Verdict, int] = {}
     internal_times = external_times = same_page = remembered = 0
     for href in hrefs:
         path = href if "#" not in href else href[: href.index("#")]
@@ -68,14 +92,14 @@ def look_up(hrefs: list[str], is_page: bool, cache: LinkCache, rules: NameRules,
                 remembered += 1
                 (cache.in_origin if path.startswith(_ROOTED) else cache.in_folder)[path] = known
         if isinstance(known, Verdict):
-            refused.append(known)
+            refused[known] = refused.get(known, 0) + 1
         elif isinstance(known, tuple):
             external_times += 1
             external[known[0]] = None
         else:
             internal_times += 1
             internal[known] = None
-    return list(internal), internal_times, list(external), external_times, same_page, refused, remembered
+    return list(internal), internal_times, list(external), external_times, same_page, refused, remembered, 0
 
 
 def _in_sure_folder(path: str, cache: LinkCache, rules: NameRules) -> str:
@@ -89,9 +113,9 @@ def _in_sure_folder(path: str, cache: LinkCache, rules: NameRules) -> str:
     return "" if "." in name and name.rpartition(".")[2].lower() in rules.refused_types else folder + name
 
 
-def _compiled() -> LookUp | None:
+def _compiled() -> Callable[[], KnownLinks] | None:
     try:
-        made: LookUp = import_module("scrawler.urls._lookup").look_up
+        made: Callable[[], KnownLinks] = import_module("scrawler.urls._lookup").KnownLinks
     except ImportError:  # it is built where there is a compiler
         return None
     return made

@@ -20,6 +20,7 @@ import pytest
 from tests.compiled import LINKSCAN, ROOT, SIMHASH, compiled_parts, load
 from tests.unit.extract.random_pages import damaged, page_of_pieces, page_of_tags
 
+HOME = "http://h.org/"
 _MOST_BYTES = 20_000  # of a page out of the documents at hand
 
 
@@ -51,12 +52,22 @@ def pages(seed: int, cases: int) -> Iterator[bytes]:
 
 
 def read_all(scanner: ModuleType, simhash: ModuleType, seed: int, cases: int) -> None:
-    """Read pages by all that reads pages, in all ways."""
+    """Read pages by all that reads pages, in all ways, and look their links up."""
+    from scrawler.urls.analyzer import UrlAnalyzer  # which imports what was put in place of the compiled parts
+    from scrawler.urls.hrefs import Hrefs
+    from scrawler.urls.scope import PrefixRule
+
+    scope = PrefixRule((HOME,))
+    known, plain = UrlAnalyzer(scope, cache_entries=500), UrlAnalyzer(scope, cache_entries=500, compiled=None)
     for case, page in enumerate(pages(seed, cases)):
         exact = (ctypes.c_char * len(page)).from_buffer_copy(page)
         for flags in range(4):
             found = scanner.scan(exact, flags, html5)
             assert found == scanner.scan(page, flags, html5), (seed, case, page)
+        hrefs = Hrefs(found[0], found[1]) if isinstance(found[0], bytes) else found[0]
+        links = known.analyze(f"{HOME}{case % 7}/", hrefs)
+        assert links == plain.analyze(f"{HOME}{case % 7}/", list(hrefs)), (seed, case, page)
+        known.note_listed(links.internal)
         for is_xml in (False, True):
             assert simhash.fingerprint(exact, is_xml) == simhash.fingerprint(page, is_xml), (seed, case, page)
         assert simhash.skeleton(exact) == simhash.skeleton(page), (seed, case, page)

@@ -21,7 +21,11 @@ FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all
 TESTS = {
     LINKSCAN: ["tests/unit/extract/test_extract_links.py"],
     SIMHASH: ["tests/unit/extract/test_extract_simhash.py"],
-    "scrawler.urls._lookup": ["tests/unit/urls/test_urls_analyzer.py", "tests/unit/urls/test_urls_query.py"],
+    "scrawler.urls._lookup": [
+        "tests/unit/urls/test_urls_analyzer.py",
+        "tests/unit/urls/test_urls_query.py",
+        "tests/unit/core/test_crawl_known_links.py",
+    ],
 }
 BROKEN = """
 #define PY_SSIZE_T_CLEAN

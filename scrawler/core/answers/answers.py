@@ -166,7 +166,7 @@ class AnswerHandler:
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
         analysis = reading.listed or flight.party.analyzer.analyze(
-            flight.entry.url, links.hrefs, links.base, links.charset
+            flight.entry.url, links.hrefs, links.base, links.charset, skips_listed=True
         )
         self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
@@ -235,7 +235,7 @@ class AnswerHandler:
             party.add_candidates(external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, external, depth)
-        self._list(site, party, analysis.internal, depth, source)
+        self._list(site, party, analysis.internal, depth, source, listed=analysis.listed)
 
     def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
         """List internal URLs that stand in a sitemap."""
@@ -268,9 +268,11 @@ class AnswerHandler:
         depth: int,
         source: LinkClass | None = None,
         role: EntryRole = EntryRole.PAGE,
+        listed: int = 0,
     ) -> None:
         """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
 
+        So many more as `listed` says were left out of them because they are listed.
         Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
         """
         is_page = role is not EntryRole.ASSET
@@ -290,7 +292,7 @@ class AnswerHandler:
         except SeenFullError:
             party.leave(EndReason.SEEN_MEMORY)
             return
-        party.verdicts[Verdict.SEEN] += len(urls) - len(new)
+        party.verdicts[Verdict.SEEN] += listed + len(urls) - len(new)
         if new and source is not None and party.traps is not None:
             party.traps.listed(new, source)
 

@@ -223,8 +223,11 @@ class SeedContext:
 
         Nothing stands between the filter and the list: a URL in the filter alone would never be fetched.
         """
+        if not urls:
+            return urls
         lane = self.lane(NORMAL)
         new = seen.add_new(urls)
+        self.analyzer.note_listed(urls)
         if new:
             lane.extend(new, depth, role)
             self.counts.listed += len(new)

@@ -28,6 +28,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
 from scrawler.model.rows import PatternRow
 from scrawler.model.terms import url_hash
+from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.patterns import Patterns, patterns_of
 
 _DOUBT = 5  # fetched pages of a pattern, or with the same links, after which their texts are looked at
@@ -280,7 +281,7 @@ class PartyTraps:
     def _of(self, url: str, hrefs: Sequence[str]) -> _Page:
         last = self._last
         if last.url != url or last.hrefs is not hrefs:
-            last = self._last = _Page(url, hrefs, patterns_of(url), hash(tuple(hrefs)) if hrefs else None)
+            last = self._last = _Page(url, hrefs, patterns_of(url), _hash_of(hrefs) if hrefs else None)
         return last
 
     def _yield(self, pattern: str) -> Yield:
@@ -295,6 +296,11 @@ class PartyTraps:
         """Forget half of the patterns, those with the fewest pages; what is capped stays."""
         kept = sorted(self._yields.values(), key=lambda one: (not one.evidence, -one.fetched))[: _PATTERNS // 2]
         self._yields = {one.pattern: one for one in kept}
+
+
+def _hash_of(hrefs: Sequence[str]) -> int:
+    joined = in_bytes(hrefs)
+    return hash(tuple(hrefs)) if joined is None else hash(joined)
 
 
 def pattern_of(url: str, rows: Iterable[PatternRow]) -> PatternRow | None:

@@ -50,11 +50,13 @@
 #include "results.h"
 
 PyDoc_STRVAR(scan_doc,
-"scan(page, flags, entities) -> (hrefs, others, deep)\n\n"
+"scan(page, flags, entities) -> (hrefs, count, others, deep)\n\n"
 "Scan a page, bytes in UTF-8. `flags`: 1 for assets too, 2 if links with a rel are to be judged by it, 4 if area is\n"
 "to be told from a. `entities`: the named character references (html.entities.html5). `hrefs`: of a, and of area if\n"
-"it is not told, in order. `others`: (number of hrefs before it, tag, attributes, is in a template, is in the head) of what else says something. `deep`: a tree builder\n"
-"would have taken too long; part of the page was read without looking at what is open.");
+"it is not told, in order, in UTF-8 with a NUL between two; where the page copies links, a list of strings. `count`:\n"
+"how many. `others`: (number of hrefs before it, tag, attributes, is in a template, is in the head) of what else says\n"
+"something. `deep`: a tree builder would have taken too long; part of the page was read without looking at what is\n"
+"open.");
 
 static PyObject *scan(PyObject *module, PyObject *args)
 {

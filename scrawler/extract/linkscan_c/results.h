@@ -110,23 +110,30 @@ static Py_ssize_t decode_value(const char *p, const char *end, char *out, PyObje
 
 static inline int is_blank(int byte) { return CLASS[(uint8_t)byte] & C_SPACE; }
 
-/* Make the string of a value: references decoded, white space around it stripped. */
-static PyObject *value_string(const Scan *s, Span span, PyObject *entities)
+/* A value with its references decoded and the white space around it stripped: in the page, or in room of its own. */
+typedef struct {
+    const char *begin, *end;
+    char small[1024], *large;
+} Value;
+
+static int read_value(const Scan *s, Span span, PyObject *entities, Value *value)
 {
     const char *p = (const char *)s->page + span.begin, *end = p + span.length;
-    char small[1024], *room = small, *large = NULL;
     size_t length = (size_t)span.length;
+    value->large = NULL;
     if (length && (memchr(p, '&', length) || memchr(p, '\r', length) || memchr(p, 0, length))) {
-        if (length > sizeof(small) / 3) {
-            large = PyMem_Malloc(length * 3);
-            if (!large)
-                return PyErr_NoMemory();
-            room = large;
+        char *room = value->small;
+        if (length > sizeof(value->small) / 3) {
+            room = value->large = PyMem_Malloc(length * 3);
+            if (!room) {
+                PyErr_NoMemory();
+                return -1;
+            }
         }
         Py_ssize_t decoded = decode_value(p, end, room, entities);
         if (decoded < 0) {
-            PyMem_Free(large);
-            return NULL;
+            PyMem_Free(value->large);
+            return -1;
         }
         p = room;
         end = room + decoded;
@@ -135,9 +142,72 @@ static PyObject *value_string(const Scan *s, Span span, PyObject *entities)
         p++;
     while (p < end && is_blank(end[-1]))
         end--;
-    PyObject *value = PyUnicode_DecodeUTF8(p, end - p, "replace");
-    PyMem_Free(large);
-    return value;
+    value->begin = p;
+    value->end = end;
+    return 0;
+}
+
+static PyObject *value_string(const Scan *s, Span span, PyObject *entities)
+{
+    Value value;
+    if (read_value(s, span, entities, &value) < 0)
+        return NULL;
+    PyObject *string = PyUnicode_DecodeUTF8(value.begin, value.end - value.begin, "replace");
+    PyMem_Free(value.large);
+    return string;
+}
+
+/* Hrefs in UTF-8, a NUL between two: none of them holds one. */
+typedef struct {
+    char *bytes;
+    size_t size, room, count;
+} Joined;
+
+static int join_bytes(Joined *joined, const char *bytes, size_t length)
+{
+    while (joined->size + length + 1 > joined->room)
+        if (!grow((void **)&joined->bytes, &joined->room, 1, 4096)) {
+            PyErr_NoMemory();
+            return -1;
+        }
+    if (joined->count++)
+        joined->bytes[joined->size++] = 0;
+    memcpy(joined->bytes + joined->size, bytes, length);
+    joined->size += length;
+    return 0;
+}
+
+static int is_ascii(const char *p, const char *end)
+{
+    uint64_t all = 0, word;
+    for (; end - p >= 8; p += 8) {
+        memcpy(&word, p, 8);
+        all |= word;
+    }
+    for (; p < end; p++)
+        all |= (uint64_t)(uint8_t)*p;
+    return !(all & (uint64_t)0x8080808080808080u);
+}
+
+static int join_value(const Scan *s, Span span, PyObject *entities, Joined *joined)
+{
+    Value value;
+    if (read_value(s, span, entities, &value) < 0)
+        return -1;
+    PyObject *string = NULL;
+    int failed = 0;
+    if (!is_ascii(value.begin, value.end)) { /* what is not UTF-8 is replaced */
+        Py_ssize_t length = 0;
+        string = PyUnicode_DecodeUTF8(value.begin, value.end - value.begin, "replace");
+        value.begin = string ? PyUnicode_AsUTF8AndSize(string, &length) : NULL;
+        value.end = value.begin + length;
+        failed = !value.begin;
+    }
+    if (!failed)
+        failed = join_bytes(joined, value.begin, (size_t)(value.end - value.begin)) < 0;
+    Py_XDECREF(string);
+    PyMem_Free(value.large);
+    return failed ? -1 : 0;
 }
 
 static PyObject *attributes_of(const Scan *s, const Found *f, PyObject *entities)
@@ -159,35 +229,77 @@ static PyObject *attributes_of(const Scan *s, const Found *f, PyObject *entities
     return attributes;
 }
 
-/* Make the lists that scan() returns. A copied link has the string of the first: a long one may be copied often. */
-static PyObject *make_result(const Scan *s, PyObject *entities)
+static int is_plain(const Scan *s, const Found *f)
+{
+    int bare = f->tag == T_A || (f->tag == T_AREA && !(s->flags & WITH_AREAS));
+    return bare && f->attributes == BIT(HREF);
+}
+
+static void let_others_run(size_t made)
+{
+    if (made % MADE_AT_ONCE == MADE_AT_ONCE - 1) {
+        Py_BEGIN_ALLOW_THREADS
+        Py_END_ALLOW_THREADS
+    }
+}
+
+static PyObject *other(const Found *f, size_t before, PyObject *attributes)
+{
+    return Py_BuildValue("nOOOO", (Py_ssize_t)before, tag_strings[f->tag], attributes,
+                         f->in_template ? Py_True : Py_False, f->in_head ? Py_True : Py_False);
+}
+
+/* Make what scan() returns of a page without copied links. */
+static PyObject *make_joined(const Scan *s, PyObject *entities)
+{
+    Joined joined = {NULL, 0, 0, 0};
+    PyObject *others = PyList_New(0), *hrefs = NULL;
+    int failed = !others;
+    for (size_t i = 0; i < s->found_count && !failed; i++) {
+        const Found *f = &s->found[i];
+        if (is_plain(s, f))
+            failed = join_value(s, s->spans[f->first], entities, &joined) < 0;
+        else {
+            PyObject *attributes = attributes_of(s, f, entities);
+            PyObject *item = attributes ? other(f, joined.count, attributes) : NULL;
+            failed = !item || PyList_Append(others, item) < 0;
+            Py_XDECREF(attributes);
+            Py_XDECREF(item);
+        }
+        let_others_run(i);
+    }
+    if (!failed)
+        hrefs = PyBytes_FromStringAndSize(joined.bytes, (Py_ssize_t)joined.size);
+    PyMem_RawFree(joined.bytes);
+    if (!hrefs) {
+        Py_XDECREF(others);
+        return NULL;
+    }
+    return Py_BuildValue("NnNO", hrefs, (Py_ssize_t)joined.count, others, s->deep ? Py_True : Py_False);
+}
+
+/* The same with copies. These have the string of the first: a long one may be copied often. */
+static PyObject *make_list(const Scan *s, PyObject *entities)
 {
     PyObject *hrefs = PyList_New(0), *others = PyList_New(0);
-    /* The lists own them. */
-    PyObject **made = s->has_copies ? PyMem_Calloc(s->span_count + 1, sizeof(PyObject *)) : NULL;
+    PyObject **made = PyMem_Calloc(s->span_count + 1, sizeof(PyObject *)); /* the lists own them */
     int failed = !hrefs || !others;
-    if (s->has_copies && !made) {
+    if (!made) {
         PyErr_NoMemory();
         failed = 1;
     }
     for (size_t i = 0; i < s->found_count && !failed; i++) {
         const Found *f = &s->found[i];
-        int bare = f->tag == T_A || (f->tag == T_AREA && !(s->flags & WITH_AREAS));
-        int plain = bare && f->attributes == BIT(HREF);
-        PyObject *item = made ? Py_XNewRef(made[f->first]) : NULL;
+        int plain = is_plain(s, f);
+        PyObject *item = Py_XNewRef(made[f->first]);
         if (!item)
             item = plain ? value_string(s, s->spans[f->first], entities) : attributes_of(s, f, entities);
-        if (made)
-            made[f->first] = item;
+        made[f->first] = item;
         if (item && !plain)
-            item = Py_BuildValue("nONOO", PyList_GET_SIZE(hrefs), tag_strings[f->tag], item,
-                                 f->in_template ? Py_True : Py_False, f->in_head ? Py_True : Py_False);
+            Py_SETREF(item, other(f, (size_t)PyList_GET_SIZE(hrefs), item));
         failed = !item || PyList_Append(plain ? hrefs : others, item) < 0;
         Py_XDECREF(item);
-        if (i % MADE_AT_ONCE == MADE_AT_ONCE - 1) {
-            Py_BEGIN_ALLOW_THREADS
-            Py_END_ALLOW_THREADS
-        }
+        let_others_run(i);
     }
     PyMem_Free(made);
     if (failed) {
@@ -195,5 +307,10 @@ static PyObject *make_result(const Scan *s, PyObject *entities)
         Py_XDECREF(others);
         return NULL;
     }
-    return Py_BuildValue("NNO", hrefs, others, s->deep ? Py_True : Py_False);
+    return Py_BuildValue("NnNO", hrefs, PyList_GET_SIZE(hrefs), others, s->deep ? Py_True : Py_False);
+}
+
+static PyObject *make_result(const Scan *s, PyObject *entities)
+{
+    return s->has_copies ? make_list(s, entities) : make_joined(s, entities);
 }

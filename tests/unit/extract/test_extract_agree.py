@@ -107,8 +107,10 @@ def unexplained(page: bytes, found: PageLinks, expected: PageLinks, differences:
 def by_scanner(page: bytes) -> PageLinks:
     if COMPILED is None:
         pytest.skip("the link scanner is not compiled: python setup.py build_ext --inplace")
-    collector, note = scan_links(page, PAGE, POLICY, COMPILED)
-    return collector.result("utf-8", page, note)
+    collector, hrefs, note = scan_links(page, PAGE, POLICY, COMPILED)
+    found = collector.result("utf-8", page, note)
+    found.hrefs = list(hrefs)
+    return found
 
 
 def by_tags(page: bytes) -> PageLinks:

@@ -1,0 +1,231 @@
+"""Links that are known to be listed are left out before the seen filter; nobody can tell by what comes of a page."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.reading import Reading
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import Entry
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.site import Origin, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.core.traps.traps import PartyTraps
+from scrawler.extract.links import PageLinks
+from scrawler.fetch.downloader import Request, Response
+from scrawler.model.lanes import NORMAL
+from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.filters import UrlFilters
+from scrawler.urls.hrefs import Hrefs, in_bytes
+from scrawler.urls.lookup import COMPILED, LinkCache, NameRules
+from scrawler.urls.scope import scope_of
+from scrawler.urls.traps import UrlLimits
+from scrawler.urls.verdict import Verdict
+from tests.crawl_rules import crawl_rules
+
+HOME = "http://h.org/"
+PAGES = [HOME, HOME + "a/x.html", HOME + "a/y.html", HOME + "b/p1.html", HOME + "b/p2.html", HOME + "a/?q"]
+HREFS = ["", "#", "x.html", "x.html#y", "./x.html", "/a/x.html", "../a/x.html", "p1.html", "p2.html", "?q", "?r"]
+HREFS += [
+    "/a/x.html?s",
+    "http://o.org/",
+    "//o.org/x",
+    "http://h.org/b/",
+    "b/",
+    "../b/",
+    "x.png",
+    "mailto:x@h",
+    "ü",
+    "y/ü",
+]
+HREFS += ["http://[", "a\0b", "\ud800", "x" * 300, "/c/c/c/c", "/refused/x", "/refused/y", "c/d", "/c/d", "c/d#e"]
+NOT_COMPILED = pytest.mark.skipif(COMPILED is None, reason="not compiled: python setup.py build_ext --inplace")
+
+
+class Crawl:
+    """A party, and the answers that are applied to it, with one of the two forms of look-up."""
+
+    def __init__(self, compiled: bool, cache_entries: int, budget: int, **rules: Any) -> None:
+        self.rules = crawl_rules(**rules)
+        scope = scope_of(HOME, Scope.HOST)
+        analyzer = UrlAnalyzer(
+            scope,
+            limits=UrlLimits(6, 2, 3),
+            cache_entries=cache_entries,
+            compiled=COMPILED if compiled else None,
+        )
+        traps = PartyTraps(1, self.rules) if self.rules.traps else None
+        self.party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), analyzer, scope, 0.0, traps)
+        self.site = SiteContext(1, "h.org", 1, ExactSeen(MemoryBudget(budget)), False, parties=[self.party])
+        filters = UrlFilters({"mine": lambda url, _page, _depth: "no" if "/refused/" in url else ""})
+        self.answers = AnswerHandler(self.rules, filters)
+
+    def apply(self, url: str, hrefs: Sequence[str], depth: int, base: str) -> None:
+        lane = self.party.lane(NORMAL)
+        lane.append_entry(Entry(url, depth, lane.length))
+        flight = PageFlight(self.site, self.party, lane, lane.take(), Entry(url, depth, 0), Origin(HOME[:-1], "h.org"))
+        response = Response(Request(url, "192.0.2.1", flight), Result.FETCHED, 200, body=b"x")
+        reading = Reading(None, None, PageLinks(base or url, hrefs), media_type="text/html")
+        assert self.answers.handle(flight, response, reading) is None
+
+    def state(self) -> object:
+        party = self.party
+        delta = party.take_delta(0.0)
+        assert delta is not None
+        entries = []
+        lane = party.lane(NORMAL)
+        while (entry := lane.peek()) is not None:
+            entries.append(entry)
+            lane.take()
+        return delta, party.leaving, entries
+
+
+PAGE = st.tuples(
+    st.sampled_from(PAGES),
+    st.lists(st.sampled_from(HREFS), max_size=12),
+    st.integers(1, 4),
+    st.sampled_from(["", "", "", HOME + "a/", HOME + "b/z"]),
+)
+
+
+@NOT_COMPILED
+@given(
+    st.lists(PAGE, min_size=1, max_size=15),
+    st.sampled_from([0, 3, 20, 4096]),
+    st.sampled_from([300, 1500, 2**20]),
+    st.booleans(),
+)
+def test_what_comes_of_pages_is_the_same_in_both_forms(
+    pages: list[tuple[str, list[str], int, str]], cache_entries: int, budget: int, traps: bool
+) -> None:
+    states = []
+    for compiled in (False, True):
+        crawl = Crawl(compiled, cache_entries, budget, traps=traps, trap_pages=2)
+        for url, hrefs, depth, base in pages + pages[:5]:
+            joined = in_bytes(hrefs)
+            given = Hrefs(joined, len(hrefs)) if compiled and hrefs and joined is not None else hrefs
+            crawl.apply(url, given, depth, base)
+        states.append(crawl.state())
+    assert states[0] == states[1]
+
+
+@NOT_COMPILED
+def test_of_a_page_whose_links_are_listed_nothing_comes_back() -> None:
+    crawl = Crawl(True, 4096, 2**20)
+    crawl.apply(HOME, ["a", "b", "a#x", "/a", "http://o.org/"], 1, "")
+    analysis = crawl.party.analyzer.analyze(HOME, ["a", "b", "./b", "c", "?q"], skips_listed=True)
+    assert analysis == ([HOME + "c", HOME + "?q"], [], {Verdict.INTERNAL: 5}, 2)
+    assert crawl.party.analyzer.analyze(HOME, ["a", "b", "./b", "c"]).internal == [HOME + "a", HOME + "b", HOME + "c"]
+
+
+@NOT_COMPILED
+def test_a_url_that_the_full_filter_did_not_take_is_not_left_out() -> None:
+    crawl = Crawl(True, 4096, budget=300)
+    crawl.apply(HOME, ["a", "b"], 1, "")
+    crawl.apply(HOME, ["c", "d"], 1, "")
+    assert crawl.party.leaving is not None
+    assert crawl.party.analyzer.analyze(HOME, ["a", "c"], skips_listed=True).internal == [HOME + "c"]
+
+
+def test_links_in_bytes_read_as_strings() -> None:
+    texts = ["", "a", "ü\n", ""]
+    hrefs = Hrefs("\0".join(texts).encode(), 4)
+    assert (len(hrefs), list(hrefs), hrefs[2], hrefs[1:3], hrefs == texts) == (4, texts, "ü\n", ["a", "ü\n"], True)
+    assert hrefs != [*texts, ""]
+    assert list(Hrefs(b"", 0)) == []
+    assert list(Hrefs(b"", 1)) == [""]
+    assert in_bytes(hrefs) == in_bytes(texts) == hrefs.joined
+    assert in_bytes(["a\0b"]) is None
+    assert in_bytes(["\ud800"]) is None
+    assert in_bytes(["x" * 1_000_000] * 20) is None, "copies of one long link take no memory as strings"
+
+
+FOLDER = LinkCache(HOME, HOME, True, {}, 0, 0, {}, {})[:6]
+RULES = NameRules(frozenset(), 2048)
+
+
+@NOT_COMPILED
+def test_what_is_wrong_with_what_is_learned_is_told() -> None:
+    assert COMPILED is not None
+    known = COMPILED()
+
+    def learn_in_it(href: str, path: str) -> Any:
+        return known.look_up(b"x", True, FOLDER, RULES, 9, learn_in_it, False)
+
+    wrong: list[tuple[Any, type[Exception]]] = [
+        (lambda href, path: None, TypeError),
+        (lambda href, path: ("x",), TypeError),
+        (lambda href, path: ((1,), True), TypeError),
+        (lambda href, path: 1 / 0, ZeroDivisionError),
+        (learn_in_it, RuntimeError),
+    ]
+    for learn, error in wrong:
+        with pytest.raises(error):
+            known.look_up(b"a\0b", True, FOLDER, RULES, 9, learn, False)
+    with pytest.raises(UnicodeDecodeError):
+        known.look_up(b"\xff", True, FOLDER, RULES, 9, lambda href, path: (href, True), False)
+    for arguments in [(), ("a", True, FOLDER, RULES, 9, print, False), (b"a", True, (), RULES, 9, print, False)]:
+        with pytest.raises(TypeError):
+            known.look_up(*arguments)
+    with pytest.raises(TypeError):
+        known.note_listed(("a",))  # type: ignore[arg-type]
+    known.note_listed(["a", 1, "\ud800"])  # type: ignore[list-item]
+    found = known.look_up(b"b\0b#x\0c", True, FOLDER, RULES, 9, lambda href, path: (path, True), False)
+    assert found == (["b", "c"], 3, [], 0, 0, {}, 2, 0)
+
+
+@NOT_COMPILED
+def test_what_is_known_is_given_back() -> None:
+    assert COMPILED is not None
+    url = "".join(["http://", "given-back.org/"])
+    before = sys.getrefcount(url)
+    known = COMPILED()
+    for keeps in (False, True):
+        for _ in range(3):
+            known.look_up(b"a\0b#x\0c\0a", True, FOLDER, RULES, 2, lambda href, path: (url, keeps), True)  # noqa: B023
+            known.look_up(b"d", True, FOLDER, RULES, 2, lambda href, path: ((url,), keeps), True)  # noqa: B023
+            known.note_listed([url])
+    del known
+    assert sys.getrefcount(url) == before
+
+
+@NOT_COMPILED
+@pytest.mark.parametrize("room", [0, 5, 1000])
+def test_thousands_of_links_in_any_order(room: int) -> None:
+    """The tables grow while they are asked; a URL comes back once a page, whatever leads to it."""
+    assert COMPILED is not None
+    chosen = random.Random(1)
+    known, remembered = COMPILED(), 0
+    verdicts = list(Verdict)
+
+    def learn(href: str, path: str) -> Any:
+        number = int(path.rpartition("/")[2])
+        if number % 7 == 0:
+            return verdicts[number % 5], True
+        url = f"http://h.org/{number % 300}"
+        return ((url,) if number % 3 == 0 else url), number % 11 != 0
+
+    for page in range(30):
+        numbers = [chosen.randrange(2_000) for _ in range(200)]
+        hrefs = [f"{'/' if number % 2 else ''}{'d/' * (number % 4)}{number}" for number in numbers]
+        folder = LinkCache(HOME, HOME, True, {}, page % 3, 0, {}, {})[:6]
+        found = known.look_up("\0".join(hrefs).encode(), True, folder, RULES, room - remembered, learn, False)
+        remembered += found[6]
+        learned = [learn(href, href)[0] for href in hrefs]
+        internal = [one for one in learned if type(one) is str]
+        external = [one[0] for one in learned if isinstance(one, tuple)]
+        refused = {one: learned.count(one) for one in learned if isinstance(one, Verdict)}
+        expected = (list(dict.fromkeys(internal)), len(internal), list(dict.fromkeys(external)), len(external))
+        assert found[:6] == (*expected, 0, refused)
+    assert remembered <= room
