@@ -28,9 +28,9 @@ static uint32_t wanted_attributes(const Scan *s)
     return 0;
 }
 
-/* Names are short, so that most are told in one step: eight bytes are read as one number. In it the bytes are looked for
- * that may end a name, which are less than '0', or one of `< = > ?`. What stands before the first of them is a name as
- * it is packed, where no byte of it is a capital or beyond ASCII: all have the third bit, and not the first.
+/* Names are short, so that most are told in one step: eight bytes are read as one number. All that ends a name is less
+ * than '@', and lacks the second bit, as digits do. What stands before the first such byte is a name as it is packed,
+ * where no byte of it is a capital or beyond ASCII: all have the third bit, and not the first.
  */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define EACH(byte) ((uint64_t)0x0101010101010101u * (byte))
@@ -40,11 +40,10 @@ static inline unsigned short_name(const uint8_t *p, Name *packed)
 {
     uint64_t word;
     memcpy(&word, p, 8);
-    uint64_t sign = (word & EACH(0xfc)) ^ EACH(0x3c);
-    uint64_t stops = (((word - EACH(0x30)) & ~word) | ((sign - EACH(1)) & ~sign)) & EACH(0x80);
+    uint64_t stops = ~word & EACH(0x40);
     if (!stops)
         return 0;
-    uint64_t mask = ((stops & -stops) - 1) >> 7; /* of the bits before that byte */
+    uint64_t mask = ((stops & -stops) - 1) >> 6; /* of the bits before that byte */
     *packed = word & mask;
     return (*packed & EACH(0xa0)) == (mask & EACH(0x20)) ? (unsigned)__builtin_ctzll(stops) >> 3 : 0;
 }
