@@ -255,7 +255,8 @@ class MachineRun:
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
-        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes())
+        capacity = len(held) * self._settings.seeds_per_thread
+        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity)
 
     def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.totals()

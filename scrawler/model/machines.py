@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 from scrawler.model.terms import Millis
 
@@ -36,12 +38,35 @@ class Command(StrEnum):
 ENDING = (Command.STOP, Command.DRAIN, Command.REMOVE)
 
 
+class LivingMachine(NamedTuple):
+    """A machine that lives, as the others know it."""
+
+    id: int
+    capacity: int  # seeds that it can hold; 0: it has not told yet
+
+
+@dataclass(frozen=True)
+class Living:
+    """The machines that live now, by id."""
+
+    machines: tuple[LivingMachine, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.machines)
+
+    @cached_property
+    def version(self) -> int:
+        """A number that is the same for whoever sees the same machines with the same capacities; 0: none."""
+        text = " ".join(f"{one.id}:{one.capacity}" for one in self.machines)
+        return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") if text else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Orders:
     """What a heartbeat brings back.
 
     `settings` hold over the machine's own (key -> value as in Settings). A `revision` other than the last one says that
-    seeds or settings were changed: look again. `machines` counts those that live now, this one among them. `now` is
+    seeds or settings were changed: look again. `living` are the machines that live now, this one among them. `now` is
     the time by the database's clock.
     """
 
@@ -49,5 +74,5 @@ class Orders:
     command: Command
     settings: Mapping[str, Any]
     revision: int
-    machines: int
+    living: Living
     now: Millis

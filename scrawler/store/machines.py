@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import func as sql
 
-from scrawler.model.machines import LEASE, Command, MachineState, Orders
+from scrawler.model.machines import LEASE, Command, Living, LivingMachine, MachineState, Orders
 from scrawler.model.terms import Millis
 from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
@@ -40,11 +40,12 @@ from scrawler.store.tables import crawl, machine, machine_statistics, run, threa
 
 SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
 
+_NONE = Living()
 _IN_ORDER = ("ended", "stopped")  # outcomes of runs that nothing cut short
 
 _ROW = (
     *(machine.c.id, machine.c.process, machine.c.state, machine.c.wanted),
-    *(machine.c.launched_at, machine.c.started_at, machine.c.heartbeat_at),
+    *(machine.c.launched_at, machine.c.started_at, machine.c.heartbeat_at, machine.c.capacity),
     *(crawl.c.paused, crawl.c.stopped_at, crawl.c.settings, crawl.c.revision),
 )
 
@@ -114,23 +115,24 @@ class Machines:
         held_by_thread: Sequence[int] = (),
         state: MachineState = MachineState.RUNNING,
         memory: int = 0,
+        capacity: int = 0,
     ) -> Orders:
         """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
         The machine can count on its lease from the begin of this call; that of one that is to be removed is not
         prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
         each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
-        resident bytes.
+        resident bytes, `capacity` how many seeds it can hold.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
         def work(connection: Connection) -> Orders:
             nonlocal seen
-            connection.execute(self._prolonged(machine_id, state, memory))
+            connection.execute(self._prolonged(machine_id, state, memory, capacity))
             rows = self._rows(connection, machine_id)
             mine = next((row for row in rows if row.id == machine_id), None)
             if mine is None or mine.state not in LIVING:
-                return _orders(mine, alive=False, machines=0)
+                return _orders(mine, alive=False)
             now, others = mine.now, [row for row in rows if row.id != machine_id]
             good_since = self._good_since if 0 <= now - self._last_beat <= self._lease // 2 else now
             gone = [row for row in others if runs(row.process) is False]
@@ -140,7 +142,9 @@ class Machines:
             if sample is not None and due:
                 _record(connection, machine_id, now, sample, held_by_thread)
             seen = now, good_since, due
-            return _orders(mine, alive=True, machines=len(rows) - len(gone) - len(over))
+            there = (row for row in rows if row not in gone and row not in over)
+            living = Living(tuple(sorted(LivingMachine(row.id, row.capacity) for row in there)))
+            return _orders(mine, alive=True, living=living)
 
         orders = self._database.retrying(work)
         if orders.alive:
@@ -211,11 +215,11 @@ class Machines:
         """Return how the crawl stands."""
         return summary_of(Seeds(self._database).counts(), self.machines())
 
-    def _prolonged(self, machine_id: int, state: MachineState, memory: int) -> Update:
+    def _prolonged(self, machine_id: int, state: MachineState, memory: int, capacity: int) -> Update:
         mine = update(machine).where(machine.c.id == machine_id, machine.c.state.in_(LIVING))
         removed = machine.c.wanted == Command.REMOVE.value
         heartbeat = case((removed, machine.c.heartbeat_at), else_=self._clock)
-        return mine.values(heartbeat_at=heartbeat, state=state.value, memory=memory)
+        return mine.values(heartbeat_at=heartbeat, state=state.value, memory=memory, capacity=capacity)
 
     def _rows(self, connection: Connection, machine_id: int) -> Sequence[AnyRow]:
         """Return the machines that say they live, and this one, each with the crawl's orders for all."""
@@ -248,11 +252,11 @@ def _mark_dead(connection: Connection, ids: Sequence[int]) -> None:
     connection.execute(update(machine).where(*living).values(state=MachineState.DEAD.value))
 
 
-def _orders(row: AnyRow | None, *, alive: bool, machines: int) -> Orders:
+def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Orders:
     """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
     if row is None:
-        return Orders(alive, Command.REMOVE, {}, 0, machines, 0)
-    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, machines, row.now)
+        return Orders(alive, Command.REMOVE, {}, 0, living, 0)
+    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, living, row.now)
 
 
 def _record(

@@ -433,6 +433,7 @@ machine = Table(
     _tally("errors", "page rows not fetched, redirect, not-modified, unwanted-type or trap"),
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
+    _number("capacity", "seeds that it can hold, as it said with its last heartbeat; 0: not yet", default=0),
     Index("machine_state", "state"),
     **_OPTIONS,
 )

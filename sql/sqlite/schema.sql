@@ -307,6 +307,7 @@ CREATE TABLE machine (
     errors INTEGER DEFAULT 0 NOT NULL,  -- page rows not fetched, redirect, not-modified, unwanted-type or trap
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
+    capacity INTEGER DEFAULT 0 NOT NULL,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);

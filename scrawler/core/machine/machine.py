@@ -26,7 +26,7 @@ from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.model.lanes import ChunkRow
-from scrawler.model.machines import ENDING, Command, MachineState, Orders
+from scrawler.model.machines import ENDING, Command, Living, MachineState, Orders
 from scrawler.threads import start
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
@@ -90,7 +90,7 @@ class Machine:
         self._stopped = False  # `stop` was called
         self._distributing = False  # its thread, if it has one, was started
         self._held: list[int] = []  # seeds that each collector held when it came
-        self._orders = Orders(True, Command.RUN, {}, 0, 0, 0)
+        self._orders = Orders(True, Command.RUN, {}, 0, Living(), 0)
 
     # -- calls between the threads -------------------------------------------------------------------------
 
@@ -321,9 +321,12 @@ class Machine:
             self.on_settings(orders.settings)
         if orders.revision != before.revision:
             self.selector.seeds_came()
-        if orders.machines >= self.expected:
+        if len(orders.living) >= self.expected:
             self.expected = 0  # all that were started together are there; from now on those that live share
-        self.selector.machines = max(orders.machines, self.expected)
+        self.selector.machines = max(len(orders.living), self.expected)
+        if orders.living.version != before.living.version:
+            with self.turn:
+                self.selector.look_again()  # there may be sites of one that is gone
         self.sharing.beat(self.selector.machines)
         if orders.command in ENDING:
             self.stop()

@@ -10,6 +10,8 @@ ALTER TABLE page ADD COLUMN visit INTEGER NOT NULL DEFAULT 0;  -- 0: the first t
 
 ALTER TABLE seed ADD COLUMN not_modified BIGINT NOT NULL DEFAULT 0;  -- URLs visited again whose page is as it was
 
+ALTER TABLE machine ADD COLUMN capacity BIGINT NOT NULL DEFAULT 0;  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+
 -- From here on chunk.data is written in a form which programs for schema 2 cannot read. What they wrote stays as it is.
 
 INSERT INTO schema_version (version, applied_at) VALUES (3, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

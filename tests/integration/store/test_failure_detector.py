@@ -36,7 +36,7 @@ class Beating:
         while not self.silent.wait(BEAT):
             orders = self.machines.beat(self.id)
             self.alive = self.alive and orders.alive
-            self.seen.append((time.monotonic(), orders.machines))
+            self.seen.append((time.monotonic(), len(orders.living)))
 
     def fall_silent(self) -> float:
         """Return when the last heartbeat had been sent."""

@@ -106,7 +106,7 @@ def test_a_beat_prolongs_the_lease_and_says_how_the_machine_is(database: Databas
     _age(database, number, LEASE + 1_000)
     assert _observed(database) == [DEAD]
     orders = Machines(database).beat(number, state=PAUSED, memory=123)
-    assert (orders.alive, orders.command, orders.machines) == (True, Command.RUN, 1)
+    assert (orders.alive, orders.command, len(orders.living)) == (True, Command.RUN, 1)
     (view,) = Machines(database).machines()
     assert (view.state, view.memory) == (PAUSED, 123)
     assert view.heartbeat_age_ms < LEASE / 2
@@ -117,7 +117,7 @@ def test_a_machine_that_was_declared_dead_is_told_and_stays_dead(database: Datab
     declare_dead(database, number)
     orders = Machines(database).beat(number, SAMPLE)
     assert not orders.alive
-    assert Machines(database).beat(other).machines == 1
+    assert len(Machines(database).beat(other).living) == 1
     assert _observed(database) == [DEAD, RUNNING]
     with database.read() as connection:
         assert connection.execute(select(machine_statistics)).all() == []
@@ -126,7 +126,7 @@ def test_a_machine_that_was_declared_dead_is_told_and_stays_dead(database: Datab
 def test_a_beat_declares_a_machine_dead_at_once_whose_process_is_gone(database: Database) -> None:
     other = _register(database)
     _killed_after(database)
-    assert Machines(database).beat(other).machines == 1
+    assert len(Machines(database).beat(other).living) == 1
     assert _declared(database) == ["running", "dead"]
 
 
@@ -263,7 +263,7 @@ def test_a_frozen_machine_that_holds_a_lock_does_not_hold_up_the_others(mariadb_
     dead = _killed_after(database)
     with database.begin() as frozen:
         frozen.execute(select(machine.c.id).where(machine.c.id == dead).with_for_update())
-        assert Machines(database).beat(other).machines == 1
+        assert len(Machines(database).beat(other).living) == 1
         assert _declared(database) == ["running", "running"]
     Machines(database).beat(other)
     assert _declared(database) == ["running", "dead"]
@@ -324,3 +324,22 @@ def test_a_machine_that_is_gone_since_before_the_clock_was_set_back_is_declared_
         if _declared(database)[0] == DEAD.value:
             break
     assert _declared(database) == [DEAD.value, RUNNING.value, RUNNING.value]
+
+
+def test_heartbeats_tell_who_lives_and_how_much_each_can_hold(database: Database) -> None:
+    """All see the same list by the same version, which changes when one comes, goes or grows."""
+    machines = Machines(database)
+    one, other = (machines.register("host", pid, 0).id for pid in (os.getpid(), os.getppid()))
+    machines.beat(one, capacity=200)
+    seen = machines.beat(other, capacity=50).living
+    assert seen.machines == ((one, 200), (other, 50))
+    assert machines.beat(one, capacity=200).living == seen
+    assert machines.beat(one, capacity=200).living.version == seen.version != 0
+    grown = machines.beat(one, capacity=400).living
+    assert (len(grown), grown.version == seen.version) == (2, False)
+    assert machines.beat(other, capacity=50).living.version == grown.version
+    machines.stop(one)
+    left = machines.beat(other, capacity=50).living
+    assert left.machines == ((other, 50),)
+    assert left.version not in (seen.version, grown.version)
+    assert not machines.beat(one).living.machines  # it owns nothing any more, and has nothing to divide

@@ -63,7 +63,7 @@ class Crawler:
         self._sharing = ServerSharing(self.budget, servers, rules, threading.RLock(), self.jobs.append)
 
     def beat(self) -> None:
-        self._sharing.beat(self._machines.beat(self.id).machines)
+        self._sharing.beat(len(self._machines.beat(self.id).living))
 
     def work(self) -> None:
         if self.jobs:
