@@ -76,7 +76,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
             _stop_on_signals(stop, line)
             summary = run_crawl(settings, show, stop, say=line.message, own_process=True)
         else:
-            supervisor = Supervisor(settings, show, line.message, stop)
+            supervisor = Supervisor(settings, show, line.message, stop, own_process=True)
             _stop_on_signals(stop, line, supervisor.kill)
             summary = supervisor.run()
     _print_summary(summary, settings.machines)

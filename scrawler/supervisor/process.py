@@ -13,6 +13,7 @@ from contextlib import suppress
 from scrawler.core.blame.deaths import EXITED, KILLED
 from scrawler.core.progress import Progress
 from scrawler.errors import StartError
+from scrawler.supervisor.forked import ForkedProcess
 from scrawler.supervisor.messages import Failure, Remark, Report, read_report
 from scrawler.supervisor.signals import terminal_signals_later
 from scrawler.threads import start
@@ -28,12 +29,18 @@ class MachineProcess:
     """Runs one machine process: gives it its order, keeps its newest report, and notes its end.
 
     A thread of its own talks with it; `on_remark` is called there with what it has to say, and `on_end` once the
-    process is gone. Raises OSError or StartError when the system has no room for a process.
+    process is gone. The process is the one that was `forked`, if any was. Raises OSError or StartError when the system
+    has no room for a process.
     """
 
-    def __init__(self, order: bytes, on_remark: Callable[[str], None], on_end: Callable[[], None]) -> None:
-        with terminal_signals_later():
-            self._process = subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(
+        self,
+        order: bytes,
+        on_remark: Callable[[str], None],
+        on_end: Callable[[], None],
+        forked: ForkedProcess | None = None,
+    ) -> None:
+        self._process = _started() if forked is None else forked
         self.pid = self._process.pid
         self.machines: list[int] = []  # ids by which it took part: one whose lease ran out begins anew as another
         self.progress: Progress | None = None
@@ -99,7 +106,7 @@ class MachineProcess:
         """Say in words how it ended without a summary."""
         if isinstance(self.last, Failure):
             return f"failed: {self.last.text}"
-        code = self._process.returncode
+        code = self._process.wait()
         if code < 0:
             return f"was killed by {_signal_name(-code)}"
         return f"ended with exit code {code} and without a report"
@@ -162,6 +169,11 @@ class MachineProcess:
         assert self._process.stdin is not None
         with suppress(OSError):
             self._process.stdin.close()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    with terminal_signals_later():
+        return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def _signal_name(number: int) -> str:

@@ -13,6 +13,7 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, StartError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.settings import Settings
+from scrawler.supervisor.forked import ForkedProcess, forked_processes
 from scrawler.supervisor.messages import Failure, order_line
 from scrawler.supervisor.process import MachineProcess
 from scrawler.supervisor.restarts import FAILURES, Restarts
@@ -53,7 +54,8 @@ class Supervisor:
     """Runs `settings.machines` machine processes; what they share is in the database alone.
 
     `say` shows a line, `stop` asks for a clean end (and is set when `run` is over). Other hosts, and other supervisors
-    on this one, take part in the same crawl without knowing of each other.
+    on this one, take part in the same crawl without knowing of each other. In `own_process`, which has no other
+    threads, the first machine processes are forked; those that take the place of one that died are started anew.
     """
 
     def __init__(
@@ -62,11 +64,14 @@ class Supervisor:
         on_progress: Callable[[Progress], None],
         say: Callable[[str], None],
         stop: threading.Event,
+        own_process: bool = False,
     ) -> None:
         self._settings = settings
         self._on_progress = on_progress
         self._say = say
         self._stop = stop
+        self._own_process = own_process
+        self._forked: list[ForkedProcess] = []  # they wait for their orders
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
         self._seats = [_Seat(number) for number in range(1, settings.machines + 1)]
@@ -88,6 +93,15 @@ class Supervisor:
                 were stopped cleanly.
         """
         raise_file_limit(_FILES * len(self._seats) + 256)
+        if self._own_process:
+            self._forked = forked_processes(len(self._seats))
+        try:
+            return self._supervise()
+        finally:
+            for forked in self._forked:
+                forked.dismiss()
+
+    def _supervise(self) -> RunSummary:
         launch = prepare_crawl(self._settings, self._stop, self._say)
         self._prefix = launch.prefix
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
@@ -131,8 +145,9 @@ class Supervisor:
         seat.start_at = None
         self._restarted += seat.started
         seat.started = True
+        forked = self._forked.pop() if self._forked else None
         try:
-            seat.process = MachineProcess(order, self._pass_on, self._wake)
+            seat.process = MachineProcess(order, self._pass_on, self._wake, forked)
         except OSError as error:  # no room for a process
             self._take_failure(seat, f"cannot be started: {error.strerror or error}")
         except StartError as error:

@@ -27,7 +27,7 @@ from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path, started, stop_cleanly
 from tests.e2e.gated import GatedSite
-from tests.torture.crawl import wait_for
+from tests.torture.crawl import children, wait_for
 
 TWO = (*CRAWL, "--machines", "2", "--threads", "4")
 
@@ -220,6 +220,26 @@ def test_a_second_signal_ends_all_machines_at_once(scrawler: Scrawler, tmp_path:
             running.send_signal(signal.SIGTERM)
             assert running.wait(timeout=TIMEOUT / 4) == 130
             running.communicate(timeout=TIMEOUT / 4)  # at the end of its output: the machines, who share it, are gone
+
+
+def test_the_first_machines_are_forked_and_those_in_their_place_are_started(scrawler: Scrawler, tmp_path: Path) -> None:
+    with GatedSite(pages=5, answered_at_once=0) as site:
+        scrawler("import", "-", given=site.seed)
+        with started(tmp_path, *TWO) as running:
+            assert site.held.wait(TIMEOUT)
+            first = children(running.pid)
+            run = Path(f"/proc/{running.pid}/cmdline").read_bytes()
+            assert [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in first] == [run, run]
+            os.kill(first[0], signal.SIGKILL)
+            wait_for(lambda: len(set(children(running.pid)) - set(first)) == 1, TIMEOUT, "another machine")
+            (other,) = set(children(running.pid)) - set(first)
+            wait_for(
+                lambda: b"scrawler.supervisor.child" in Path(f"/proc/{other}/cmdline").read_bytes(),
+                TIMEOUT,
+                "a command",
+            )
+            os.killpg(running.pid, signal.SIGKILL)
+            running.communicate(timeout=TIMEOUT)
 
 
 def test_machines_end_by_themselves_when_their_supervisor_is_killed(
