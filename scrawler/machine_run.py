@@ -265,7 +265,8 @@ class MachineRun:
         if now >= self._count_at:
             self._left = self._stores.claims.work_left()
             took = time.monotonic() - now  # a million seeds take a while; a database that was away says nothing of it
-            self._count_at = now + min(max(_COUNT_EVERY, 50 * took), _COUNT_AT_LATEST)
+            every = _COUNT_EVERY * self._launch.machines  # one progress line is shown for all of them
+            self._count_at = now + min(max(every, 50 * took), _COUNT_AT_LATEST)
         left = self._left
         on_progress(
             Progress(

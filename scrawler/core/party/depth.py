@@ -21,6 +21,7 @@ from scrawler.model.lanes import ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 
 CHUNK_ENTRIES = 128
+_OPENED = 32  # entries of a chunk that are unpacked at a time
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
 _LEVEL = 1
 
@@ -104,11 +105,12 @@ def find(data: bytes, url: str) -> tuple[int, Entry] | None:
 class _Lines:
     """Entries that follow each other in a lane, as the lines of a chunk: it grows at its end, and is read in order."""
 
-    __slots__ = ("_depth", "_last", "_next", "_offset", "_position", "_shown", "_text", "count", "first")
+    __slots__ = ("_before", "_depth", "_last", "_next", "_offset", "_position", "_shown", "_text", "count", "first")
 
-    def __init__(self, first: int, packed: bytes = b"") -> None:
+    def __init__(self, first: int, packed: bytes = b"", before: tuple[int, int] = (0, 0)) -> None:
         self.first = first  # position in the lane
         self._text = bytearray(packed)  # each line ends with a newline
+        self._before = before  # stored numbers of the entry before, which the first line may follow
         self._last: tuple[int, int] | None = None  # stored numbers of the last entry, where one was appended
         self._rewind()
         if packed:
@@ -117,7 +119,7 @@ class _Lines:
 
     def _rewind(self) -> None:
         self._next, self._offset = self.first, 0  # what is read next, and where it begins
-        self._depth = self._position = 0  # stored numbers of the entry before
+        self._depth, self._position = self._before  # stored numbers of the entry before
         self._shown: Entry | None = None  # the entry before
 
     @property
@@ -160,6 +162,16 @@ class _Lines:
         while self._next <= index:
             self._read()
         return self._shown
+
+    def part(self, index: int) -> _Lines:
+        """Return the entry at a position in the lane and those that follow it, as many as are unpacked at a time."""
+        self._rewind()
+        while self._next < index:
+            self._read()
+        begin = end = self._offset
+        for _ in range(min(_OPENED, self.end - index)):
+            end = self._text.index(10, end) + 1
+        return _Lines(index, bytes(self._text[begin : end - 1]), (self._depth, self._position))
 
     def _read(self) -> None:
         text, begin = self._text, self._offset
@@ -227,7 +239,7 @@ class Lane:
         self._most = depth_buffer  # entries of the buffer
         self._sealed: list[ChunkRow] = []  # full chunks no delta has taken yet
         self._buffer: list[ChunkRow] = []  # chunks that are read next, without a gap: the Depth URL Buffer
-        self._open: _Lines | None = None  # the chunk that is being read
+        self._open: _Lines | None = None  # what is being read, a part of the first of them
         self._tail = _Lines(state.length)
         self._seq = 0
         self._dirty = False
@@ -255,8 +267,7 @@ class Lane:
     @property
     def in_memory(self) -> int:
         """Entries that are kept in memory, but for chunks that no delta has taken yet."""
-        opened = self._open.count if self._open is not None else 0
-        return opened + sum(row.count for row in self._buffer) + self._tail.count
+        return sum(row.count for row in self._buffer) + self._tail.count
 
     def append(self, url: str, depth: int, role: EntryRole = EntryRole.PAGE) -> None:
         """List a URL at the end."""
@@ -286,8 +297,7 @@ class Lane:
         tail, row = self._tail, self._tail_row()
         self._sealed.append(row)
         if self._next >= tail.first:
-            self._open = tail
-            self._buffer = []
+            self._buffer = [row]
         elif self._buffered_until() == tail.first and self._buffered() + row.count <= self._most:
             self._buffer.append(row)
         self._seq += 1
@@ -295,14 +305,11 @@ class Lane:
 
     def _buffered(self) -> int:
         """Return how many entries are in memory to be read, behind the cursor of those that are handed out."""
-        opened = max(0, self._open.end - self._next) if self._open is not None else 0
-        return opened + sum(row.count for row in self._buffer)
+        return sum(max(0, row.first + row.count - max(row.first, self._next)) for row in self._buffer)
 
     def _buffered_until(self) -> int:
         """Return the position behind the last entry that is in memory to be read, -1 if there is none."""
-        if self._buffer:
-            return self._buffer[-1].first + self._buffer[-1].count
-        return self._open.end if self._open is not None else -1
+        return self._buffer[-1].first + self._buffer[-1].count if self._buffer else -1
 
     def _tail_row(self) -> ChunkRow:
         tail = self._tail
@@ -315,6 +322,7 @@ class Lane:
         index = self._next
         if index >= self._tail.first:
             self._open = None
+            self._buffer = []
             return self._tail.at(index)
         found = self._open.at(index) if self._open is not None else None
         return self._from_chunks(index) if found is None else found
@@ -328,8 +336,8 @@ class Lane:
         for rows in (self._buffer, self._sealed):
             for number, row in enumerate(rows):
                 if row.first <= index < row.first + row.count:
-                    self._open = _Lines(row.first, zlib.decompress(row.data))
-                    self._buffer = rows[number + 1 :] if rows is self._buffer else []
+                    self._open = _Lines(row.first, zlib.decompress(row.data)).part(index)
+                    self._buffer = rows[number:] if rows is self._buffer else [row]
                     return self._open.at(index)
         return None
 
