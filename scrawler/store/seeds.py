@@ -106,43 +106,56 @@ class Seeds:
         """
         if not batch:
             return Added(0, 0)
-        if max(len(one.url) for one in batch) > LONGEST_TEXT:
-            raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
-        hashes = [url_hash(one.url) for one in batch]
-        keys = {one.site_key for one in batch}
         most = 0
         began = 0.0
 
         def work(connection: Connection) -> Added:
             nonlocal most, began
             began = time.monotonic()
-            with self._sites_turn:
-                ids, made = ensure_sites(connection, keys, self._database.compiler)
-                while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
-                    connection.exec_driver_sql("SELECT 1")
-            try:
-                known: set[bytes] = set()
-                if made < len(ids):  # an owner may just be letting go of one that was there
-                    lock_and_wake_sites(connection, ids.values())
-                    known = _known(connection, hashes)
-                now = database_time(connection, self._database.clock)
-                rows = [
-                    (ids[key], url, hash_, hops, now)
-                    for (url, key, hops), hash_ in zip(batch, hashes, strict=True)
-                    if hash_ not in known
-                ]
-                new = self._insert.run(connection, rows)
-            finally:
-                self._seeds_turn.release()
-            if new:
-                bump_revision(connection)
-            most = max(most, new)  # if an earlier try did commit, this one finds them all there
+            most = max(most, self.add_rows(connection, batch))  # if an earlier try did commit, all are there
             return Added(most, len(batch) - most)
 
         added = self._database.retrying(work)
         if len(batch) >= _LONG and self._database.reading(_machine_lives):
             self._database.let_others_write(time.monotonic() - began)
         return added
+
+    def add_rows(self, connection: Connection, batch: Sequence[NewSeed]) -> int:
+        """Add seeds as `add` does, inside the writing transaction of somebody else; return how many are new.
+
+        Their sites are locked until its end, in the order of their ids: it must have locked no site before. It must be
+        one that is done again from its start where the database asks for that.
+
+        Raises:
+            StoreError: a URL has more than 16,000 characters.
+        """
+        if not batch:
+            return 0
+        if max(len(one.url) for one in batch) > LONGEST_TEXT:
+            raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
+        hashes = [url_hash(one.url) for one in batch]
+        keys = {one.site_key for one in batch}
+        with self._sites_turn:
+            ids, made = ensure_sites(connection, keys, self._database.compiler)
+            while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
+                connection.exec_driver_sql("SELECT 1")
+        try:
+            known: set[bytes] = set()
+            if made < len(ids):  # an owner may just be letting go of one that was there
+                lock_and_wake_sites(connection, ids.values())
+                known = _known(connection, hashes)
+            now = database_time(connection, self._database.clock)
+            rows = [
+                (ids[key], url, hash_, hops, now)
+                for (url, key, hops), hash_ in zip(batch, hashes, strict=True)
+                if hash_ not in known
+            ]
+            new = self._insert.run(connection, rows)
+        finally:
+            self._seeds_turn.release()
+        if new:
+            bump_revision(connection)
+        return new
 
     def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:
         """Return which of the sites have a seed that waits for a machine."""

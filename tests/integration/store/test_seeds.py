@@ -1,19 +1,28 @@
 from __future__ import annotations
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Engine, event, update
+from sqlalchemy import Connection, Engine, event, select, update
 
 from scrawler.errors import StoreError
+from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
 from scrawler.store.seeds import Added, NewSeed, SeedLine, Seeds
-from scrawler.store.tables import seed
+from scrawler.store.tables import machine, seed
 from tests.integration.store.crawling import Worker, add, seed_delta, site_delta
+
+
+class _RolledBackError(Exception):
+    """Ends a transaction without a commit."""
 
 
 def _site_states(database: Database) -> dict[str, str]:
@@ -221,3 +230,29 @@ def test_adding_100_000_seeds(database: Database, record_property: pytest.Record
         query = "SELECT url, url_hash FROM seed WHERE id = (SELECT MAX(id) FROM seed)"
         url, hash_ = connection.exec_driver_sql(query).one()
         assert hash_ == url_hash(url)
+
+
+def test_seeds_are_added_inside_the_transaction_of_somebody_else(database: Database) -> None:
+    """They are there when that is, with what else it has written; what is rolled back has added nothing."""
+    Crawls(database).open("crawl", Scope.HOST)
+    seeds = Seeds(database)
+    seeds.add([NewSeed("http://a.example/", "a.example", 0)])
+    batch = [NewSeed(f"http://{name}.example/x", f"{name}.example", 1) for name in "ab"]
+
+    def there() -> tuple[list[str], str]:
+        with database.read() as connection:
+            host = connection.execute(select(machine.c.host)).scalar_one()
+        return [line.seed.url for line in seeds.list()], host
+
+    Machines(database).register("before", os.getpid(), 0)
+    with suppress(_RolledBackError), database.begin() as connection:
+        assert seeds.add_rows(connection, batch) == 2
+        connection.execute(update(machine).values(host="after"))
+        raise _RolledBackError
+    assert there() == (["http://a.example/"], "before")
+    with database.begin() as connection:
+        assert seeds.add_rows(connection, batch) == 2
+        assert seeds.add_rows(connection, []) == 0
+        connection.execute(update(machine).values(host="after"))
+    assert there() == (["http://a.example/", *(one.url for one in batch)], "after")
+    assert seeds.add(batch) == Added(0, 2)
