@@ -17,6 +17,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.asking.patience import Patience
@@ -28,13 +29,18 @@ from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, queue_capacity
 from scrawler.core.distribution.ending import Opener
+from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.durable.handover import Handover
+from scrawler.core.durable.reads import StoreReads
 from scrawler.core.fault_log import FaultLog
+from scrawler.core.machine.crew import Crew, look_again
+from scrawler.core.machine.ending import Ending, Stopping
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
+from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.parties import Parties
 from scrawler.core.party.site import SiteContext
@@ -108,6 +114,7 @@ def build_machine(
     archive: Archive,
     stop: threading.Event,
     promote: Callable[[], int],
+    on_settings: Callable[[Machine, Mapping[str, Any]], None] = lambda machine, settings: None,
     machines: int = 1,
     filters: UrlFilters | None = None,
     slots: Slots | None = None,
@@ -116,13 +123,10 @@ def build_machine(
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
     `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
-    `make_filters` made. `look_at_deaths` is called before sites of dead machines are taken up.
+    `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
+    dead machines are taken up.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
-    queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads))
-    rules = CrawlRules.of(settings)
-    lease = Lease(LEASE / 1000, _LEASE_MARGIN)
-    machine = Machine(queue, stop, rules, lease, settings.threads, machines)
     resolver = Resolver(
         threads=settings.dns_threads,
         static=_resolve_table(settings.resolve),
@@ -131,49 +135,91 @@ def build_machine(
     )
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
-        _put_together(machine, resolver, settings, stores, archive, promote, filters, slots, look_at_deaths)
+        machine = _put_together(
+            resolver, settings, stores, archive, stop, promote, on_settings, machines, filters, slots, look_at_deaths
+        )
         failing.pop_all()
     return machine, resolver
 
 
 def _put_together(
-    machine: Machine,
     resolver: Resolver,
     settings: Settings,
     stores: Stores,
     archive: Archive,
+    asked: threading.Event,
     promote: Callable[[], int],
+    on_settings: Callable[[Machine, Mapping[str, Any]], None],
+    machines: int,
     filters: UrlFilters | None,
     slots: Slots,
     look_at_deaths: Callable[[], None],
-) -> None:
-    """Make the parts of a machine; none of their threads is started."""
-    rules = machine.rules
-    token = product_token(settings)
-    standstill_ports = StandstillPorts(machine.sites, machine.look_again, machine.go_on)
-    machine.standstill = Standstill(rules, machine.turn, resolver, standstill_ports)
-    name_found = machine.standstill.name_found
-    origins = Origins(machine.turn, resolver, token, settings.robots, rules, machine.look_again, name_found)
-    machine.checkpointer = Checkpointer(
+) -> Machine:
+    """Make the parts of a machine, each of those that were made before; none of their threads is started."""
+    rules = CrawlRules.of(settings)
+    turn, stopping = threading.RLock(), Stopping(asked)
+    inbox = SelectorInbox(turn)
+    queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
+    budget = AddressBudget(rules, look_again)
+    crew = Crew(turn, stopping, queue, budget, inbox)
+    make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
+    distribution = make_distribution(queue, crew.collectors, turn, stopping)
+    ending = Ending(crew, distribution, inbox, rules)
+    checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
-        machine.committed,
-        machine.failed,
+        crew.committed,
+        ending.failed,
         _ROWS_WAITING,
         settings.database_patience,
-        machine.let_go,
+        inbox.let_go,
     )
-    machine.sharing = ServerSharing(machine.budget, stores.servers, rules, machine.turn, machine.checkpointer.read)
-    machine.make_collector = _collector_maker(settings, stores, archive, origins, machine, filters, slots)
-    make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
-    machine.distribution = make_distribution(machine.queue, machine.collectors, machine.turn, machine.stopping)
+    standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
+    permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer)
+    sharing = ServerSharing(budget, stores.servers, rules, turn, checkpointer.read)
+    origins = Origins(
+        turn, resolver, product_token(settings), settings.robots, rules, look_again, standstill.name_found
+    )
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores),
         partial(_condemned, stores.suspects),
     )  # fmt: skip
-    machine.selector = UrlSelector(
-        stores.claims, taker, machine.queue, resolver, origins, machine.turn, machine.stopping,
-        settings.seeds_per_thread, machine.expected, _selector_ports(machine, stores, promote, look_at_deaths),
+    selector_ports = SelectorPorts(
+        holding=lambda: crew.has_sites() or not checkpointer.idle,
+        held_sites=crew.held_sites,
+        free_places=crew.free_places,
+        may_claim=permission.may_start,
+        give_back=partial(crew.give_back, checkpointer.submit),
+        give_back_untaken=checkpointer.submit,
+        sites_with_ready=stores.seeds.sites_with_ready,
+        look_at_deaths=look_at_deaths,
+        openers=(Opener("candidates became seeds, or seeds went on with their slow lane", lambda: bool(promote())),),
+        queued=distribution.seeds_changed,
+        ended=ending.crawl_ended,
+        failed=ending.failed,
+    )
+    selector = UrlSelector(
+        stores.claims, taker, queue, resolver, origins, turn, stopping, inbox, settings.seeds_per_thread, machines,
+        selector_ports,
+    )  # fmt: skip
+    collector_ports = CollectorPorts(
+        may_start=permission.may_start,
+        may_probe=permission.may_probe,
+        help_yourself=distribution.help_yourself,
+        seeds_changed=distribution.seeds_changed,
+        site_inactive=distribution.site_inactive,
+        wants_site=distribution.wants_site,
+        more_seeds=inbox.ask_more,
+        site_released=crew.site_released,
+        grace=ending.grace,
+        failed=ending.failed,
+    )
+    make_collector = _collector_maker(
+        settings, stores, archive, crew, origins, checkpointer, standstill, rules, filters, slots, collector_ports
+    )
+    return Machine(
+        crew, distribution, ending, checkpointer, standstill, permission, sharing, selector, inbox, make_collector,
+        rules, on_settings, settings.threads, machines,
     )  # fmt: skip
 
 
@@ -181,17 +227,19 @@ def _collector_maker(
     settings: Settings,
     stores: Stores,
     archive: Archive,
+    crew: Crew,
     origins: Origins,
-    machine: Machine,
+    checkpointer: Checkpointer,
+    standstill: Standstill,
+    rules: CrawlRules,
     filters: UrlFilters | None,
     slots: Slots,
+    ports: CollectorPorts,
 ) -> Callable[[int], UrlCollector]:
     """Return what makes a collector of a number; what it shares with others is made here."""
-    rules, token = machine.rules, product_token(settings)
-    parties = Parties(
-        rules, partial(machine.load_chunks, stores.frontier), partial(machine.check_fetched, stores.frontier),
-        machine.look_again,
-    )  # fmt: skip
+    token = product_token(settings)
+    reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
+    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again)
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = _maker("extractor", settings)
     policy = _link_policy(settings, token)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
@@ -202,68 +250,32 @@ def _collector_maker(
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
-    checks = Checks(origins, machine.budget, machine.standstill, rules, tell)
-    handover = Handover(machine.checkpointer.submit, rules)
+    checks = Checks(origins, crew.budget, standstill, rules, tell)
+    handover = Handover(checkpointer.submit, rules)
 
     def make_collector(number: int) -> UrlCollector:
         with no_room():
             downloader = make_downloader(fetch_limits)
-            slot, ports = slots.take(), _collector_ports(machine)
+            slot = slots.take()
             visits = Visits(
-                downloader, origins, parties, answers, machine.budget, patience, machine.standstill, checks, rules, slot
+                downloader, origins, parties, answers, crew.budget, patience, standstill, checks, rules, slot
             )
-            lister = SitemapLister(reader, answers, rules, slot)
             return UrlCollector(
                 number,
-                machine.turn,
-                machine.stopping,
+                crew.turn,
+                crew.stopping,
                 downloader,
                 visits,
                 landing,
-                lister,
+                SitemapLister(reader, answers, rules, slot),
                 slot,
-                machine.standstill,
+                standstill,
                 handover,
                 rules,
                 ports,
             )
 
     return make_collector
-
-
-def _collector_ports(machine: Machine) -> CollectorPorts:
-    """Connect a collector to the other threads, which have been made by then."""
-    return CollectorPorts(
-        may_start=machine.may_start,
-        may_probe=machine.may_probe,
-        help_yourself=machine.distribution.help_yourself,
-        seeds_changed=machine.distribution.seeds_changed,
-        site_inactive=machine.distribution.site_inactive,
-        wants_site=machine.distribution.wants_site,
-        more_seeds=machine.selector.ask_more,
-        site_released=machine.site_released,
-        grace=machine.grace,
-        failed=machine.failed,
-    )
-
-
-def _selector_ports(
-    machine: Machine, stores: Stores, promote: Callable[[], int], look_at_deaths: Callable[[], None]
-) -> SelectorPorts:
-    return SelectorPorts(
-        holding=machine.holding,
-        held_sites=machine.held_sites,
-        free_places=machine.free_places,
-        may_claim=machine.may_start,
-        give_back=machine.give_back,
-        give_back_untaken=machine.checkpointer.submit,
-        sites_with_ready=stores.seeds.sites_with_ready,
-        look_at_deaths=look_at_deaths,
-        openers=(Opener("candidates became seeds, or seeds went on with their slow lane", lambda: bool(promote())),),
-        queued=machine.seeds_queued,
-        ended=machine.crawl_ended,
-        failed=machine.failed,
-    )
 
 
 def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:

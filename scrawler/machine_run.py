@@ -157,7 +157,7 @@ class MachineRun:
                 look()  # before a page is read, the supervisor shall know which machine it is
             with self._indexing(archive, machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
-            outcome = "ended" if machine.ended else "stopped"
+            outcome = "ended" if machine.ending.ended else "stopped"
         except LeaseLostError as error:
             outcome = "stopped" if error.was_to_end else LEASE_LOST
         except BaseException:
@@ -173,23 +173,25 @@ class MachineRun:
         self._finish_gone(self._database, self._records)  # some may have died meanwhile
         self._deaths.look()
         names = tuple(file.name for file in files())
-        return Ended(outcome, mine, machine.totals().requests, resolver.lookups, names)
+        return Ended(outcome, mine, machine.crew.totals().requests, resolver.lookups, names)
 
     def _heartbeat(self, machine: Machine) -> Heartbeat:
         beat, patience = partial(self._beat, machine), self._settings.database_patience
-        return Heartbeat(beat, machine.lease, self._stores.clock, BEAT_EVERY / 1000, patience)
+        return Heartbeat(beat, machine.permission.lease, self._stores.clock, BEAT_EVERY / 1000, patience)
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
         """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
         records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
         finish_gone = partial(self._finish_gone, self._prompt, records)
-        indexer = Indexer(records, finish_gone, archive.closed_files, machine.stopping, machine.failed, _INDEX_EVERY)
+        indexer = Indexer(
+            records, finish_gone, archive.closed_files, machine.ending.stopping, machine.ending.failed, _INDEX_EVERY
+        )
         start(indexer)
         try:
             yield
         finally:
-            machine.stopping.set()
+            machine.ending.stopping.set()
             indexer.join()
 
     def _build(self, run_id: int) -> tuple[Archive, Machine, Resolver]:
@@ -200,11 +202,10 @@ class MachineRun:
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
-                self._settings, self._stores, archive, self._stop, self._promote, self._launch.machines, self._filters,
-                self._slots, self._deaths.look,
+                self._settings, self._stores, archive, self._stop, self._promote, self._change_settings,
+                self._launch.machines, self._filters, self._slots, self._deaths.look,
             )  # fmt: skip
             failing.pop_all()
-        machine.on_settings = partial(self._change_settings, machine)
         return archive, machine, resolver
 
     def _finish_gone(self, database: Database, records: Records) -> None:
@@ -253,13 +254,13 @@ class MachineRun:
         return new or SlowSeeds(self._prompt).promote()
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
-        totals = machine.totals()
-        sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.queue.seeds)
+        totals = machine.crew.totals()
+        sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.crew.queue.seeds)
         capacity = len(held) * self._settings.seeds_per_thread
         return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity)
 
     def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
-        now, totals = time.monotonic(), machine.totals()
+        now, totals = time.monotonic(), machine.crew.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
@@ -271,7 +272,7 @@ class MachineRun:
         on_progress(
             Progress(
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
-                totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow, machine.paused,
-                machine.standstill.resting,
+                totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow,
+                machine.permission.paused, machine.standstill.resting,
             )
         )  # fmt: skip

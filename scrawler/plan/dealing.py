@@ -49,8 +49,7 @@ class PlannedMachine:
         self._pool = pool
         self._agenda = agenda
         self._progress = progress
-        self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads))
-        self.queue.on_taken = self._on_taken
+        self.queue = SeedIdQueue[SiteRun](queue_capacity(rules.threads), self._on_taken)
         self.collectors = [PlannedCollector(self, rules, agenda) for _ in range(rules.threads)]
         self.dealer = SeedDealer(self.queue, self.collectors)
         self.free: FreeCompetition[SiteRun] | None = None

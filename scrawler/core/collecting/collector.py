@@ -321,6 +321,12 @@ class UrlCollector(threading.Thread):
 
     # -- visits --------------------------------------------------------------------------------------------
 
+    def go_on(self) -> None:
+        """Look for what may be done now: requests may be started again, or something else has come."""
+        if self._ports.may_start():
+            self.unblocked()
+        self._downloader.wake()
+
     def unblocked(self) -> None:
         """Go on: requests may be started again."""
         if self._blocked:

@@ -83,11 +83,12 @@ _MOST_AT_ONCE = 500  # sites claimed in one transaction
 class SeedIdQueue(Generic[S]):
     """Claimed seeds of this machine, by site, that no collector holds yet. Guarded by the machine's turn."""
 
-    def __init__(self, capacity: int) -> None:
-        self._capacity = capacity  # sites
+    def __init__(self, capacity: int, on_taken: Callable[[], None] = lambda: None) -> None:
+        """Make a queue of so many sites; `on_taken` is called when one was taken out."""
+        self._capacity = capacity
         self._sites: deque[S] = deque()
         self.reserved = 0  # places for sites that wait for their address
-        self.on_taken: Callable[[], None] = lambda: None
+        self._on_taken = on_taken
 
     def __len__(self) -> int:
         return len(self._sites)
@@ -117,13 +118,13 @@ class SeedIdQueue(Generic[S]):
     def take(self) -> S:
         """Remove the first site."""
         site = self._sites.popleft()
-        self.on_taken()
+        self._on_taken()
         return site
 
     def take_last(self) -> S:
         """Remove the last site."""
         site = self._sites.pop()
-        self.on_taken()
+        self._on_taken()
         return site
 
     @property

@@ -19,6 +19,7 @@ from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
 from scrawler.core.distribution.distributor import SeedIdQueue
 from scrawler.core.distribution.ending import Opener, kept_open_by
+from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
@@ -91,6 +92,7 @@ class UrlSelector(threading.Thread):
         origins: Origins,
         turn: threading.RLock,
         stop: threading.Event,
+        inbox: SelectorInbox,
         seeds_per_site: int,
         machines: int,
         ports: SelectorPorts,
@@ -102,19 +104,16 @@ class UrlSelector(threading.Thread):
         self._resolver = resolver
         self._origins = origins
         self._halt = stop
+        self._inbox = inbox
         self._seeds_per_site = seeds_per_site
         self.machines = machines
         self._ports = ports
         self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
-        self._changed = threading.Condition(turn)
         self._turn = turn
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
         self._answered: deque[tuple[SiteContext, Origin, Resolution]] = deque()  # names that are not queued yet
         self._somebody_queues = False  # a thread is about to queue them
-        self._hungry: list[SiteContext] = []  # held sites that ask for further seeds
-        self._news = True  # something happened since the database was last asked
-        self._seeds_came = False  # seeds were added to the database, perhaps some of sites that are held
         self.kept_open_by = ""  # why the crawl was not over when this machine last looked
         self._openers = (
             Opener("sites are in work on this machine", self._is_at_work),
@@ -123,34 +122,14 @@ class UrlSelector(threading.Thread):
             # Last, for another machine may have opened it between our look and our try, which then found nothing.
             Opener("seeds came meanwhile", lambda: bool(claims.states_left())),
         )
-        queue.on_taken = self.look_again
-
-    def look_again(self) -> None:
-        """Ask the database again: there is room, or something was committed. Called under the turn."""
-        self._news = True
-        self._changed.notify()
-
-    def ask_more(self, site: SiteContext) -> None:
-        """Bring further seeds of a held site. Called under the turn."""
-        site.await_answer()
-        self._hungry.append(site)
-        self.look_again()
-
-    def seeds_came(self) -> None:
-        """Look for seeds that were added, also at sites that are held already."""
-        with self._turn:
-            self._seeds_came = True
-            self.look_again()
 
     def run(self) -> None:
         """Claim until stopped or until nothing is left."""
         try:
             while not self._halt.is_set():
-                with self._changed:
-                    self._changed.wait_for(self._has_work, self._rhythm())
-                    self._news = False
-                    hungry, self._hungry = self._hungry, []
-                    seeds_came, self._seeds_came = self._seeds_came, False
+                with self._inbox.changed:
+                    self._inbox.changed.wait_for(self._has_work, self._rhythm())
+                    hungry, seeds_came = self._inbox.take()
                     may_claim = self._ports.may_claim()
                     room = self._room() if may_claim else 0
                 if self._halt.is_set():
@@ -186,7 +165,8 @@ class UrlSelector(threading.Thread):
         return look_again_after(now - self._busy_at)
 
     def _has_work(self) -> bool:
-        return self._halt.is_set() or self._seeds_came or bool(self._hungry) or (self._news and self._room() > 0)
+        inbox = self._inbox
+        return self._halt.is_set() or inbox.came or bool(inbox.hungry) or (inbox.news and self._room() > 0)
 
     def _room(self) -> int:
         """Return how many sites to claim now."""
@@ -200,7 +180,7 @@ class UrlSelector(threading.Thread):
         with self._turn:
             for site in self._ports.held_sites():
                 if site.id in found:
-                    self.ask_more(site)
+                    self._inbox.ask_more(site)
 
     def _feed(self, hungry: list[SiteContext]) -> None:
         """Bring further seeds to sites that are held; a site of which there are none is let go."""
@@ -237,8 +217,8 @@ class UrlSelector(threading.Thread):
                 for left in untaken:
                     self._ports.give_back_untaken(self._taker.untaken(left))
         if claimed:
-            with self._changed:
-                self._news = True  # there may be more
+            with self._turn:
+                self._inbox.news = True  # there may be more
         return len(claimed)
 
     def _take_up(self, untaken: deque[ClaimedSite]) -> None:
@@ -305,7 +285,7 @@ class UrlSelector(threading.Thread):
 
     def _is_at_work(self) -> bool:
         with self._turn:
-            return self._ports.holding() or self._news
+            return self._ports.holding() or self._inbox.news
 
     def _is_work_left(self) -> bool:
         left = self._claims.states_left()

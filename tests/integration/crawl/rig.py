@@ -97,14 +97,14 @@ def watch(
     frontier.on_take_up = on_take_up
     stores = replace(Stores.of(database, number), frontier=frontier)
     machine, resolver = build_machine(settings, stores, archive, stop, promote)
-    machine.lease = lease or machine.lease
+    machine.permission.lease = lease or machine.permission.lease
     watched = Watched()
 
     def look() -> None:
         with machine.turn:
-            counts = [collector.held for collector in machine.collectors]
+            counts = [collector.held for collector in machine.crew.collectors]
             watched.held.append(counts)
-            if not len(machine.queue):
+            if not len(machine.crew.queue):
                 watched.settled.append(counts)
             on_look(machine)
 
@@ -114,14 +114,14 @@ def watch(
 
     started = time.monotonic()
     try:
-        machine.run(Heartbeat(beat, machine.lease, stores.clock, BEAT_EVERY, 60), look, LOOK_EVERY)
+        machine.run(Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY, 60), look, LOOK_EVERY)
     finally:
         watched.seconds = time.monotonic() - started
         resolver.close()
         archive.close()
         machines.stop(number)
         database.close()
-    watched.ended = machine.ended
+    watched.ended = machine.ending.ended
     if isinstance(machine.distribution, UrlDistributor):
         watched.moves = machine.distribution.moves
     watched.chunks_read = frontier.chunks_read

@@ -80,7 +80,7 @@ def test_a_site_whose_place_was_taken_claims_no_more_seeds_until_there_is_room(c
     waiting: list[int] = []
 
     def look(machine: Machine) -> None:
-        waiting.append(max((len(site.set_aside) for site in machine.held_sites()), default=0))
+        waiting.append(max((len(site.set_aside) for site in machine.crew.held_sites()), default=0))
 
     with SynthServer(WebSpec(seed=5, sites=2, equal=True, mean_pages=60, page_bytes=500)) as server:
         crawl.add(server.web.seeds(per_site=50))

@@ -53,7 +53,7 @@ def run_until(crawl: Crawl, server: RawServer, pages: Pages, number: int) -> Non
 
     def look(machine: Machine) -> None:
         if asked_for.is_set():
-            machine.stop()
+            machine.ending.stop()
             stopped.set()
 
     server.script = by_pages(pages, wait)

@@ -40,13 +40,13 @@ def test_no_request_starts_once_the_lease_may_have_run_out(crawl: Crawl) -> None
         silence: list[int] = []
 
         def look(machine: Machine) -> None:
-            if not away_at and machine.totals().pages > 10:
+            if not away_at and machine.crew.totals().pages > 10:
                 away_at.append(time.monotonic())
             elif away_at and time.monotonic() > away_at[0] + 1.2 and not silence:
                 silence.append(len(server.log()))
             elif silence and time.monotonic() > away_at[0] + 2.5 and not back.is_set():
                 assert len(server.log()) == silence[0], "requests were started without a lease"
-                assert not machine.may_start()
+                assert not machine.permission.may_start()
                 back.set()
 
         def refuse() -> None:

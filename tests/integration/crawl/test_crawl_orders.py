@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.machine.machine import Machine
+from scrawler.core.machine.permission import Permission
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason, SeedState
@@ -100,16 +101,16 @@ class Refusals:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self._number = 0
         self._news = threading.Condition()
-        may_start = Machine.may_start
+        may_start = Permission.may_start
 
-        def counted(machine: Machine) -> bool:
-            may = may_start(machine)
+        def counted(permission: Permission) -> bool:
+            may = may_start(permission)
             with self._news:
                 self._number += not may
                 self._news.notify_all()
             return may
 
-        monkeypatch.setattr(Machine, "may_start", counted)
+        monkeypatch.setattr(Permission, "may_start", counted)
 
     def wait_for_more(self, number: int) -> None:
         """Wait until so many more were counted."""
@@ -247,7 +248,7 @@ def test_seeds_are_taken_up_also_where_the_site_just_waits_for_something(crawl: 
         active: list[int] = []
 
         def look(machine: Machine) -> None:
-            for site in machine.held_sites():
+            for site in machine.crew.held_sites():
                 if not imported_at:
                     crawl.add([also])
                     imported_at.append(time.monotonic())

@@ -102,7 +102,7 @@ def test_a_kill_leaves_no_out_links_without_their_page(crawl: Crawl) -> None:
         stop = threading.Event()
 
         def look(machine: Machine) -> None:
-            if machine.totals().pages > 40:
+            if machine.crew.totals().pages > 40:
                 stop.set()
 
         watch(crawl.settings(delay=0.005, outlinks=True), look, stop)  # writes no index

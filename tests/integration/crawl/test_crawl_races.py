@@ -48,7 +48,7 @@ def test_the_outcome_does_not_depend_on_chance(crawl_on_both: Crawl, number: int
             stop = threading.Event()
 
             def look(machine: Machine, stop: threading.Event = stop, pages: int | None = pages) -> None:
-                if pages is not None and machine.totals().pages >= pages:
+                if pages is not None and machine.crew.totals().pages >= pages:
                     stop.set()
 
             changes = draw(dice)

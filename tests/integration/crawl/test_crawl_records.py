@@ -61,7 +61,7 @@ def test_a_torn_file_of_a_killed_machine_is_mended_by_the_next(crawl: Crawl, tor
         stop = threading.Event()
 
         def look(machine: Machine) -> None:
-            if machine.totals().pages > 20:
+            if machine.crew.totals().pages > 20:
                 stop.set()
 
         watch(crawl.settings(delay=0.01), look, stop)  # writes no index
@@ -103,7 +103,7 @@ def test_the_files_of_another_crawl_in_the_same_folder_are_left_alone(crawl: Cra
         stop = threading.Event()
 
         def look(machine: Machine) -> None:
-            if machine.totals().pages > 20:
+            if machine.crew.totals().pages > 20:
                 stop.set()
 
         watch(crawl.settings(delay=0.01), look, stop)  # as a killed one: writes no index

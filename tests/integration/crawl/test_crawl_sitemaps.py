@@ -248,7 +248,7 @@ def test_a_stop_waits_for_the_list_in_work(crawl: Crawl, serve: Serve) -> None:
     crawl.add([server.url()])
 
     def look(machine: Machine) -> None:
-        if any(party.counts.sitemap_urls for site in machine.held_sites() for party in site.parties):
+        if any(party.counts.sitemap_urls for site in machine.crew.held_sites() for party in site.parties):
             stop.set()
 
     watch(crawl.settings(sitemaps="also", delay=0.05), look, stop)

@@ -209,7 +209,7 @@ def test_what_was_claimed_only_goes_back_with_a_stop(crawl_on_both: Crawl, monke
     def take_up_after_the_stop(self: SiteTaker, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         assert met.wait(HANGS)
         stop.set()
-        assert machines[0].stopping.wait(HANGS)
+        assert machines[0].ending.stopping.wait(HANGS)
         return take_up(self, claimed, asked_for)
 
     monkeypatch.setattr(SiteTaker, "take_up", take_up_after_the_stop)
@@ -223,7 +223,7 @@ def test_what_waits_for_its_address_goes_back_with_a_stop(crawl: Crawl, monkeypa
     stop = threading.Event()
 
     def look(machine: Machine) -> None:
-        if machine.queue.reserved >= 30:
+        if machine.crew.queue.reserved >= 30:
             stop.set()
 
     monkeypatch.setattr(Resolver, "resolve", lambda self, host, on_done: True)  # it takes long
@@ -241,10 +241,10 @@ def test_threads_see_that_the_user_wants_the_end_although_the_main_one_is_held_u
         machines[:] = [machine]
 
     def before_beat() -> None:
-        if stop.is_set() or not machines or not machines[0].totals().pages:
+        if stop.is_set() or not machines or not machines[0].crew.totals().pages:
             return
         stop.set()  # and the main thread goes on waiting, as it does for a database that is at a long commit
-        for collector in machines[0].collectors:
+        for collector in machines[0].crew.collectors:
             collector.join(HANGS)
             left.extend([collector.name] * collector.is_alive())
 

@@ -36,7 +36,7 @@ def run_until(crawl: Crawl, pages: int, **changes: object) -> None:
     stop = threading.Event()
 
     def look(machine: Machine) -> None:
-        if machine.totals().pages >= pages:
+        if machine.crew.totals().pages >= pages:
             stop.set()
 
     watch(crawl.settings(**changes), look, stop)
@@ -52,7 +52,8 @@ def test_a_long_party_goes_on_from_its_chunks(crawl: Crawl) -> None:
         crawl.check()
 
         def bounded(machine: Machine) -> None:
-            lanes = [lane for c in machine.collectors for s in c.sites.values() for p in s.parties for lane in p.lanes]
+            parties = [party for site in machine.crew.held_sites() for party in site.parties]
+            lanes = [lane for party in parties for lane in party.lanes]
             for lane in lanes:
                 assert lane.in_memory <= 512 + 2 * CHUNK_ENTRIES
 

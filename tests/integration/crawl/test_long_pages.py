@@ -53,7 +53,7 @@ def test_others_have_the_turn_between_two_parts(crawl: Crawl, serve: Serve, monk
 
     def look() -> None:
         with machines[0].turn:
-            sites = [site for collector in machines[0].collectors for site in collector.sites.values()]
+            sites = [site for collector in machines[0].crew.collectors for site in collector.sites.values()]
             seen.extend(party.counts.listed for site in sites for party in site.parties)
 
     def waiting(self: CurlDownloader, seconds: float, begin: bool = True) -> None:

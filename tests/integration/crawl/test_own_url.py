@@ -50,7 +50,7 @@ def run_until_asked(crawl: Crawl, server: RawServer, replies: dict[str, bytes], 
 
     def look(machine: Machine) -> None:
         if asked_for.is_set():
-            machine.stop()
+            machine.ending.stop()
             stopped.set()
 
     server.script = by_path(replies | {path: answer_late})

@@ -1,0 +1,47 @@
+"""What parties ask of the store: it is read on the store thread, and told under the turn."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.party.depth import Lane
+from scrawler.core.party.site import SiteContext
+from scrawler.core.party.takeup import Frontier
+from scrawler.core.rules import CrawlRules
+from scrawler.model.lanes import ChunkRow
+
+
+class StoreReads:
+    """Reads chunks and page rows after all that was submitted before."""
+
+    def __init__(
+        self, checkpointer: Checkpointer, frontier: Frontier, turn: threading.RLock, rules: CrawlRules
+    ) -> None:
+        self._checkpointer = checkpointer
+        self._frontier = frontier
+        self._turn = turn
+        self._rules = rules
+
+    def load_chunks(self, lane: Lane, position: int, done: Callable[[list[ChunkRow]], None]) -> None:
+        """Read the chunks of a lane from a position on."""
+
+        def job() -> None:
+            rows = self._frontier.chunks(lane.seed_id, lane.key.number, position, self._rules.depth_buffer)
+            with self._turn:
+                done(rows)
+
+        self._checkpointer.read(job)
+
+    def check_fetched(self, site: SiteContext, url_hash: bytes, done: Callable[[bool], None]) -> None:
+        """Look up whether a URL was fetched, after all that its site has done so far."""
+        if site.collector is not None:
+            site.collector.submit_now(site)
+
+        def job() -> None:
+            fetched = self._frontier.fetched(url_hash)
+            with self._turn:
+                done(fetched)
+
+        self._checkpointer.read(job)

@@ -1,0 +1,137 @@
+"""The collectors of one machine, and the sites that are here: theirs, and those of the queue."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Collection
+from itertools import chain
+
+from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.collecting.collector import UrlCollector
+from scrawler.core.distribution.distributor import SeedIdQueue
+from scrawler.core.distribution.inbox import SelectorInbox
+from scrawler.core.party.site import SiteContext
+from scrawler.core.progress import Totals
+from scrawler.model.deltas import SiteDelta
+
+
+def look_again(site: SiteContext) -> None:
+    """Visit a site for which something has come. Called under the turn."""
+    if site.collector is not None:
+        site.collector.look_again(site)
+        site.collector.wake()
+
+
+class Crew:
+    """What goes to all collectors, and what is asked of all of them.
+
+    It is called under the turn, but for `committed`, `give_back`, `totals` and `wake`. It begins empty: whoever starts
+    collectors puts them into `collectors`, and those that come to their end into `retired`.
+    """
+
+    def __init__(
+        self,
+        turn: threading.RLock,
+        stopping: threading.Event,
+        queue: SeedIdQueue[SiteContext],
+        budget: AddressBudget,
+        inbox: SelectorInbox,
+    ) -> None:
+        self.turn = turn
+        self.stopping = stopping
+        self.queue = queue
+        self.budget = budget
+        self._inbox = inbox
+        self.collectors: list[UrlCollector] = []
+        self.retired: list[UrlCollector] = []
+
+    @property
+    def every(self) -> tuple[UrlCollector, ...]:
+        """All collectors, also those that come to their end."""
+        return (*self.collectors, *self.retired)
+
+    def wake(self) -> None:
+        """Let each collector look what has come."""
+        for collector in self.every:
+            collector.wake()
+
+    def hurry(self) -> None:
+        """Let nobody wait for what is in flight."""
+        for collector in self.every:
+            collector.hurry()
+
+    def go_on(self) -> None:
+        """Let the collectors and the selector look for what they may do now."""
+        for collector in self.every:
+            collector.go_on()
+        self._inbox.look_again()
+
+    def committed(self, lost: Collection[int], was_full: bool) -> None:
+        """Drop the sites whose lease was lost; let collectors that waited for room go on."""
+        with self.turn:
+            for collector in self.every:
+                for site in [site for site in collector.sites.values() if site.id in lost]:
+                    collector.drop(site)
+                if was_full:
+                    collector.unblocked()
+            if lost or was_full:
+                self._inbox.look_again()
+
+    def sites(self) -> list[SiteContext]:
+        """Return the sites that are here."""
+        return [*(site for collector in self.every for site in collector.sites.values()), *self.queue]
+
+    def held_sites(self) -> list[SiteContext]:
+        """Return the sites that the collectors hold, but for those that come to their end."""
+        return [site for collector in self.collectors for site in collector.sites.values()]
+
+    def held(self) -> list[int]:
+        """Return how many seeds each collector holds, or held when it let go of them at its end."""
+        return [collector.held or collector.held_at_end for collector in self.collectors]
+
+    def has_sites(self) -> bool:
+        """Whether any site is here, or is to come into the queue."""
+        return any(collector.sites for collector in self.every) or len(self.queue) > 0 or self.queue.reserved > 0
+
+    def free_places(self) -> int:
+        """Return how many seeds the collectors have room for."""
+        return sum(max(0, collector.room) for collector in self.collectors)
+
+    def site_released(self, site: SiteContext) -> None:
+        """Let others have the places at its address, unless sites here ask there as well."""
+        address = site.address()
+        if self.stopping.is_set() or not self.budget.could_dismiss(address):
+            return
+        if not any(other.may_ask(address) for other in chain(self.held_sites(), self.queue)):
+            self.budget.dismiss(address, time.monotonic(), waited_for=site.going)  # else there is nothing left to ask
+
+    def give_back(self, submit: Callable[[SiteDelta], None], number: int) -> None:
+        """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""
+        with self.turn:
+            held = self.held_sites()
+            number -= sum(site.going for site in held)
+            while number > 0 and len(self.queue):
+                give_back(self.queue.take_last(), submit)
+                number -= 1
+            for site in [site for site in held if not site.going][: max(0, number)]:
+                site.going = True
+                look_again(site)
+
+    def totals(self) -> Totals:
+        """Add up the counts of all collectors."""
+        parts = [collector.totals for collector in self.every]
+        return Totals(
+            sum(part.requests for part in parts),
+            sum(part.pages for part in parts),
+            sum(part.bytes for part in parts),
+            sum(part.errors for part in parts),
+        )
+
+
+def give_back(site: SiteContext, submit: Callable[[SiteDelta], None]) -> None:
+    """Give a site that no collector holds back to the database."""
+    delta = site.take_delta(time.monotonic(), released=True)
+    if delta is not None:
+        submit(delta)
+    site.seen.close()

@@ -1,0 +1,28 @@
+"""Whether a machine may ask anybody for anything just now."""
+
+from __future__ import annotations
+
+from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.machine.lease import Lease
+from scrawler.core.outage.standstill import Standstill
+from scrawler.core.party.site import SiteContext
+
+
+class Permission:
+    """Asked under the turn, before each request."""
+
+    def __init__(self, lease: Lease, standstill: Standstill, checkpointer: Checkpointer) -> None:
+        self.lease = lease
+        self.paused = False  # by an order
+        self._standstill = standstill
+        self._checkpointer = checkpointer
+
+    def may_start(self) -> bool:
+        """Return whether requests may be started now. A caller that gets False is woken when this changes."""
+        if self.paused or self._standstill.resting:
+            return False
+        return self.lease.good and self._checkpointer.has_room()
+
+    def may_probe(self, site: SiteContext) -> bool:
+        """Return whether a site may start a request although the network is down."""
+        return site in self._standstill.probes and not self.paused and self.lease.good
