@@ -47,7 +47,7 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
             return _transcode(body[len(mark) :], name)
     name = declared_in_header(content_type) or declared_in_meta(body[:_PRESCANNED])
     name = name or declared_in_xml(body) or _guess(body)
-    return _transcode(body, name)
+    return (body, name) if name == "utf-8" else _transcode(body, name)
 
 
 def declared_in_meta(start: bytes) -> str:

@@ -82,6 +82,7 @@ class UrlAnalyzer:
         self._caches: dict[str, LinkCache] = {}  # by folder, and by encoding and folder where that is not UTF-8
         self._in_origins: dict[str, tuple[int, dict[str, Known]]] = {}
         self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # by folder and encoding: href -> URL
+        self._sure_folders: set[str] = set()  # those that are internal as a whole, whatever leads to them
         self._entries = 0
         self._forget()
         self.sample: Sample | None = None  # is offered what is refused and was not in the cache
@@ -199,9 +200,13 @@ class UrlAnalyzer:
         # What is plain means the same in its folder: the cheaper question comes first.
         plain = resolve_plain(path, cache.folder, cache.root) if keeps else ""
         if plain and len(plain) <= self._max_length:
-            verdict, url = self._judge_url(plain if cache.is_plain else self._spelt(plain))
-            if verdict is _INTERNAL:
-                self._trust(path[: path.rfind("/") + 1], cache)
+            folder = plain[: plain.rindex("/") + 1]
+            if cache.is_plain and folder in self._sure_folders and not is_refused_type(plain, self._refused_types):
+                verdict, url = _INTERNAL, plain
+            else:
+                verdict, url = self._judge_url(plain if cache.is_plain else self._spelt(plain))
+            if verdict is _INTERNAL and cache.is_plain:
+                self._trust(path[: path.rfind("/") + 1], folder, cache)
         else:
             keeps = keeps and _means_the_same_in_folder(path)
             text = path if keeps else href
@@ -215,16 +220,18 @@ class UrlAnalyzer:
         self._offer(verdict, href, base)
         return verdict, keeps
 
-    def _trust(self, above: str, cache: LinkCache) -> None:
+    def _trust(self, above: str, folder: str, cache: LinkCache) -> None:
         """Remember where an href leads up to its last slash, if plain names behind that are surely internal."""
-        if above in cache.sure or self._entries >= self._cache_entries or not cache.is_plain:
+        if above in cache.sure or self._entries >= self._cache_entries:
             return
-        folder = resolve_plain(above, cache.folder, cache.root)
-        if not folder or self._judge_url(folder) != (_INTERNAL, folder):
-            return
-        if self._shape is None or self._shape.allows_any_in(folder):
-            self._entries += 1
-            cache.sure[above] = folder
+        if folder not in self._sure_folders:
+            if self._judge_url(folder) != (_INTERNAL, folder):
+                return
+            if self._shape is not None and not self._shape.allows_any_in(folder):
+                return
+            self._sure_folders.add(folder)
+        self._entries += 1
+        cache.sure[above] = folder
 
     def _spelt(self, url: str) -> str:
         return url if self._steps is None or MARKS.search(url) is None else self._steps(url)
@@ -266,6 +273,7 @@ class UrlAnalyzer:
     def _forget(self) -> None:
         self._caches, self._in_origins = {}, {}
         self._resolved = {}
+        self._sure_folders = set()
         self._entries = 0
         self._known = None if self._compiled is None else self._compiled()
 

@@ -231,7 +231,7 @@ class AnswerHandler:
         for verdict, times in analysis.counts.items():
             party.verdicts[verdict] += times
         if analysis.external:
-            external = self.filtered(party, analysis.external, depth)
+            external = analysis.external if self._filters is None else self.filtered(party, analysis.external, depth)
             party.add_candidates(external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, external, depth)

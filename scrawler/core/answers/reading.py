@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +22,6 @@ from scrawler.core.party.flights import PageFlight
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import PageLinks
-from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
@@ -105,16 +103,12 @@ class AnswerReader:
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
             return Reading(None, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
         cut = response.result is not Result.FETCHED and is_cut_page(response)
-        read_text = None if cut else self._read_text(flight)  # half a text is like no other
+        traps = None if cut else flight.party.traps  # half a text is like no other
+        read_text = None if traps is None else partial(traps.read_text, flight.entry.url)
         links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, media_type, read_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))
         flags |= PageFlag.TRUNCATED if cut and links is not None and links.any else 0
         return Reading(None, links=links, flags=flags, media_type=media_type)
-
-    @staticmethod
-    def _read_text(flight: PageFlight) -> Callable[[PageLinks], Fingerprint | None] | None:
-        traps = flight.party.traps
-        return None if traps is None else partial(traps.read_text, flight.entry.url)
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
