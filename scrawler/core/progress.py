@@ -65,5 +65,5 @@ class RunSummary:
     fault_file: str = ""  # where their tracebacks are; empty: nowhere here
     restarts: int = 0  # of machines that died
     lost: tuple[int, int, int] = (0, 0, 0)  # not told of before: files, their records, and records that refer to these
-    lost_records: Mapping[str, int] = field(default_factory=dict)  # the same by file, to be marked as told
+    lost_records: Mapping[str, int] = field(default_factory=dict)  # lost records by file, to be marked as told
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

@@ -113,7 +113,7 @@ class LayeredSeen:
                 self._at_hand.clear()
             self._at_hand.update(urls[:_AT_HAND])
         except MemoryError:
-            self._at_hand.clear()  # it saves time, no more
+            self._at_hand.clear()  # what is at hand saves time alone
 
     def _grow(self, at_least: int) -> None:
         capacity = max(self._capacity * GROWTH or FIRST_LAYER, at_least)

@@ -132,7 +132,7 @@ class AnswerHandler:
 
     def _list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
         for link in waiting:
-            link.party.rejections.page = ""  # it is not known any more
+            link.party.rejections.page = ""  # the page on which the link stands is not known any more
             internal = link.party.analyzer.analyze(link.url, [link.url]).internal
             self._list(site, link.party, internal, link.depth)
 

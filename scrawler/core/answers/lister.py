@@ -146,7 +146,7 @@ class SitemapLister:
             else:
                 self._list_slice(listing)
         except BaseException as error:
-            listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # so nothing is left of it
+            listing.reading = listing.reading._replace(sitemap=None, fault=fault_of(error))  # nothing is left to list
         finally:
             self._slot.leave()
         if listing.over:

@@ -43,7 +43,7 @@ class Reading(NamedTuple):
     fault: Fault | None = None  # met while it was read
     listed: Analysis | None = None  # what its links came to, where they are listed already: see `long_pages`
     metadata: bytes = b""  # what is to be archived beside it: its out-links, if they are wanted
-    counted: bool = False  # as a request, with its bytes, where it is applied much later: see `lister`
+    counted: bool = False  # whether its request and bytes are counted already: `lister` applies it much later
 
 
 class AnswerReader:

@@ -70,7 +70,7 @@ class AddressBudget:
             del server.queue[site]
             self._call(server)
             if server.queue and not (server.places or self.alone):
-                self._look_again(next(iter(server.queue)))  # it asks again from now on
+                self._look_again(next(iter(server.queue)))  # the first in the queue asks for all from now on
 
     def began(self, site: SiteContext, address: str) -> None:
         """Note that a request has started, for which `queue_up` has returned 0 just before."""

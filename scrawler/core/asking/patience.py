@@ -33,7 +33,7 @@ class Patience:
     def timeout(self) -> float:
         """Return the seconds that a request of the first pass may take; 0: the downloader's own limit."""
         base, limit = self._rules.patience, self._rules.timeout
-        if base != self._base:  # it was set anew
+        if base != self._base:  # the setting was changed
             self._base, self._times = base, 1
             self._come = self._given_up = self._late = 0
         return min(base * self._times, limit) if base < limit else 0.0

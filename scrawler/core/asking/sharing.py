@@ -19,8 +19,8 @@ from scrawler.model.terms import Millis
 if TYPE_CHECKING:
     from threading import RLock
 
-_WIDTHS = (0.1, 0.25)  # seconds, least and most, for which a reserved time may be used ...
-_WIDTH = 0.2  # ... else this part of the pause
+_WIDTHS = (0.1, 0.25)  # bounds, in seconds, of the time within which a reserved request has to begin
+_WIDTH = 0.2  # between these bounds that time is this part of the pause
 _ON_THE_WAY = 0.05  # seconds by which one request may take longer to come out than the next
 
 
@@ -52,7 +52,7 @@ class ServerSharing:
         self._rules = rules
         self._turn = turn
         self._read = read
-        self._machines = 1  # that live, or are about to
+        self._machines = 1  # how many machines live, or are about to
         self._all = False
         self._asked = False
         budget.ask = self._ask

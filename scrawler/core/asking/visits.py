@@ -31,7 +31,7 @@ from scrawler.model.visits import conditions
 _REFUSALS_AT_ONCE = 200  # URLs refused without a request before others have their turn
 _APPLICATIONS = ("xml", "rss+xml", "atom+xml", "rdf+xml", "gzip", "x-gzip")
 _SITEMAP_TYPES = ("text/xml", "text/plain", *(f"application/{name}" for name in _APPLICATIONS))
-_REFUSING = 0.05  # seconds after which that is enough, too: some have thousands of rules with stars
+_REFUSING = 0.05  # seconds of that after which others have their turn: some sites have thousands of rules
 
 
 class Visits:
@@ -242,7 +242,7 @@ class Visits:
         may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
         if accept and may_be_sitemap and self._rules.sitemaps != "off":
             accept += _SITEMAP_TYPES  # a seed may be one as well
-        patient = choice.lane.slow or choice.lane.refetches  # it may have come in the slow lane
+        patient = choice.lane.slow or choice.lane.refetches  # a lost record may be that of a slow page
         timeout = self._rules.slow_timeout if patient else self._patience.timeout()
         request = Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
         if flight.known is not None:

@@ -31,8 +31,8 @@ _LONGEST = 1 << 24  # bytes of a file that are read; it may have been written by
 _FAULT = re.compile(r"^Fatal Python error: (.*)$", re.MULTILINE)
 _CURRENT = re.compile(r"^Current thread 0x([0-9a-f]+)", re.MULTILINE)
 _FRAME = re.compile(r'^ *File "([^"]*)", line (\d+) in (.*)$', re.MULTILINE)
-KILLED = "killed by "  # how a supervisor tells of a signal ...
-EXITED = "it ended the process itself, with exit code "  # ... and of an exit in the midst of a page
+KILLED = "killed by "  # a supervisor tells of a signal by these words
+EXITED = "it ended the process itself, with exit code "  # it tells so of an exit in the midst of a page
 _TOO_LONG = "reading it took more CPU time than any page may"
 _MEMORY = "the system killed a process for want of memory while it was read"
 

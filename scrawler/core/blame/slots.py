@@ -28,7 +28,7 @@ _TRIES = 10
 _MAGIC = b"SCrawler reads 1"
 _HEADER = struct.Struct("<16sIIq")  # magic, slots, bytes of each, how many processes the kernel had killed for memory
 _SLOT = struct.Struct("<IIqQ")  # length of the URL (0: nothing is read), 1 if it was read for too long, site, thread
-_READ = struct.Struct("<IIq")  # the same without the thread
+_READ = struct.Struct("<IIq")  # what is read of a slot: all but the thread
 _write_read = _READ.pack_into
 _LENGTH = struct.Struct("<I")
 _NOTHING = _LENGTH.pack(0)
@@ -40,7 +40,7 @@ class Read(NamedTuple):
 
     site_id: int
     url: str
-    thread: int  # as threading.get_ident
+    thread: int  # what threading.get_ident gives for it
     too_long: bool
 
 

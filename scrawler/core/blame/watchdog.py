@@ -89,7 +89,7 @@ class Watchdog(threading.Thread):
 
     def _end(self, slot: Slot, count: int) -> None:
         url = slot.mark_too_long(count)
-        if url is None:  # it has come to an end after all
+        if url is None:  # the page has come to its end meanwhile
             return
         if self._slots.file >= 0:
             faulthandler.dump_traceback(self._slots.file, all_threads=True)

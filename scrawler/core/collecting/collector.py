@@ -36,9 +36,9 @@ _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usua
 _TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
-_LONGEST_WAIT = 60.0  # seconds, with nothing to do; who has something to do for it wakes it
+_LONGEST_WAIT = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
 
-_GIVE_WAY = 0.001  # seconds between two slices of a long list: who takes a lock back at once has it before who waits
+_GIVE_WAY = 0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
 
 
 class UrlCollector(threading.Thread):
@@ -162,7 +162,7 @@ class UrlCollector(threading.Thread):
                             self._apply(response, reading)
                         going = self._go_on(self._ending)
             with self._turn:
-                while self._lister.begun:  # it is in what the site hands over as a whole, or not at all
+                while self._lister.begun:  # a long page is handed over as a whole, or not at all
                     self._list_part()
         except BaseException as error:
             with self._turn:
@@ -294,7 +294,7 @@ class UrlCollector(threading.Thread):
             return at_work and now < self._grace_ends
         if not self._downloader.at_once:
             may_start = self._ports.may_start()
-            self._may_begin = may_start or self._standstill.resting  # then only probes were started
+            self._may_begin = may_start or self._standstill.resting  # a machine that rests started probes alone
             self._blocked = self._blocked or not may_start
         return True
 

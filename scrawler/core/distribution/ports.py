@@ -20,6 +20,6 @@ class CollectorPorts:
     site_inactive: Callable[[Collecting[SiteContext]], None]  # to the distributor: a site could move
     wants_site: Callable[[Collecting[SiteContext]], bool]  # whether the distributor waits for that
     more_seeds: Callable[[SiteContext], None]  # to the selector
-    site_released: Callable[[SiteContext], None]  # it has gone back to the database
+    site_released: Callable[[SiteContext], None]  # a site has gone back to the database
     grace: Callable[[], float]  # seconds for which what is in flight is waited for at the end
     failed: Callable[[BaseException], None]

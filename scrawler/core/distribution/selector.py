@@ -31,10 +31,13 @@ from scrawler.model.terms import Millis
 
 T = TypeVar("T")
 
-_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without being told to, ...
-_LOOK_SOON, _OF_IDLE_TIME = 0.1, 0.1  # ... and sooner by a machine that has just run out of work: others may end, too
-_RESOLVER_FULL = 0.05
-_TOGETHER, _LONG = 100, 0.1  # sites queued at a time, or what was taken up in so many seconds
+_LOOK_AGAIN = 2.0  # seconds after which the database is asked again without a reason
+# A machine that has just run out of work asks sooner, for others may end as well: after a tenth of its idle time.
+_LOOK_SOON = 0.1  # seconds, at the soonest
+_OF_IDLE_TIME = 0.1
+_RESOLVER_FULL = 0.05  # seconds to wait for room in the queue of the resolver
+_TOGETHER = 100  # so many sites that were taken up are queued at a time
+_LONG = 0.1  # seconds after which fewer are queued, too
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
 
@@ -249,7 +252,7 @@ class UrlSelector(threading.Thread):
             while not self._resolver.resolve(origin.host, partial(self._named, site, origin)):
                 self._queue_answered()
                 if self._halt.wait(_RESOLVER_FULL):
-                    return  # they are given back with the others
+                    return  # those that are not queued are given back at the end
         self._queue_answered()
 
     def _named(self, site: SiteContext, origin: Origin, _host: str, resolution: Resolution) -> None:

@@ -18,9 +18,9 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.model.deltas import SiteDelta
 
-MOST_ANSWERS = 20_000  # that wait in memory, of all sites
+MOST_ANSWERS = 20_000  # so many answers of all sites together wait in memory
 _SOON = 1.5  # seconds after which a machine with little to do hands a site over: people look at the database meanwhile
-_SITES_A_SECOND = 100  # that are handed over; where more have changed, they wait for longer, and bring more at a time
+_SITES_A_SECOND = 100  # so many are handed over; where more have changed, each waits longer and brings more
 # (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page)
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
 
@@ -35,7 +35,7 @@ class Handover:
         self._submit = submit
         self._rules = rules
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
-        self._answers = 0  # of all these
+        self._answers = 0  # how many answers all these sites hold back
 
     @property
     def next_at(self) -> float:

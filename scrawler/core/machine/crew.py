@@ -104,7 +104,8 @@ class Crew:
         if self.stopping.is_set() or not self.budget.could_dismiss(address):
             return
         if not any(other.may_ask(address) for other in chain(self.held_sites(), self.queue)):
-            self.budget.dismiss(address, time.monotonic(), waited_for=site.going)  # else there is nothing left to ask
+            # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
+            self.budget.dismiss(address, time.monotonic(), waited_for=site.going)
 
     def give_back(self, submit: Callable[[SiteDelta], None], number: int) -> None:
         """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""

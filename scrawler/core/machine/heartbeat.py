@@ -63,7 +63,7 @@ class Heartbeat:
         self._good_at = time.monotonic()
         if not orders.alive:
             raise LeaseLostError("other machines took this one for dead", was_to_end=orders.command in ENDING)
-        if orders.command is not Command.REMOVE:  # then it is not prolonged in the database either
+        if orders.command is not Command.REMOVE:  # a removed machine is not prolonged in the database either
             self._lease.renewed(asked_at)
         self._clock.compare(asked_wall, orders.now)
         return orders

@@ -99,7 +99,7 @@ class Machine:
             self.ending.stopping.wait(min(look_every, heartbeat.due_in()))
         self.ending.stop()
         if self.ending.error is None:
-            self._beat(heartbeat)  # it is stopping: what its threads held goes to the statistics
+            self._beat(heartbeat)  # what the threads held when the end began goes to the statistics
 
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""

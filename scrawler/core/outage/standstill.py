@@ -189,7 +189,7 @@ class Standstill:
             self._release()
 
     def _hold(self, response: Response, site: SiteContext, now: float) -> None:
-        site.await_answer()  # so that it stays where it is
+        site.await_answer()  # a site that waits stays with its collector
         self._held.append(response)
         self._held_since = min(self._held_since, now)
         failed_at = response.started_at + response.elapsed_ms
@@ -257,7 +257,7 @@ class Standstill:
     def _end(self) -> None:
         """Go on: the network is there again, or nobody waits for it any more."""
         self.resting = False
-        self.suspected = not self._patient  # then an answer is to be told
+        self.suspected = not self._patient  # an outage that was given up ends with the next answer
         self._silent_since = 0
         self.probes = set()
         self._held_names, self._names_since = [], inf

@@ -48,10 +48,10 @@ class SeedContext:
         self.verdicts: Counter[str] = Counter(seed.verdicts)
         self.rejections = RejectionSample(seed.id)
         analyzer.sample = self.rejections
-        self.refetches = False  # it was taken up with URLs whose records were lost, and may have some left
+        self.refetches = False  # whether URLs whose records were lost may be left to be asked for again
         self.in_flight = 0  # requests whose answer has not been handled
-        self.deciding = False  # the store was asked whether its URL is fetched already
-        self.begun = False  # it has been decided that it is crawled
+        self.deciding = False  # whether the store was asked if its URL is fetched already
+        self.begun = False  # whether it has been decided that the seed is crawled
         self.redirects = seed.rehomed  # of the seed's own URL
         self.home_host = host_port(seed.home_url)[0]  # another one of its domain, if its URL redirects there
         self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
@@ -61,7 +61,7 @@ class SeedContext:
         self.end: EndReason | None = None
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
-        self.put_off = False  # only its slow lane is left, which waits for the end of the crawl
+        self.put_off = False  # see `put_slow_lane_off`
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()

@@ -80,7 +80,7 @@ class SiteHealth:
         came_at = int(time.time() * 1000)
         self.failures.pop(host, None)
         was_set_back = self._pushed_at > came_at
-        if response.started_at > self._pushed_at or was_set_back:  # else it was on its way when the site said so before
+        if response.started_at > self._pushed_at or was_set_back:  # others were on their way when the site had said so
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
         asked = retry_after(response.headers.get("retry-after", ""), came_at)
         if not asked:  # nothing, or a time that is over: at once it would be asked until it is given up

@@ -74,7 +74,7 @@ class Parties:
         while (reason := self._over(site, party, now)) is None:
             found = party.next_lane(wall, self._rules.longest_retry_ms)
             if isinstance(found, int):
-                if (lane := party.missing_lane()) is not None:  # it need not wait for retries that are not due
+                if (lane := party.missing_lane()) is not None:  # the chunk need not wait for retries that are not due
                     self._ask_for_chunks(site, lane)
                 return now + (found - wall) / 1000
             if found is None:
@@ -107,7 +107,7 @@ class Parties:
         elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
         reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
         if reason is not None and party.refetches and party.refetches_left:
-            reason = None  # they were counted before their records were lost
+            reason = None  # what is fetched again was counted before its record was lost
         if reason is None and site.health.troubled:
             reason = site.health.given_up(party.home_host, self._rules)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):

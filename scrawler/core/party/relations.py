@@ -9,7 +9,7 @@ from scrawler.fetch.downloader import Response
 from scrawler.urls.analyzer import Analysis, UrlAnalyzer
 from scrawler.urls.verdict import Verdict
 
-_MOST_NAMED = 16  # canonical URLs of a page that are looked at; who names more has no idea of the word
+_MOST_NAMED = 16  # so many canonical URLs of a page are looked at: a page that names more misuses the word
 
 
 def canonical_url(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> str:

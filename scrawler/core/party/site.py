@@ -29,7 +29,7 @@ from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
 
 LONG_REST = 60.0  # seconds
-_MOST_ORIGINS = 2_000  # that a site remembers: with scope `domain` a name server may know as many hosts as it likes
+_MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
 
 @dataclass(slots=True)
@@ -45,11 +45,11 @@ class Origin:
     robots: RobotsRules | None = None
     robots_until: float = inf  # machine time at which they are asked for again
     robots_row: RobotsRow | None = None  # the last answer that said something
-    robots_tries: int = 0  # that failed
+    robots_tries: int = 0  # how many requests for its robots.txt failed in a row
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
-    pending: bool = False  # a look-up or a robots.txt is on its way
-    sure: bool = False  # it is the name that does not resolve, not this machine's network that is down
+    pending: bool = False  # whether a look-up or a robots.txt is on its way
+    sure: bool = False  # whether the name is to blame if it does not resolve, not this machine's network
 
 
 @dataclass(eq=False, slots=True)
@@ -59,11 +59,11 @@ class Server:
     in_flight: int = 0
     asked_at: float = 0.0  # when the last request was over
     queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
-    places: int = 0  # that this machine may use, if it does not live alone
+    places: int = 0  # so many this machine may use, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
     unwanted: bool = False  # no site here has anything to ask: its places are for other machines
-    ask_at: float = 0.0  # when to ask for places again, while other machines have them all ...
-    ask_pause: float = 0.0  # ... and how long that waits; 0: there are some
+    ask_at: float = 0.0  # when to ask for places again, while other machines have them all
+    ask_pause: float = 0.0  # for how long that waits; 0: this machine has places
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,11 +112,11 @@ class SiteContext:
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
-    queues_at: Server | None = None  # where it waits for a place at its address ...
-    still_queues: bool = False  # ... and whether its last visit found it still has to
+    queues_at: Server | None = None  # the server at whose address it waits for a place
+    still_queues: bool = False  # whether its last visit found that it still has to wait there
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled
-    listing: bool = False  # a page of it is listed in part: what it has done waits for the rest
+    listing: bool = False  # whether a page of it is listed in part: what it has done waits for the rest
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
@@ -125,18 +125,18 @@ class SiteContext:
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
-    robots_news: list[RobotsRow] = field(default_factory=list)  # for the next checkpoint
-    robots_records: list[RobotsRecord] = field(default_factory=list)  # the same
+    robots_news: list[RobotsRow] = field(default_factory=list)  # what the next checkpoint writes of robots.txt files
+    robots_records: list[RobotsRecord] = field(default_factory=list)  # the records of these, for it as well
     aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
     judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
     unsaved: int = 0  # answers since it was last handed over
-    told: bool = False  # a server has asked for time since then: who takes the site over must know that
+    told: bool = False  # whether a server has asked for time since then: a taker must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap
-    connected: bool = False  # it was asked by the collector that holds it
-    going: bool = False  # it is given back to the database as soon as it is inactive
-    lost: bool = False  # the lease is gone: nothing of it may be written
+    connected: bool = False  # whether the collector that holds it has asked it for something
+    going: bool = False  # whether it is given back to the database as soon as it is inactive
+    lost: bool = False  # whether the lease is gone: then nothing of it may be written
     next_party: int = 0  # whose turn it is, round robin
 
     @property

@@ -112,7 +112,7 @@ class SiteTaker:
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
         if claimed.after_death:
             rest_ms = max(rest_ms, self._rest_after_death(claimed))
-        site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # it is asked once at least
+        site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)

@@ -142,7 +142,7 @@ class LossFinder:
                     found.add(name)
             except UnreadableError as error:
                 unreadable.append(str(error))
-                found.add(name)  # as far as can be told
+                found.add(name)  # no more can be told of it
         for name, loss in known.items():
             if self._is_over(loss, seen, found):
                 self._mend(name)

@@ -33,9 +33,9 @@ _NEW_NUMBERS = 2  # words with digits that may be new on a page that says nothin
 _NEW_WORDS_LOOKED_AT = 50  # pages with more new words have something to say
 _REMEMBERED = 64  # simhashes, or skeletons, of pages unlike each other
 _VOCABULARY = 8_192  # words, in 12 KB
-_TRUSTED_AFTER = 8  # pages in a row with something new, after which not each of them is compared any more:
-_TRUST = 4  # one for so many of them, and ...
-_RAREST = 32  # ... in the end every so many-th
+_TRUSTED_AFTER = 8  # pages in a row with something new, after which not each of them is compared any more
+_TRUST = 4  # for so many more of them, one page more is left out between two that are compared
+_RAREST = 32  # so many pages at most are left out between two
 _WITHOUT_DOUBT = 24  # pages in a row that are taken to have said something new where no skeleton came again
 
 
@@ -43,7 +43,7 @@ class Likeness(NamedTuple):
     """What a comparison came to."""
 
     near: bool  # a near copy: its simhash differs from an earlier one in at most NEAR bits
-    nothing_new: bool  # it is like an earlier page, and its words are known
+    nothing_new: bool  # whether the page is like an earlier one, and all its words are known
 
 
 class TextMemory:

@@ -34,7 +34,7 @@ from scrawler.urls.patterns import Patterns, patterns_of
 _DOUBT = 5  # fetched pages of a pattern, or with the same links, after which their texts are looked at
 _PROBATION = 10  # pages in which a set of parameters has to show something new where others have not
 
-_PATTERNS = 1_000  # that a party remembers
+_PATTERNS = 1_000  # so many patterns a party remembers
 _MEMORIES = 32  # groups of pages whose texts it remembers
 _CLASSES = 512  # sets of links that it remembers
 _LED_TO = 4_096  # URLs for which it remembers on which kind of page they were found
@@ -59,7 +59,7 @@ class LinkClass:
 class Noted(NamedTuple):
     """What is to be done about a page."""
 
-    near: bool  # it is a near copy of an earlier one
+    near: bool  # whether the page is a near copy of an earlier one
     source: LinkClass | None  # the kind of page from which its links come; None for a page unlike others
 
 
