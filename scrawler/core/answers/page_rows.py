@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.archive.record import RecordRef
 from scrawler.core.answers.reading import Reading
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.depth import Entry, EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.faults import Fault
 from scrawler.fetch.downloader import Response
@@ -36,11 +36,27 @@ def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: F
     entry = flight.entry
     file, offset, length, digest, revisit = reading.record or _NO_RECORD
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
-        Result.INTERNAL_ERROR.value, response.status, reading.media_type[:100], len(response.body), digest,
-        flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
-        fault.text[:_DETAIL_CHARACTERS], reading.flags | (PageFlag.ASSET if entry.role is EntryRole.ASSET else 0),
-    )  # fmt: skip
+        seed_id=flight.party.seed.id,
+        url_hash=url_hash(entry.url),
+        url=entry.url,
+        depth=entry.depth,
+        lane_seed=flight.lane.seed_id,
+        position=entry.stored_position,
+        result=Result.INTERNAL_ERROR.value,
+        status=response.status,
+        content_type=reading.media_type[:100],
+        length=len(response.body),
+        digest=digest,
+        attempts=flight.attempt,
+        fetched_at=response.started_at,
+        elapsed_ms=response.elapsed_ms,
+        warc_file=file,
+        warc_offset=offset,
+        warc_length=length,
+        revisit=int(revisit),
+        detail=fault.text[:_DETAIL_CHARACTERS],
+        flags=reading.flags | _asset_flag(entry),
+    )
 
 
 def robots_record(response: Response, record: RecordRef) -> RobotsRecord:
@@ -61,7 +77,28 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
     """Make the row of a URL that is not asked for."""
     entry = flight.entry
     return PageRow(
-        flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
-        result.value, 0, "", 0, b"", 0, now, 0, "", 0, 0, 0, detail[:_DETAIL_CHARACTERS],
-        PageFlag.ASSET if entry.role is EntryRole.ASSET else 0,
-    )  # fmt: skip
+        seed_id=flight.party.seed.id,
+        url_hash=url_hash(entry.url),
+        url=entry.url,
+        depth=entry.depth,
+        lane_seed=flight.lane.seed_id,
+        position=entry.stored_position,
+        result=result.value,
+        status=0,
+        content_type="",
+        length=0,
+        digest=b"",
+        attempts=0,
+        fetched_at=now,
+        elapsed_ms=0,
+        warc_file="",
+        warc_offset=0,
+        warc_length=0,
+        revisit=0,
+        detail=detail[:_DETAIL_CHARACTERS],
+        flags=_asset_flag(entry),
+    )
+
+
+def _asset_flag(entry: Entry) -> int:
+    return PageFlag.ASSET if entry.role is EntryRole.ASSET else 0

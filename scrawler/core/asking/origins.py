@@ -230,7 +230,13 @@ class Origins:
         now = time.monotonic()
         rules = RobotsRules.parse(status, text, self._token)
         row = RobotsRow(
-            url_hash(origin.origin), origin.origin, site.id, site.clock.now(), status, detail, zlib.compress(text)
+            origin_hash=url_hash(origin.origin),
+            origin=origin.origin,
+            site_id=site.id,
+            fetched_at=site.clock.now(),
+            status=status,
+            detail=detail,
+            body=zlib.compress(text),
         )
         origin.pending, origin.robots_tries = False, 0
         origin.robots, origin.robots_row = rules, row

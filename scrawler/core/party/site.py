@@ -227,12 +227,12 @@ class SiteContext:
         records, self.robots_records = tuple(self.robots_records), []
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(
-            self.id,
-            self.token,
-            tuple(seeds),
-            due_at,
-            self.address(),
-            released,
+            site_id=self.id,
+            token=self.token,
+            seeds=tuple(seeds),
+            next_due_at=due_at,
+            address=self.address(),
+            released=released,
             pause_ms=int(self.pause * 1000),
             slowest_ms=self.slowest_ms,
             pushbacks=self.health.pushbacks,

@@ -135,10 +135,10 @@ class SiteTaker:
         if claimed.after_death:
             due_at = max(due_at, self._clock.now() + self._rest_after_death(claimed))
         return SiteDelta(
-            claimed.id,
-            claimed.token,
-            (),
-            due_at,
+            site_id=claimed.id,
+            token=claimed.token,
+            seeds=(),
+            next_due_at=due_at,
             released=True,
             pause_ms=claimed.pause_ms,
             slowest_ms=claimed.slowest_ms,
