@@ -25,6 +25,7 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking import visits
 from scrawler.core.asking.checks import Checks
 from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.visits import Visits
@@ -60,7 +61,7 @@ ONE_STEP = (
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
     Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Lane.take,
-    aliases._let_wait, Slot.enter, Slot.leave,
+    visits._flight, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
 
 
