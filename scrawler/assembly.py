@@ -28,8 +28,8 @@ from scrawler.core.clock import DatabaseClock
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.collecting.landing import Landing
 from scrawler.core.distribution.distributor import Distribution, SeedIdQueue, queue_capacity
-from scrawler.core.distribution.ending import Opener
 from scrawler.core.distribution.inbox import SelectorInbox
+from scrawler.core.distribution.openers import Opener
 from scrawler.core.distribution.ports import CollectorPorts
 from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer

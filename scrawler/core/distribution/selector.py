@@ -18,8 +18,8 @@ from typing import Protocol, TypeVar
 from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
 from scrawler.core.distribution.distributor import SeedIdQueue
-from scrawler.core.distribution.ending import Opener, kept_open_by
 from scrawler.core.distribution.inbox import SelectorInbox
+from scrawler.core.distribution.openers import Opener, kept_open_by
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError

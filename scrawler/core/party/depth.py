@@ -165,13 +165,23 @@ class _Lines:
 
     def part(self, index: int) -> _Lines:
         """Return the entry at a position in the lane and those that follow it, as many as are unpacked at a time."""
-        self._rewind()
-        while self._next < index:
-            self._read()
-        begin = end = self._offset
+        text, begin = self._text, 0
+        for _ in range(index - self.first):
+            begin = text.index(10, begin) + 1
+        end = begin
         for _ in range(min(_OPENED, self.end - index)):
-            end = self._text.index(10, end) + 1
-        return _Lines(index, bytes(self._text[begin : end - 1]), (self._depth, self._position))
+            end = text.index(10, end) + 1
+        return _Lines(index, bytes(text[begin : end - 1]), self._numbers_before(begin))
+
+    def _numbers_before(self, offset: int) -> tuple[int, int]:
+        """Return the stored numbers of the entry whose line ends at an offset: of the last line that tells them, on."""
+        text = self._text
+        url = text.rfind(b" ", 0, offset) + 1
+        if not url:
+            depth, position = self._before
+            return depth, position + text.count(b"\n", 0, offset)
+        told = text[text.rfind(b"\n", 0, url) + 1 : url].split()
+        return int(told[0]), int(told[1]) + text.count(b"\n", url, offset) - 1
 
     def _read(self) -> None:
         text, begin = self._text, self._offset

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.distribution import selector
-from scrawler.core.distribution.ending import Opener, kept_open_by
+from scrawler.core.distribution.openers import Opener, kept_open_by
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch

@@ -75,6 +75,34 @@ def test_entries_survive_packing() -> None:
     assert list(decode_urls(encode(entries))) == [entry.url for entry in entries]
 
 
+_ENTRIES = st.builds(
+    Entry,
+    st.sampled_from(["http://a/", "http://a/?x=%20y", "http://a/ü"]),
+    st.integers(1, 3),
+    st.integers(0, 3),
+    st.sampled_from([0, 0, 0, 1234567890123]),
+    st.sampled_from(EntryRole),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(parts=st.lists(st.tuples(_ENTRIES, st.integers(1, 60)), min_size=1, max_size=6), data=st.data())
+def test_a_chunk_is_read_from_anywhere(parts: list[tuple[Entry, int]], data: st.DataObject) -> None:
+    entries = [
+        entry._replace(position=entry.position + more) for entry, following in parts for more in range(following)
+    ]
+    cursor = data.draw(st.integers(0, len(entries) - 1))
+    lane = Lane(LaneState(1, 0, 1, cursor, len(entries) + CHUNK_ENTRIES))
+    lane.filled([ChunkRow(1, 0, 0, 0, len(entries), encode(entries))])
+    read = []
+    while len(read) < len(entries) - cursor:
+        entry = lane.peek()
+        assert entry is not None
+        read.append(entry)
+        lane.take()
+    assert read == entries[cursor:]
+
+
 def _packed_by_schema_2(entries: list[Entry]) -> bytes:
     """Pack as programs for schema 2 did: each line says all of its entry."""
     lines = (f"{one.stored_depth} {one.stored_position} {one.not_before} {one.url}" for one in entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrawler.core.distribution.ending import Opener, kept_open_by
+from scrawler.core.distribution.openers import Opener, kept_open_by
 
 
 def test_a_crawl_is_over_when_nothing_keeps_it_open_and_the_first_that_does_is_the_reason() -> None:
