@@ -101,8 +101,9 @@ def test_both_profiles_leave_the_same_traps_at_the_same_page(
 ) -> None:
     folder = tmp_path_factory.mktemp("classic")
     classic = type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
-    # One thread: where another one wants a site, the next page is not asked for before the last one is read.
-    settings = ENDLESS | SHAPELESS | {"threads": 1}
+    # Where another thread wants a site, or a part of its list comes from the database, the next page is not asked for
+    # before the last one is read. So there is one thread, and all of each list in memory.
+    settings = ENDLESS | SHAPELESS | {"threads": 1, "depth_buffer": 100_000}
     for one, profile in ((crawl, "default"), (classic, "classic")):
         one.add(web.sites())
         one.run(**settings, profile=profile)
