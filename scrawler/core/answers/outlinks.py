@@ -18,6 +18,7 @@ from scrawler.model.results import Result
 from scrawler.urls.analyzer import UrlAnalyzer
 
 MOST_OUTLINKS = 6_000  # of a page, as many as Heritrix takes by default
+MOST_BYTES = 1 << 20  # of their lines: a <base> makes 2 KB of each short link
 REFRESH_HEADER = "R Refresh:"
 _LOCATION_HEADER = "R Location:"
 _ANY_LINK, _ANY_ASSET = "L =NAVLINK_MISC", "E =EMBED_MISC"  # of an extractor that does not tell where links stand
@@ -27,26 +28,40 @@ Outlink = tuple[str, str]  # a URL as written, and its source: kind and context
 
 def outlink_fields(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> bytes:
     """Return the fields of a metadata record (application/warc-fields); empty where an answer leads nowhere."""
-    page = response.request.url
-    lines: dict[str, None] = {}
-    if response.result is Result.REDIRECT:
-        _add(lines, analyzer.resolve(location_of(response), page), _LOCATION_HEADER)
-    if links is not None:
-        written = [one for one in dict.fromkeys(_written(links)) if not one[0].startswith("#")]
-        urls = analyzer.resolve_all([href for href, _ in written], links.base, links.charset)
-        for url, (_, source) in zip(urls, written, strict=True):
-            _add(lines, url, source)
-            if len(lines) >= MOST_OUTLINKS:
-                break
+    lines = _bounded(_lines(analyzer, response, links))
     if not lines:
         return b""
     charset = f"charsetForLinkExtraction: {links.charset}\r\n" if links is not None and links.charset else ""
-    return "".join((f"fetchTimeMs: {response.elapsed_ms}\r\n", charset, *lines)).encode()
+    return b"".join((f"fetchTimeMs: {response.elapsed_ms}\r\n{charset}".encode(), *lines))
 
 
-def _add(lines: dict[str, None], url: str, source: str) -> None:
-    if url:
-        lines[f"outlink: {url} {source}\r\n"] = None
+def _bounded(lines: Iterator[bytes]) -> dict[bytes, None]:
+    """Return the first of these lines, each once, as many as a record may have."""
+    kept: dict[bytes, None] = {}
+    size = 0
+    for line in lines:
+        if line in kept:
+            continue
+        size += len(line)
+        if size > MOST_BYTES:
+            break
+        kept[line] = None
+        if len(kept) >= MOST_OUTLINKS:
+            break
+    return kept
+
+
+def _lines(analyzer: UrlAnalyzer, response: Response, links: PageLinks | None) -> Iterator[bytes]:
+    page = response.request.url
+    if response.result is Result.REDIRECT and (url := analyzer.resolve(location_of(response), page)):
+        yield f"outlink: {url} {_LOCATION_HEADER}\r\n".encode()
+    if links is None:
+        return
+    written = [one for one in dict.fromkeys(_written(links)) if not one[0].startswith("#")]
+    urls = analyzer.resolve_all([href for href, _ in written], links.base, links.charset)
+    for url, (_, source) in zip(urls, written, strict=True):
+        if url:
+            yield f"outlink: {url} {source}\r\n".encode()
 
 
 def _written(links: PageLinks) -> Iterator[Outlink]:

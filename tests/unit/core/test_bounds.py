@@ -11,12 +11,17 @@ from pkgutil import walk_packages
 import pytest
 
 import scrawler
+from scrawler.core.answers.outlinks import MOST_BYTES, MOST_OUTLINKS, outlink_fields
 from scrawler.core.outage.witnesses import Witnesses
 from scrawler.core.party.gates import MOST_FIRST, MOST_NEWEST, Redirected
 from scrawler.extract import plain_simhash
+from scrawler.extract.links import LinkPolicy
 from scrawler.extract.rules import link_kind, relations
+from scrawler.extract.scanner import fastest_extractor
+from scrawler.fetch.downloader import Request, Response
 from scrawler.fetch.transfer import TlsSessions
 from scrawler.mime import media_type
+from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
@@ -77,3 +82,18 @@ def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
     assert len(witnesses._sites) <= 100
     of_links: tuple[Sized, ...] = (analyzer._caches, analyzer._in_origins)
     assert max(map(len, of_links)) <= 1_001
+
+
+@pytest.mark.parametrize("base", [10, 1_900])
+def test_what_is_kept_of_the_links_of_a_page_is_bounded_however_long_their_base_is(base: int) -> None:
+    page = "http://a.example/"
+    written = "".join(f"<a href={number}>x</a>" for number in range(7_000))
+    body = f"<base href='/{'b' * base}/'>{written}".encode()
+    found = fastest_extractor(LinkPolicy(outlinks=True)).links(body, page, "text/html")
+    answer = Response(Request(page, "192.0.2.1"), Result.FETCHED, 200)
+    fields = outlink_fields(UrlAnalyzer(scope_of(page, Scope.HOST)), answer, found)
+    lines = [line for line in fields.splitlines(keepends=True) if line.startswith(b"outlink: ")]
+    size = sum(map(len, lines))
+    assert fields.endswith(b" L a/@href\r\n")
+    assert size <= MOST_BYTES
+    assert len(lines) == MOST_OUTLINKS or size + len(lines[-1]) > MOST_BYTES
