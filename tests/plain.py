@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
-COMPILED = ("scrawler.extract._linkscan", "scrawler.extract._simhash", "scrawler.urls._lookup")
+from scrawler.compiled import INTERFACES
 
 
 def leave_out_compiled_parts() -> None:
     """Let the import of each fail from now on (Python's import system, 5.3.1); none may have been imported yet."""
-    for part in COMPILED:
+    for part in INTERFACES:
         assert part not in sys.modules, "it is imported already"
         sys.modules[part] = None  # type: ignore[assignment]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import gc
 import sys
-from importlib.util import find_spec
 from typing import Any, cast
 
 import click
@@ -13,11 +12,13 @@ import click
 from scrawler import __version__
 from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
+from scrawler.compiled import compiled_part, outdated_parts
 from scrawler.errors import ScrawlerError
 from scrawler.references import load_object
 
 STOPPED_BY_USER = 130
-_COMPILED = "scrawler.extract._linkscan"
+_SCANNER = "scrawler.extract._linkscan"
+_BUILD = "`python setup.py build_ext --inplace`"
 
 _COMMANDS = {
     "import": "scrawler.cli.import_seeds:import_seeds_command",
@@ -101,12 +102,18 @@ def _loaded(reference: str) -> click.Command:
         gc.enable()
 
 
+def _link_finder(outdated: list[str]) -> str:
+    if compiled_part(_SCANNER) is not None:
+        return "the compiled scanner"
+    return f"Lexbor: the scanner is {'out of date' if _SCANNER in outdated else 'not compiled'}"
+
+
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
-        links = (
-            "links by the compiled scanner" if find_spec(_COMPILED) else "links by Lexbor: the scanner is not compiled"
-        )
-        click.echo(f"scrawler {__version__} ({links})")
+        outdated = outdated_parts()
+        click.echo(f"scrawler {__version__} (links by {_link_finder(outdated)})")
+        if outdated:
+            click.echo(f"out of date and not used: {', '.join(outdated)}; in the source's folder, {_BUILD} builds anew")
         ctx.exit()
 
 

@@ -16,6 +16,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define INTERFACE 1 /* see scrawler/compiled.py */
+
 /* Those up to PROBES stand in plain_simhash.py too, and a test compares them. */
 #define MOST_WORDS 30000      /* of a page */
 #define MOST_IMAGES 200       /* of a page */
@@ -597,5 +599,8 @@ PyMODINIT_FUNC PyInit__simhash(void)
         CLASS[c] = c > 127 || is_letter(c) || (c >= '0' && c <= '9') ? WORD : GAP;
     CLASS['<'] = BRACKET;
     CLASS['&'] = AMPERSAND;
-    return PyModule_Create(&definition);
+    PyObject *module = PyModule_Create(&definition);
+    if (module && PyModule_AddIntMacro(module, INTERFACE) < 0)
+        Py_CLEAR(module);
+    return module;
 }

@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from html.entities import html5
-from importlib import import_module
 
+from scrawler.compiled import compiled_part
 from scrawler.extract.charset import to_utf8
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import DEEP_HTML, LinkExtractor, LinkPolicy, PageLinks
@@ -33,16 +33,8 @@ WITH_ASSETS, WITH_REL, WITH_AREAS = 1, 2, 4  # flags: note assets too, the rel o
 Other = tuple[int, str, dict[str, str], bool, bool]  # hrefs before it, tag, attributes, in a template, in the head
 Scan = Callable[[bytes, int, Mapping[str, str]], tuple[bytes | list[str], int, list[Other], bool]]
 
-
-def _compiled() -> Scan | None:
-    try:
-        scan: Scan = import_module("scrawler.extract._linkscan").scan
-    except ImportError:  # it is built where there is a compiler
-        return None
-    return scan
-
-
-COMPILED = _compiled()
+_part = compiled_part("scrawler.extract._linkscan")
+COMPILED: Scan | None = None if _part is None else _part.scan
 
 
 def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[LinkCollector, Sequence[str], str]:

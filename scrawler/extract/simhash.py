@@ -11,9 +11,9 @@ Python. The skeleton of its text costs 5 us, and tells most pages that are no co
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
+from scrawler.compiled import compiled_part
 from scrawler.extract import plain_simhash
 
 NEAR = 6  # bits in which near copies differ at most
@@ -21,16 +21,8 @@ _WORD_BYTES = 8
 _VOCABULARY_BYTES = 12  # for a thousand words 12,000 bits: of words that it has never met, it knows 1 in 150
 _BITS = 64
 
-
-def _compiled() -> Any:
-    try:
-        return import_module("scrawler.extract._simhash")
-    except ImportError:  # it is built where there is a compiler
-        return None
-
-
-COMPILED = _compiled()
-_form = COMPILED or plain_simhash
+COMPILED = compiled_part("scrawler.extract._simhash")
+_form: Any = COMPILED or plain_simhash
 
 
 class Fingerprint(NamedTuple):

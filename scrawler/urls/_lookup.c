@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define INTERFACE 1 /* see scrawler/compiled.py */
+
 enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* characters, bytes, characters */
 enum { LONGEST_PUT_TOGETHER = 1024, MOST_LISTED = 4096 }; /* bytes of a URL; URLs that are known to be listed */
 enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
@@ -710,7 +712,7 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__lookup(void)
 {
     PyObject *module = draw_secret() < 0 ? NULL : PyModule_Create(&definition);
-    if (module && PyModule_AddType(module, &links_type) < 0)
+    if (module && (PyModule_AddIntMacro(module, INTERFACE) < 0 || PyModule_AddType(module, &links_type) < 0))
         Py_CLEAR(module);
     return module;
 }

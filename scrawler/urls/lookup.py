@@ -8,9 +8,9 @@ does not take (see `hrefs`), or all where nothing is compiled; there the seen fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from importlib import import_module
 from typing import NamedTuple, Protocol
 
+from scrawler.compiled import compiled_part
 from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
 from scrawler.urls.verdict import Verdict
 
@@ -113,12 +113,5 @@ def _in_sure_folder(path: str, cache: LinkCache, rules: NameRules) -> str:
     return "" if "." in name and name.rpartition(".")[2].lower() in rules.refused_types else folder + name
 
 
-def _compiled() -> Callable[[], KnownLinks] | None:
-    try:
-        made: Callable[[], KnownLinks] = import_module("scrawler.urls._lookup").KnownLinks
-    except ImportError:  # it is built where there is a compiler
-        return None
-    return made
-
-
-COMPILED = _compiled()
+_part = compiled_part("scrawler.urls._lookup")
+COMPILED: Callable[[], KnownLinks] | None = None if _part is None else _part.KnownLinks

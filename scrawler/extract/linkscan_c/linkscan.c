@@ -23,6 +23,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#define INTERFACE 1 /* see scrawler/compiled.py */
+
 /* names and state */
 #include "limits.h"
 #include "tags.h"
@@ -99,5 +101,8 @@ static struct PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__linkscan(void)
 {
-    return fill_tables() < 0 ? NULL : PyModule_Create(&definition);
+    PyObject *module = fill_tables() < 0 ? NULL : PyModule_Create(&definition);
+    if (module && PyModule_AddIntMacro(module, INTERFACE) < 0)
+        Py_CLEAR(module);
+    return module;
 }
