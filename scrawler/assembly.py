@@ -59,10 +59,12 @@ from scrawler.settings import Settings, is_list
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
+from scrawler.store.externals import Externals
 from scrawler.store.frontier import Frontier
 from scrawler.store.robots import RobotsCopies
 from scrawler.store.seeds import Seeds
 from scrawler.store.servers import Servers
+from scrawler.store.slow import SlowSeeds
 from scrawler.store.suspects import Suspects
 from scrawler.threads import no_room
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -91,19 +93,23 @@ class Stores:
     robots: RobotsCopies
     servers: Servers
     suspects: Suspects
+    externals: Externals
+    slow: SlowSeeds
     clock: DatabaseClock
 
     @classmethod
-    def of(cls, database: Database, machine_id: int) -> Stores:
-        """Make the parts for one machine."""
+    def of(cls, database: Database, machine_id: int, externals: Externals) -> Stores:
+        """Make the parts for one machine; `externals` are where its external URLs go."""
         return cls(
             claims=Claims(database, machine_id),
-            checkpoints=Checkpoints(database, machine_id),
+            checkpoints=Checkpoints(database, machine_id, externals),
             frontier=Frontier(database),
             seeds=Seeds(database),
             robots=RobotsCopies(database),
             servers=Servers(database, machine_id),
             suspects=Suspects(database),
+            externals=externals,
+            slow=SlowSeeds(database),
             clock=DatabaseClock(),
         )
 
@@ -113,7 +119,6 @@ def build_machine(
     stores: Stores,
     archive: Archive,
     stop: threading.Event,
-    promote: Callable[[], int],
     on_settings: Callable[[Machine, Mapping[str, Any]], None] = lambda machine, settings: None,
     machines: int = 1,
     filters: UrlFilters | None = None,
@@ -136,7 +141,7 @@ def build_machine(
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
         machine = _put_together(
-            resolver, settings, stores, archive, stop, promote, on_settings, machines, filters, slots, look_at_deaths
+            resolver, settings, stores, archive, stop, on_settings, machines, filters, slots, look_at_deaths
         )
         failing.pop_all()
     return machine, resolver
@@ -148,7 +153,6 @@ def _put_together(
     stores: Stores,
     archive: Archive,
     asked: threading.Event,
-    promote: Callable[[], int],
     on_settings: Callable[[Machine, Mapping[str, Any]], None],
     machines: int,
     filters: UrlFilters | None,
@@ -193,7 +197,10 @@ def _put_together(
         give_back_untaken=checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
         look_at_deaths=look_at_deaths,
-        openers=(Opener("candidates became seeds, or seeds went on with their slow lane", lambda: bool(promote())),),
+        openers=(
+            Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
+            Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
+        ),
         queued=distribution.seeds_changed,
         ended=ending.crawl_ended,
         failed=ending.failed,

@@ -28,17 +28,14 @@ from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
 from scrawler.model.terms import Millis
-from scrawler.seeds.promoter import promote
+from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings
-from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
-from scrawler.store.seeds import Seeds
-from scrawler.store.slow import SlowSeeds
 from scrawler.threads import no_room, share_heap, start
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep, warc_prefix
@@ -130,7 +127,7 @@ class MachineRun:
         self._looked_at = self._started
         self._looked_pages = 0
         self._count_at = 0.0
-        self._hops = settings.hops
+        self._externals = WithinHops(prompt, settings.scope, settings.hops)
 
     @contextmanager
     def watched(self, own_process: bool) -> Iterator[None]:
@@ -198,11 +195,11 @@ class MachineRun:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
-            self._stores = Stores.of(self._prompt, self._machine_id)
+            self._stores = Stores.of(self._prompt, self._machine_id, self._externals)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
-                self._settings, self._stores, archive, self._stop, self._promote, self._change_settings,
+                self._settings, self._stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
             )  # fmt: skip
             failing.pop_all()
@@ -242,16 +239,10 @@ class MachineRun:
         """Follow what is set in the database, from now on."""
         changed = self._settings.model_copy(update=dict(values))
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
-        self._hops = changed.hops
+        self._externals.hops = changed.hops
         with machine.turn:
             machine.rules.change_to(CrawlRules.of(changed))
         machine.set_threads(changed.threads)
-
-    def _promote(self) -> int:
-        """Turn candidates near enough to the user's seeds into seeds, else let slow lanes go on; return how many."""
-        candidates, seeds, hops = Candidates(self._prompt), Seeds(self._prompt), self._hops
-        new = promote(candidates, seeds, self._settings.scope, max_hops=hops) if hops else 0
-        return new or SlowSeeds(self._prompt).promote()
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.crew.totals()

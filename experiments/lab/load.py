@@ -21,7 +21,7 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import BEAT_EVERY
-from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow
+from scrawler.model.rows import ExternalRow, PageRow, PatternRow, RejectionRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
@@ -223,7 +223,7 @@ class _Held:
             rows,
             (LaneState(self._seed.id, 0, self._seed.id, self._done, max(self._listed, self._done)),),
             self._chunks(count),
-            tuple(CandidateRow(*self._url("candidate"), 3, 1) for _ in range(self._some("candidate", count))),
+            tuple(ExternalRow(*self._url("candidate"), 3, 1) for _ in range(self._some("candidate", count))),
             SeedCounts(requests=self._done, pages=self._done),
             {"scope": 3},
             1,

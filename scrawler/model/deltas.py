@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord, RobotsRow
-from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.rows import ExternalRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 
@@ -32,7 +32,7 @@ class SeedDelta:
     pages: tuple[PageRow, ...]
     lanes: tuple[LaneState, ...]
     chunks: tuple[ChunkRow, ...]  # new ones, and a tail chunk written again with more entries
-    candidates: tuple[CandidateRow, ...]
+    externals: tuple[ExternalRow, ...]
     counts: SeedCounts
     verdicts: Mapping[str, int]
     elapsed_ms: int

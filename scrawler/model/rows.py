@@ -34,7 +34,7 @@ class PageRow(NamedTuple):
     visit: int = 0  # 0: the first to this URL; n: it was visited n times before
 
 
-class CandidateRow(NamedTuple):
+class ExternalRow(NamedTuple):
     """An external URL found `count` times since the last checkpoint by one seed."""
 
     seed_id: int

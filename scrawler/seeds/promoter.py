@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from scrawler.model.scope import Scope
 from scrawler.store.candidates import Candidates
+from scrawler.store.engine import Database
+from scrawler.store.externals import AsCandidates
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
 
@@ -31,3 +33,20 @@ def promote(
         candidates.mark_promoted(one.url_hash for one in batch)
         after = batch[-1].url_hash
     return new
+
+
+class WithinHops(AsCandidates):
+    """Candidates that were found within so many sites of a user's seed become seeds; with 0 hops none does."""
+
+    def __init__(self, database: Database, scope: Scope, hops: int) -> None:
+        """Work on `database`."""
+        super().__init__(database)
+        self._database = database
+        self._scope = scope
+        self.hops = hops  # can be changed while the machine runs
+
+    def become_seeds(self) -> int:
+        """Promote what is near enough."""
+        if not self.hops:
+            return 0
+        return promote(Candidates(self._database), Seeds(self._database), self._scope, max_hops=self.hops)

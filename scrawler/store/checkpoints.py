@@ -18,15 +18,15 @@ from scrawler.model.lanes import LaneState
 from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.model.results import NO_ERROR, Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
-from scrawler.model.rows import CandidateRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
+from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.rows import AnyRow
 from scrawler.store.sites import ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import (
     SEED_COUNTS,
-    candidate,
     chunk,
     jar,
     lane,
@@ -58,9 +58,10 @@ class _CommittedAlready(Exception):
 class Checkpoints:
     """Commits deltas for one machine; used by one thread at a time."""
 
-    def __init__(self, database: Database, machine_id: int) -> None:
-        """Commit in the name of `machine_id`."""
+    def __init__(self, database: Database, machine_id: int, externals: Externals | None = None) -> None:
+        """Commit in the name of `machine_id`; external URLs go to `externals`, by default as candidate seeds."""
         self._database = database
+        self._externals = externals or AsCandidates(database)
         self._machine_id = machine_id
         self._committed: int | None = None  # checkpoints known to be committed; None: not asked yet
         self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
@@ -69,7 +70,6 @@ class Checkpoints:
         self._pages = BulkInsert.inserting(page, PageRow._fields, compiler)
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
         self._chunks = BulkInsert.replacing(chunk, _CHUNK, compiler)
-        self._candidates = BulkInsert.adding(candidate, CandidateRow._fields, compiler, "count")
         self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
         self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
         self._jars = BulkInsert.replacing(jar, ("seed_id", "data"), compiler)
@@ -141,9 +141,8 @@ class Checkpoints:
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
         by_key = itemgetter(0, 1, 2)
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
-        found = (row for one in seeds for row in one.candidates)
-        self._candidates.run(connection, sorted(found, key=itemgetter(0, 1)))
         by_two = itemgetter(0, 1)
+        self._externals.keep(connection, sorted((row for one in seeds for row in one.externals), key=by_two))
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])

@@ -232,7 +232,7 @@ class AnswerHandler:
             party.verdicts[verdict] += times
         if analysis.external:
             external = analysis.external if self._filters is None else self.filtered(party, analysis.external, depth)
-            party.add_candidates(external, flight.entry.depth)
+            party.note_externals(external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, external, depth)
         self._list(site, party, analysis.internal, depth, source, listed=analysis.listed)

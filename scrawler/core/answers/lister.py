@@ -164,7 +164,7 @@ class SitemapLister:
             party = listing.flight.party
             external = self._answers.filtered(party, list(listing.external), SITEMAP_DEPTH)
             party.verdicts.update(listing.verdicts)
-            party.add_candidates(external, listing.flight.entry.depth)
+            party.note_externals(external, listing.flight.entry.depth)
 
     def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
         entry = flight.entry

@@ -49,7 +49,7 @@ def _of_seed(
     return replace(
         parts[-1],
         pages=tuple(chain.from_iterable(part.pages for part in parts)),
-        candidates=tuple(chain.from_iterable(part.candidates for part in parts)),
+        externals=tuple(chain.from_iterable(part.externals for part in parts)),
         relations=tuple({row[:2]: row for part in parts for row in part.relations}.values()),
         patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
         rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),

@@ -18,7 +18,7 @@ from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
-from scrawler.model.rows import CandidateRow, PageRow, RelationRow, SitemapRow
+from scrawler.model.rows import ExternalRow, PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -67,7 +67,7 @@ class SeedContext:
         self.redirected = Redirected()
         self.lengthless: set[str] = set()  # URLs whose Content-Length was invalid, until they are asked for once more
         self.pages: list[PageRow] = []
-        self._candidates: dict[str, tuple[int, int]] = {}
+        self._externals: dict[str, tuple[int, int]] = {}
         self._sitemap_urls: dict[bytes, SitemapRow] = {}
         self._relations: list[RelationRow] = []
         self._dirty = True
@@ -276,9 +276,9 @@ class SeedContext:
             self.lane(NORMAL.after(retries=1)).append_entry(opened._replace(not_before=0))
         return opened is not None
 
-    def add_candidates(self, urls: list[str], depth: int) -> None:
-        """Note external URLs found on a page of a depth."""
-        known = self._candidates
+    def note_externals(self, urls: list[str], depth: int) -> None:
+        """Note external URLs found on a page of a depth; the next checkpoint hands them to the crawl's `Externals`."""
+        known = self._externals
         for url in urls:
             first, times = known.get(url, (depth, 0))
             known[url] = (first, times + 1)
@@ -296,7 +296,7 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._candidates) + len(self._relations) + len(self._sitemap_urls)
+        return len(self.pages) + len(self._externals) + len(self._relations) + len(self._sitemap_urls)
 
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
@@ -308,14 +308,14 @@ class SeedContext:
         if not (self._dirty or changed):
             return None
         seed_id = self.seed.id
-        found = self._candidates.items()
-        candidates = [CandidateRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in found]
+        found = self._externals.items()
+        externals = [ExternalRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in found]
         delta = SeedDelta(
             seed_id=seed_id,
             pages=tuple(self.pages),
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
-            candidates=tuple(candidates),
+            externals=tuple(externals),
             rejections=self.rejections.take(),
             counts=self.counts.copy(),
             verdicts=dict(self.verdicts),
@@ -329,7 +329,7 @@ class SeedContext:
             sitemap_urls=tuple(self._sitemap_urls.values()),
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
-        self.pages, self._candidates, self._dirty = [], {}, False
+        self.pages, self._externals, self._dirty = [], {}, False
         self._relations, self._sitemap_urls = [], {}
         return delta
 

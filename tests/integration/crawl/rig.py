@@ -25,7 +25,8 @@ from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
+from scrawler.store.engine import Database, open_database
+from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
@@ -80,13 +81,13 @@ def watch(
     stop: threading.Event | None = None,
     before_beat: Callable[[], None] = lambda: None,
     lease: Lease | None = None,
-    promote: Callable[[], int] = lambda: 0,
+    make_externals: Callable[[Database], Externals] = AsCandidates,
     on_take_up: Callable[[], None] = lambda: None,
 ) -> Watched:
     """Run one machine to its end and look at it every few milliseconds, under its turn.
 
     `before_beat` may refuse a heartbeat; `lease` takes the place of the machine's own; `on_take_up` is called when a
-    party that was begun is taken up.
+    party that was begun is taken up; what `make_externals` makes takes the external URLs.
     """
     stop = stop or threading.Event()
     database = open_database(settings.db, stop=stop)
@@ -95,8 +96,8 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    stores = replace(Stores.of(database, number), frontier=frontier)
-    machine, resolver = build_machine(settings, stores, archive, stop, promote)
+    stores = replace(Stores.of(database, number, make_externals(database)), frontier=frontier)
+    machine, resolver = build_machine(settings, stores, archive, stop)
     machine.permission.lease = lease or machine.permission.lease
     watched = Watched()
 

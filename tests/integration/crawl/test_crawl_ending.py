@@ -9,6 +9,8 @@ import pytest
 
 from scrawler.core.distribution import selector
 from scrawler.core.distribution.openers import Opener, kept_open_by
+from scrawler.store.engine import Database
+from scrawler.store.externals import AsCandidates
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.crawl.rig import watch
@@ -16,13 +18,23 @@ from tests.integration.crawl.rig import watch
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
 
-PROMOTED = "candidates became seeds, or seeds went on with their slow lane"
+PROMOTED = "external URLs became seeds"
+
+
+class Promoting(AsCandidates):
+    """Seeds come from elsewhere, so many at a time."""
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._numbers = iter([2, 1, 0])
+
+    def become_seeds(self) -> int:
+        return next(self._numbers)
 
 
 def test_a_machine_knows_what_keeps_its_crawl_open(crawl: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is over once nothing does; what is promoted in its last moment opens it again."""
     reasons: list[str] = []
-    promoted = iter([2, 1, 0])
 
     def spy(openers: Iterable[Opener]) -> str:
         reasons.append(kept_open_by(openers))
@@ -31,7 +43,7 @@ def test_a_machine_knows_what_keeps_its_crawl_open(crawl: Crawl, monkeypatch: py
     monkeypatch.setattr(selector, "kept_open_by", spy)
     with SynthServer(WebSpec(seed=7, sites=2, mean_pages=3, page_bytes=500)) as server:
         crawl.add(server.web.seeds())
-        assert watch(crawl.settings(), promote=lambda: next(promoted)).ended
+        assert watch(crawl.settings(), make_externals=Promoting).ended
     assert [reason for reason in reasons if reason == PROMOTED] == [PROMOTED] * 2
     assert reasons[-1] == ""
     assert set(reasons[:-1]) <= {PROMOTED, "sites are in work on this machine"}

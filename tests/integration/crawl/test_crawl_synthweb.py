@@ -16,6 +16,7 @@ from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
+from scrawler.store.externals import AsCandidates
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
@@ -191,11 +192,12 @@ def test_a_crawl_is_not_over_while_another_machine_promotes(crawl: Crawl, served
     first, promoted = served.web.seeds()[:2]
     crawl.add([first])
 
-    def promote() -> int:
-        crawl.add([promoted])
-        return 0
+    class AnotherPromotes(AsCandidates):
+        def become_seeds(self) -> int:
+            crawl.add([promoted])
+            return 0
 
-    assert watch(crawl.settings(), promote=promote).ended
+    assert watch(crawl.settings(), make_externals=AnotherPromotes).ended
     assert {seed.state for seed in crawl.seeds()} == {SeedState.DONE}
     assert html(crawl.fetched()) == truth(served, [first, promoted])[0]
 

@@ -16,7 +16,7 @@ from scrawler.errors import StoreBusyError
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.results import Result
-from scrawler.model.rows import CandidateRow, PageRow
+from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.seeds import SeedCounts
 from scrawler.model.terms import url_hash
 from scrawler.store.checkpoints import Checkpoints
@@ -85,8 +85,8 @@ def page(seed_id: int, url: str, **changes: Any) -> PageRow:
     return row._replace(**changes)
 
 
-def candidate(seed_id: int, url: str, count: int = 1, depth: int = 1) -> CandidateRow:
-    return CandidateRow(seed_id, url_hash(url), url, depth, count)
+def candidate(seed_id: int, url: str, count: int = 1, depth: int = 1) -> ExternalRow:
+    return ExternalRow(seed_id, url_hash(url), url, depth, count)
 
 
 def seed_delta(seed_id: int, **changes: Any) -> SeedDelta:
@@ -94,7 +94,7 @@ def seed_delta(seed_id: int, **changes: Any) -> SeedDelta:
         "pages": (),
         "lanes": (),
         "chunks": (),
-        "candidates": (),
+        "externals": (),
         "counts": SeedCounts(),
         "verdicts": {},
         "elapsed_ms": 0,

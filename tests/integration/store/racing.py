@@ -56,7 +56,7 @@ def commit_shared(number: int, ready: Callable[[], object], url: str, rounds: in
             links = [candidate(seed.id, f"http://common{n}.org/", 2) for n in dice.sample(range(shared), shared // 2)]
             rows = tuple(page(seed.id, f"{seed.url}{turn}-{n}", position=n) for n in range(5))
             counts = SeedCounts(pages=5 * (turn + 1))
-            deltas.append(site_delta(site, seed_delta(seed.id, pages=rows, candidates=tuple(links), counts=counts)))
+            deltas.append(site_delta(site, seed_delta(seed.id, pages=rows, externals=tuple(links), counts=counts)))
             found += sum(one.count for one in links)
         assert worker.commit(*deltas) == frozenset()
     database.close()

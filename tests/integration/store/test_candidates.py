@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrawler.model.rows import CandidateRow
+from scrawler.model.rows import ExternalRow
 from scrawler.model.terms import url_hash
 from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.engine import Database
@@ -17,8 +17,8 @@ def _found(database: Database) -> tuple[int, int]:
     known = (candidate(two, "http://common.org/", 4), candidate(two, "http://a.org/"))
     others = tuple(candidate(two, f"http://x{number}.org/") for number in range(2_500))
     worker.commit(
-        site_delta(a, seed_delta(one, candidates=(candidate(one, "http://common.org/", 3),))),
-        site_delta(b, seed_delta(two, candidates=known + others)),
+        site_delta(a, seed_delta(one, externals=(candidate(one, "http://common.org/", 3),))),
+        site_delta(b, seed_delta(two, externals=known + others)),
     )
     return one, two
 
@@ -62,19 +62,19 @@ def test_hops_are_right_when_all_seeds_have_the_same_and_when_others_come_meanwh
     site, _ = worker.claim()
     mine = site.seeds[0].id
     found = tuple(candidate(mine, f"http://x{number}.org/", 2) for number in range(4_100))
-    worker.commit(site_delta(site, seed_delta(mine, candidates=found)))
+    worker.commit(site_delta(site, seed_delta(mine, externals=found)))
     views = Candidates(database).merged()
     assert next(views).hops == 1
     add(database, "http://found.org/", hops=4)
     late = worker.claim_one()
     seed_id = late.seeds[0].id
-    worker.commit(site_delta(late, seed_delta(seed_id, candidates=(_with_last_hash(seed_id),))))
+    worker.commit(site_delta(late, seed_delta(seed_id, externals=(_with_last_hash(seed_id),))))
     rest = list(views)
     assert {view.hops for view in rest[:-1]} == {1}
     assert (rest[-1].seeds, rest[-1].hops, rest[-1].times) == (1, 5, 1)
 
 
-def _with_last_hash(seed_id: int) -> CandidateRow:
+def _with_last_hash(seed_id: int) -> ExternalRow:
     """Make a candidate that is read after all others."""
     return max((candidate(seed_id, f"http://late{n}.org/") for n in range(50_000)), key=lambda one: one.url_hash)
 
@@ -85,7 +85,7 @@ def test_a_candidate_that_is_a_seed_is_left_out_when_all_hops_are_the_same(datab
     site, _ = worker.claim()
     mine = site.seeds[0].id
     links = candidate(mine, "http://b.org/"), candidate(mine, "http://c.org/", 3)
-    worker.commit(site_delta(site, seed_delta(mine, candidates=links)))
+    worker.commit(site_delta(site, seed_delta(mine, externals=links)))
     (view,) = Candidates(database).merged()
     assert view == CandidateView(url_hash("http://c.org/"), "http://c.org/", 3, 1, mine, 1)
     assert type(view.times) is int

@@ -89,7 +89,7 @@ def test_candidates_add_up(database: Database) -> None:
     seed = site.seeds[0].id
     for count, depth in ((2, 3), (5, 1)):
         found = tuple(candidate(seed, f"http://x{n}.org/", count, depth) for n in range(3))
-        worker.commit(site_delta(site, seed_delta(seed, candidates=found)))
+        worker.commit(site_delta(site, seed_delta(seed, externals=found)))
     assert [one.times for one in Candidates(database).merged()] == [7, 7, 7]
     with database.read() as connection:
         assert set(connection.exec_driver_sql("SELECT depth FROM candidate").scalars()) == {3}
@@ -184,7 +184,7 @@ def test_many_machines_commit_at_once_and_lose_nothing(database: Database) -> No
                 move = Rehoming(f"http://t{turn}.org/", f"t{turn}.org", 1) if turn == 7 and site is sites[0] else None
                 state = SeedState.READY if move else SeedState.ACTIVE
                 deltas.append(
-                    site_delta(site, seed_delta(seed, pages=rows, candidates=tuple(found), rehoming=move, state=state))
+                    site_delta(site, seed_delta(seed, pages=rows, externals=tuple(found), rehoming=move, state=state))
                 )
             assert workers[number].commit(*deltas) == frozenset()
 

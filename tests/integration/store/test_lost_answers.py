@@ -63,7 +63,7 @@ def test_a_checkpoint_is_not_written_twice(database: Database, proxy: Proxy) -> 
         seed_delta(
             one,
             pages=(page(one, "http://a.org/"),),
-            candidates=(candidate(one, "http://b.org/", count=3),),
+            externals=(candidate(one, "http://b.org/", count=3),),
             counts=SeedCounts(pages=1),
         ),
         released=True,

@@ -40,7 +40,7 @@ def delta(claimed: ClaimedSite, number: int) -> SiteDelta:
     url = f"{claimed.seeds[0].url}{number}"
     lanes = (LaneState(one, 0, one, 1, 2),)
     found = (candidate(one, f"http://elsewhere.org/{one}"),)
-    return site_delta(claimed, seed_delta(one, pages=(page(one, url),), lanes=lanes, candidates=found))
+    return site_delta(claimed, seed_delta(one, pages=(page(one, url),), lanes=lanes, externals=found))
 
 
 def test_of_claims_and_checkpoints(database: Database, proxy: Proxy) -> None:

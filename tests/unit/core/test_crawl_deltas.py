@@ -7,7 +7,7 @@ from dataclasses import replace
 from scrawler.core.durable.deltas import merged
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
-from scrawler.model.rows import CandidateRow, PageRow
+from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.seeds import SeedCounts, SeedState
 
 
@@ -24,7 +24,7 @@ def of_seed(
     done: bool = False,
 ) -> SeedDelta:
     state = SeedState.DONE if done else SeedState.ACTIVE
-    candidate = CandidateRow(seed, b"h", "http://x/", 0, 1)
+    candidate = ExternalRow(seed, b"h", "http://x/", 0, 1)
     counts = SeedCounts(pages=pages)
     return SeedDelta(seed, (page(pages),), lanes, chunks, (candidate,), counts, {"seen": pages}, pages * 10, state)
 
@@ -42,7 +42,7 @@ def test_rows_add_up_and_the_newest_state_counts() -> None:
     (site,) = merged([of_site(1, of_seed(1, pages=1)), of_site(1, of_seed(1, pages=2, done=True), due=9)])
     (seed,) = site.seeds
     assert [row.position for row in seed.pages] == [1, 2]
-    assert len(seed.candidates) == 2
+    assert len(seed.externals) == 2
     assert (seed.counts.pages, seed.verdicts, seed.elapsed_ms, seed.state) == (2, {"seen": 2}, 20, SeedState.DONE)
     assert site.next_due_at == 9
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrawler.model.rows import CandidateRow, PageRow
+from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
 from scrawler.store.ddl import DIALECTS
 from scrawler.store.tables import candidate, page
@@ -11,7 +11,7 @@ from scrawler.store.tables import candidate, page
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
 def test_rows_are_in_the_order_of_the_table(dialect):
     BulkInsert.inserting(page, PageRow._fields, dialect)
-    BulkInsert.adding(candidate, CandidateRow._fields, dialect, "count")
+    BulkInsert.adding(candidate, ExternalRow._fields, dialect, "count")
     with pytest.raises(ValueError, match="not in the order"):
         BulkInsert.inserting(page, tuple(reversed(PageRow._fields)), dialect)
 

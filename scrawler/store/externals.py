@@ -1,0 +1,49 @@
+"""Where external URLs go: the one door by which they leave the parties that found them.
+
+A party notes them, its next delta brings them, and the checkpoint that makes the pages durable on which they stand
+gives them to the crawl's `Externals` in the same transaction. What else may become of them is another implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from sqlalchemy import Connection
+
+from scrawler.model.rows import ExternalRow
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.tables import candidate
+
+
+class Externals(Protocol):
+    """What becomes of external URLs. A machine has one, which its store thread and its selector call."""
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+        """Take what a checkpoint brings, inside its transaction: rows that are written here are durable with it.
+
+        `found` is in order of seed and hash; of a site that has another owner by now nothing is in it. The sites of
+        the checkpoint are locked, and no other may be. The transaction may be done again from its start, or not be
+        committed: an effect outside of the database happens once at least, and perhaps for pages that are asked for
+        again.
+        """
+
+    def become_seeds(self) -> int:
+        """Make seeds of what may be crawled, and return how many are new; called when no seed is left to claim."""
+
+
+class AsCandidates:
+    """Keeps each URL as a candidate seed, for people to choose from."""
+
+    def __init__(self, database: Database) -> None:
+        """Work on `database`."""
+        self._rows = BulkInsert.adding(candidate, ExternalRow._fields, database.compiler, "count")
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+        """Count each URL for the seed that found it."""
+        self._rows.run(connection, found)
+
+    def become_seeds(self) -> int:
+        """Leave the choice to people."""
+        return 0

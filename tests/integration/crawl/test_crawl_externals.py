@@ -1,0 +1,124 @@
+"""The door for external URLs: what becomes of them is one object, which whoever builds a machine chooses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import Connection
+
+from scrawler.model.rows import ExternalRow
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import SeedState
+from scrawler.store.engine import Database, open_database
+from scrawler.store.externals import AsCandidates
+from scrawler.store.seeds import NewSeed, Seeds
+from scrawler.synthweb.process import SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
+from scrawler.urls.scope import site_key
+from tests.integration.crawl.rig import watch
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+SPEC = WebSpec(seed=7, sites=6, mean_pages=20, page_bytes=1000)
+
+
+def _is_ours(url: str) -> bool:
+    """Tell whether a URL's site is one of this machine's partition: here, by the bytes of its name."""
+    return sum(site_key(url, Scope.HOST).encode()) % 2 == 0
+
+
+class ToOwner(AsCandidates):
+    """A third behaviour: what others own is written to a file for them, the rest is kept as candidates are.
+
+    What others have sent becomes seeds once nothing else is left.
+    """
+
+    def __init__(self, database: Database, outbox: Path, inbox: list[str]) -> None:
+        super().__init__(database)
+        self._database = database
+        self._outbox = outbox
+        self._inbox = inbox
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+        super().keep(connection, [row for row in found if _is_ours(row.url)])
+        with self._outbox.open("a") as out:
+            out.writelines(json.dumps([row.url, row.depth]) + "\n" for row in found if not _is_ours(row.url))
+
+    def become_seeds(self) -> int:
+        sent = [NewSeed(url, site_key(url, Scope.HOST), 1) for url in self._inbox]
+        return Seeds(self._database).add(sent).new
+
+
+def test_a_third_behaviour_takes_all_external_urls_and_brings_seeds(crawl: Crawl) -> None:
+    outbox = crawl.folder / "outbox.jsonl"
+    with SynthServer(SPEC) as server:
+        first, sent = server.web.seeds()[:2]
+        external = set().union(*(party(server.web, seed).external for seed in (first, sent)))
+        crawl.add([first])
+
+        def to_owner(database: Database) -> ToOwner:
+            return ToOwner(database, outbox, [sent])
+
+        assert watch(crawl.settings(), make_externals=to_owner).ended
+    assert {(seed.url, seed.state, seed.hops) for seed in crawl.seeds()} == {
+        (first, SeedState.DONE, 0),
+        (sent, SeedState.DONE, 1),
+    }
+    written = {json.loads(line)[0] for line in outbox.read_text().splitlines()}
+    kept = crawl.candidates()
+    assert {url for url in external if not _is_ours(url)} <= written
+    assert {url for url in external if _is_ours(url)} <= kept | {first, sent}
+    assert written
+    assert kept
+    assert not any(map(_is_ours, written))
+    assert all(map(_is_ours, kept))
+
+
+class Refusing(AsCandidates):
+    """One that cannot take what it is given, once."""
+
+    def __init__(self, database: Database, asked: list[int]) -> None:
+        super().__init__(database)
+        self._asked = asked
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+        super().keep(connection, found)
+        self._asked.append(len(found))
+        if len(self._asked) == 1:
+            raise OSError("no space left on device")
+
+
+def test_what_is_not_kept_takes_its_pages_back_with_it(crawl: Crawl) -> None:
+    """The pages of a checkpoint and their external URLs are durable together, or neither: the next run has both."""
+    asked: list[int] = []
+    with SynthServer(SPEC) as server:
+        seed = server.web.seeds()[0]
+        crawl.add([seed])
+        with pytest.raises(OSError, match="no space left on device"):
+            watch(crawl.settings(timeout=1), make_externals=lambda database: Refusing(database, asked))
+        assert asked
+        assert (crawl.pages(), crawl.candidates()) == ([], set())
+        assert watch(crawl.settings(timeout=1)).ended
+        expected = party(server.web, seed)
+    assert expected.pages <= crawl.fetched()
+    assert expected.external <= crawl.candidates() | {seed}
+
+
+def test_urls_of_two_checkpoints_add_up(crawl: Crawl) -> None:
+    """Handed over twice, a URL is one candidate with the sum of what was found."""
+    database = open_database(crawl.url)
+    crawl.add(["http://a.example/"])
+    door = AsCandidates(database)
+    row = ExternalRow(1, b"h" * 20, "http://b.example/", 0, 2)
+    for _ in range(2):
+        with database.begin() as connection:
+            door.keep(connection, [row])
+    assert door.become_seeds() == 0
+    database.close()
+    assert crawl.candidates() == {"http://b.example/"}
