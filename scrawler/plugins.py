@@ -68,7 +68,7 @@ PART_KINDS = {
                 "pybloom": "scrawler.core.seen:pybloom_seen",
                 "exact": "scrawler.core.seen:ExactSeen",
             },
-            {"add_new": "builtins:list"},
+            {"unseen": "builtins:list"},
         ),
         PartKind("url_filters", "scrawler.url_filters", "scrawler.urls.filters:UrlFilter", {}),
         PartKind(

@@ -88,7 +88,8 @@ def measure(name: str, rate: float, urls: int, site: str) -> Cost:
     lost = 0
     for batch in _batches(site, 0, urls):
         with adding:
-            new = seen.add_new(batch)
+            new = seen.unseen(batch)
+            seen.add(new)
         lost += len(batch) - len(new)
     del batch, new
     resident = _resident() - before
@@ -98,7 +99,7 @@ def measure(name: str, rate: float, urls: int, site: str) -> Cost:
         if number % stride == 0:
             again += len(batch)
             with known:
-                seen.add_new(batch)
+                seen.unseen(batch)
     wrong = 0
     asked = min(urls, _ASKED)
     for batch in _batches(site, urls, urls + asked):

@@ -1,5 +1,6 @@
 """Seen filters: has a party of this site listed this URL before? One interface, three parts.
 
+A URL is listed before it is added: one that was added alone, because something came in between, would never be fetched.
 The filters are layered Bloom filters with an error rate of 1e-6 over all layers: a new layer, four times as
 large and half as faulty, is added when the last one is full. A machine has one memory budget for all of them.
 Python's own string hash is keyed anew in each process, so that nobody outside can choose URLs that collide.
@@ -49,8 +50,11 @@ class SeenFilter(Protocol):
     It is made for each site in work, with the machine's MemoryBudget.
     """
 
-    def add_new(self, urls: Iterable[str]) -> list[str]:
-        """Add URLs; return those that were not in before, in order. Raises SeenFullError, and then adds none."""
+    def unseen(self, urls: Iterable[str]) -> list[str]:
+        """Return those that are not in, each once, in order, and make room for them. Raises SeenFullError."""
+
+    def add(self, urls: list[str]) -> None:
+        """Add what `unseen` has returned."""
 
     def __contains__(self, url: str) -> bool:
         """Tell whether a URL was (probably) added."""
@@ -84,8 +88,8 @@ class LayeredSeen:
         self._reserved = 0
         self._error_rate = error_rate
 
-    def add_new(self, urls: Iterable[str]) -> list[str]:
-        """Add URLs; return those that were not in before, in order."""
+    def unseen(self, urls: Iterable[str]) -> list[str]:
+        """Return those that are not in, each once, in order, and make room for them."""
         at_hand = self._at_hand
         asked = [url for url in urls if url not in at_hand]
         if not asked:
@@ -93,19 +97,23 @@ class LayeredSeen:
         new = asked
         for layer in reversed(self._layers):  # whole lists at a time: most URLs of a page are old
             new = [url for url in new if url not in layer]
-        if new:
-            new = list(dict.fromkeys(new))
-            self._add(new)
-        self._keep_at_hand(asked)
+        if not new:
+            self._keep_at_hand(asked)
+            return new
+        new = list(dict.fromkeys(new))
+        if len(new) > self._room:
+            self._grow(len(new))
         return new
 
-    def _add(self, urls: list[str]) -> None:
-        if len(urls) > self._room:
-            self._grow(len(urls))  # before the first one is added, so that an error leaves all as it was
+    def add(self, urls: list[str]) -> None:
+        """Add what `unseen` has returned."""
+        if not urls:
+            return
+        self._room -= len(urls)
         add = self._layers[-1].add
         for url in urls:
             add(url)
-        self._room -= len(urls)
+        self._keep_at_hand(urls)
 
     def _keep_at_hand(self, urls: list[str]) -> None:
         try:
@@ -143,21 +151,28 @@ class ExactSeen:
     def __init__(self, budget: MemoryBudget) -> None:
         self._budget = budget
         self._urls: set[str] = set()
+        self._room = 0  # URLs for which memory is reserved
 
-    def add_new(self, urls: Iterable[str]) -> list[str]:
-        """Add URLs; return those that were not in before, in order."""
+    def unseen(self, urls: Iterable[str]) -> list[str]:
+        """Return those that are not in, each once, in order, and make room for them."""
         new = [url for url in dict.fromkeys(urls) if url not in self._urls]
-        if new:
-            self._budget.take(self._BYTES_PER_URL * len(new))
-            self._urls.update(new)
+        more = len(self._urls) + len(new) - self._room
+        if more > 0:
+            self._budget.take(self._BYTES_PER_URL * more)
+            self._room += more
         return new
+
+    def add(self, urls: list[str]) -> None:
+        """Add what `unseen` has returned."""
+        self._urls.update(urls)
 
     def __contains__(self, url: str) -> bool:
         return url in self._urls
 
     def close(self) -> None:
         """Give the memory back to the budget."""
-        self._budget.give_back(self._BYTES_PER_URL * len(self._urls))
+        self._budget.give_back(self._BYTES_PER_URL * self._room)
+        self._room = 0
         self._urls = set()
 
 

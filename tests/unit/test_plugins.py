@@ -96,7 +96,7 @@ def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
     install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
     kind = PART_KINDS["seen"]
     assert load_settings({"seen": "theirs"}).seen == "theirs"
-    assert part_maker(kind, "theirs")(None).add_new([]) == []
+    assert part_maker(kind, "theirs")(None).unseen([]) == []
     (part,) = [part for part in parts(kind) if part.name == "theirs"]
     assert str(part) == "seen theirs of their-filter 1.0 (their_filter:make)"
 
@@ -139,10 +139,10 @@ def test_two_packages_with_the_same_name_are_told_apart_by_nobody(place: Path) -
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         ("", "cannot be imported: AttributeError: module 'bad_one' has no attribute 'make'"),
         ("make = 'text'", "does not fit: it is a str, nothing that makes a part"),
-        ("class make: ...", "does not fit scrawler.core.seen:SeenFilter: it has no add_new, __contains__, close"),
+        ("class make: ...", "does not fit scrawler.core.seen:SeenFilter: it has no unseen, add, __contains__, close"),
         (
-            "def make(budget): return {'add_new'}",
-            "does not fit scrawler.core.seen:SeenFilter: it has no add_new, close",
+            "def make(budget): return {'unseen'}",
+            "does not fit scrawler.core.seen:SeenFilter: it has no unseen, close",
         ),
         ("def make(): ...", "cannot be made: TypeError: make() takes 0 positional arguments but 1 was given"),
         ("def make(budget): raise OSError('a\\nb')", "cannot be made: OSError: a b"),

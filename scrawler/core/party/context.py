@@ -221,25 +221,28 @@ class SeedContext:
     def list_new(self, seen: SeenFilter, urls: list[str], depth: int, role: EntryRole = EntryRole.PAGE) -> list[str]:
         """List those URLs that the site's filter has not seen; returns them. Raises SeenFullError, then listing none.
 
-        Nothing stands between the filter and the list: a URL in the filter alone would never be fetched.
+        Where anything else is raised, some may be listed twice, as they are not known to be listed; none is lost.
         """
         if not urls:
             return urls
         lane = self.lane(NORMAL)
-        new = seen.add_new(urls)
-        self.analyzer.note_listed(urls)
+        new = seen.unseen(urls)
         if new:
             lane.extend(new, depth, role)
+            seen.add(new)
             self.counts.listed += len(new)
             if role is EntryRole.ASSET:
                 self.counts.assets += len(new)
+        self.analyzer.note_listed(urls)
         return new
 
     def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:
         """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
         lane = self.lane(SITEMAP)
-        for new in seen.add_new([url]):
-            lane.append(new, level, EntryRole.SITEMAP)
+        new = seen.unseen([url])
+        if new:
+            lane.append(url, level, EntryRole.SITEMAP)
+            seen.add(new)
             self.counts.listed += 1
 
     def list_again(self, lane: Lane, index: int, entry: Entry, key: LaneKey) -> None:

@@ -134,18 +134,33 @@ class _Lines:
             depth, position = entry.stored_depth, entry.stored_position
         follows = self._last == (depth, position - 1) and not not_before
         line = f"{url}\n" if follows else f"{depth} {position} {not_before} {url}\n"
-        self._text += line.encode()
-        self._last = depth, position
+        last = depth, position
+        self._text += line.encode()  # whole or not at all, and nothing behind it raises
+        self._last = last
         self.count += 1
 
     def extend(self, urls: Sequence[str], depth: int, position: int, role: EntryRole) -> None:
         """Add URLs of pages, or of assets, all at one depth, from a position on."""
+        more = "".join([f"{url}\n" for url in urls[1:]]).encode()
         first = Entry(urls[0], depth, position, 0, role)
+        last = first.stored_depth, position + len(urls) - 1
         self.append(first)
-        if len(urls) > 1:
-            self._text += "".join([f"{url}\n" for url in urls[1:]]).encode()
-            self._last = first.stored_depth, position + len(urls) - 1
-            self.count += len(urls) - 1
+        try:
+            self._text += more
+        except MemoryError:
+            self.cut(1)
+            raise
+        self._last = last
+        self.count += len(urls) - 1
+
+    def cut(self, entries: int) -> None:
+        """Take the last entries out again."""
+        end = len(self._text)
+        for _ in range(entries):
+            end = self._text.rfind(b"\n", 0, end - 1) + 1
+        del self._text[end:]
+        self._last = None  # so that the next line says all of its entry
+        self.count -= entries
 
     def packed(self) -> bytes:
         """Return all entries as a chunk row holds them."""
@@ -298,20 +313,31 @@ class Lane:
             self._grown(len(more))
 
     def _grown(self, more: int) -> None:
-        self.length += more
-        self._dirty = self._tail_dirty = True
-        if self._tail.count >= CHUNK_ENTRIES:
-            self._seal()
+        """Count what the tail has gained; where that is full and cannot be sealed, it has gained nothing."""
+        try:
+            length = self.length + more
+            if self._tail.count >= CHUNK_ENTRIES:
+                self._seal(length)
+            else:
+                self._tail_dirty = True
+        except MemoryError:
+            self._tail.cut(more)
+            raise
+        self.length = length
+        self._dirty = True
 
-    def _seal(self) -> None:
-        tail, row = self._tail, self._tail_row()
-        self._sealed.append(row)
-        if self._next >= tail.first:
-            self._buffer = [row]
-        elif self._buffered_until() == tail.first and self._buffered() + row.count <= self._most:
-            self._buffer.append(row)
-        self._seq += 1
-        self._tail, self._tail_dirty = _Lines(self.length), False
+    def _seal(self, end: int) -> None:
+        row, tail, seq = self._tail_row(), _Lines(end), self._seq + 1
+        buffer = self._buffer
+        if self._next >= row.first:
+            buffer = [row]
+        elif self._buffered_until() == row.first and self._buffered() + row.count <= self._most:
+            buffer = [*buffer, row]
+        self._sealed.append(row)  # the last step that may raise
+        self._buffer = buffer
+        self._seq = seq
+        self._tail = tail
+        self._tail_dirty = False
 
     def _buffered(self) -> int:
         """Return how many entries are in memory to be read, behind the cursor of those that are handed out."""

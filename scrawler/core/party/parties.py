@@ -189,12 +189,10 @@ class Parties:
 
     def _list_home(self, site: SiteContext, party: SeedContext) -> bool:
         try:
-            site.seen.add_new([party.seed.home_url])
+            party.list_new(site.seen, [party.seed.home_url], 0)
         except SeenFullError:
             self._end(site, party, EndReason.SEEN_MEMORY)
             return False
-        party.lane(NORMAL).append(party.seed.home_url, 0)
-        party.counts.listed += 1
         party.begun = True
         self._adopt(site, party)
         return True

@@ -266,7 +266,7 @@ class SiteTaker:
     def _rebuild_seen(self, site: SiteContext) -> None:
         try:
             for data in self._frontier.listed(site.id):
-                site.seen.add_new(decode_urls(data))
+                site.seen.add(site.seen.unseen(decode_urls(data)))
         except SeenFullError:
             for party in site.set_aside:
                 party.leave(EndReason.SEEN_MEMORY)

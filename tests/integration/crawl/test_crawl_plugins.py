@@ -180,7 +180,7 @@ def make(*arguments, **named):
     [
         ("extractor", "extract.lexbor", "LexborExtractor", "links"),
         ("archive", "archive.warc", "WarcWriter", "write"),
-        ("seen", "core.seen", "rbloom_seen", "add_new"),
+        ("seen", "core.seen", "rbloom_seen", "unseen"),
         ("downloader", "fetch.curl", "CurlDownloader", "completed"),
     ],
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType
@@ -59,7 +59,8 @@ GUARDS = (
 ONE_STEP = (
     PagePipeline.archive, PagePipeline.archive_alone,
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
-    SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.add_new, Lane.append, Lane.finish,
+    SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
+    Lane.append, Lane.finish,
     Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Lane.take,
     visits._flight, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
@@ -143,13 +144,12 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
             return flight.site
 
         added: defaultdict[str, set[str]] = defaultdict(set)
-        add_new = LayeredSeen.add_new
+        add = LayeredSeen.add
 
-        def noted(self: LayeredSeen, urls: Iterable[str]) -> list[str]:
-            new = add_new(self, urls)
-            for url in new:
+        def noted(self: LayeredSeen, urls: list[str]) -> None:
+            add(self, urls)
+            for url in urls:
                 added[url.split("/")[2]].add(url)
-            return new
 
         noted.__code__ = noted.__code__.replace(co_name="noted")
         with monkeypatch.context() as patched:
@@ -165,7 +165,7 @@ def watching(monkeypatch: pytest.MonkeyPatch) -> Callable[[Steps], Any]:
                 (Visits, "_start_page", lambda _self, site, *_: site),
             ):
                 patched.setattr(owner, name, steps.within(getattr(owner, name), site_of))
-            patched.setattr(LayeredSeen, "add_new", noted)
+            patched.setattr(LayeredSeen, "add", noted)
             steps._one_step.add(noted.__code__)
             yield added
 
