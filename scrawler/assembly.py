@@ -56,6 +56,7 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.machines import LEASE
 from scrawler.plugins import PART_KINDS, part_maker
 from scrawler.settings import Settings, is_list
+from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
@@ -94,11 +95,12 @@ class Stores:
     servers: Servers
     suspects: Suspects
     externals: Externals
+    boundary: CrawlBoundary
     slow: SlowSeeds
     clock: DatabaseClock
 
     @classmethod
-    def of(cls, database: Database, machine_id: int, externals: Externals) -> Stores:
+    def of(cls, database: Database, machine_id: int, externals: Externals, boundary: CrawlBoundary) -> Stores:
         """Make the parts for one machine; `externals` are where its external URLs go."""
         return cls(
             claims=Claims(database, machine_id),
@@ -109,6 +111,7 @@ class Stores:
             servers=Servers(database, machine_id),
             suspects=Suspects(database),
             externals=externals,
+            boundary=boundary,
             slow=SlowSeeds(database),
             clock=DatabaseClock(),
         )
@@ -186,7 +189,7 @@ def _put_together(
     )
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(_recall_robots, origins, stores),
-        partial(_condemned, stores.suspects),
+        partial(_condemned, stores.suspects), stores.boundary.refusal,
     )  # fmt: skip
     selector_ports = SelectorPorts(
         holding=lambda: crew.has_sites() or not checkpointer.idle,
@@ -305,11 +308,14 @@ def make_taker(
     clock: DatabaseClock,
     recall_robots: Callable[[SiteContext], None] = lambda site: None,
     condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
+    refusal: Callable[[str], str] = lambda url: "",
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
     make_seen: Callable[[MemoryBudget], SeenFilter] = _maker("seen", settings)
-    return SiteTaker(frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots, condemned)
+    return SiteTaker(
+        frontier, rules, clock, lambda: make_seen(budget), _analyzers(settings), recall_robots, condemned, refusal
+    )
 
 
 def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:

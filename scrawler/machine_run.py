@@ -27,9 +27,11 @@ from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, Store
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
+from scrawler.model.scope import Boundary
 from scrawler.model.terms import Millis
 from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines, MachineSample
@@ -127,7 +129,8 @@ class MachineRun:
         self._looked_at = self._started
         self._looked_pages = 0
         self._count_at = 0.0
-        self._externals = WithinHops(prompt, settings.scope, settings.hops)
+        self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
+        self._externals = WithinHops(prompt, settings.scope, self._boundary, settings.hops)
 
     @contextmanager
     def watched(self, own_process: bool) -> Iterator[None]:
@@ -195,7 +198,7 @@ class MachineRun:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
-            self._stores = Stores.of(self._prompt, self._machine_id, self._externals)
+            self._stores = Stores.of(self._prompt, self._machine_id, self._externals, self._boundary)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
@@ -240,6 +243,7 @@ class MachineRun:
         changed = self._settings.model_copy(update=dict(values))
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._externals.hops = changed.hops
+        self._boundary.boundary = Boundary(changed.boundary)
         with machine.turn:
             machine.rules.change_to(CrawlRules.of(changed))
         machine.set_threads(changed.threads)

@@ -13,6 +13,7 @@ from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.seeds.promoter import ANY_HOPS, promote
 from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
 from scrawler.store.seeds import Seeds, SeedView
@@ -79,12 +80,16 @@ def _row(view: SeedView) -> dict[str, Any]:
 @click.option(
     "--min-count", type=click.IntRange(1), default=1, show_default=True, help="Only those found at least this often."
 )
-@with_settings()
+@with_settings("boundary")
 def promote_command(settings: Settings, within: int, like: str | None, min_count: int) -> None:
-    """Make seeds of candidate seeds; the next run crawls them."""
+    """Make seeds of candidate seeds that are inside the boundary; the next run crawls them."""
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
-        new = promote(
-            Candidates(database), Seeds(database), crawl.scope, max_hops=within, like=like, min_count=min_count
+        rule = CrawlBoundary(database, settings.boundary, crawl.scope).rule()
+        done = promote(
+            Candidates(database), Seeds(database), crawl.scope, rule, max_hops=within, like=like, min_count=min_count
         )
-    click.echo(f"{counted(new, 'candidate seed is a seed', 'candidate seeds are seeds')} now")
+    click.echo(f"{counted(done.new, 'candidate seed is a seed', 'candidate seeds are seeds')} now")
+    if done.outside:
+        stay = counted(done.outside, "other stays", "others stay")
+        click.echo(f"{stay} outside the boundary ({settings.boundary})")

@@ -12,6 +12,7 @@ from scrawler.model.terms import Millis
 WAITING = "waiting"  # listed, and its turn comes
 LEFT_OUT = "left-out"  # listed, but its seed ended before its turn
 PASSED_BY = "passed-by"  # listed, and left to another seed
+OUTSIDE = "outside-boundary"  # external, and outside of what may enter the crawl
 CANDIDATE = "candidate"  # external: handed back as a candidate seed
 REFUSED = "refused"  # a link to it was refused, or would be
 NOT_SEEN = "not-seen"  # no crawled page links to it
@@ -31,7 +32,7 @@ class Answer:
     """All that applies to a URL.
 
     `outcome` is the first that decides: the result of its page row, WAITING, LEFT_OUT, PASSED_BY, the end reason of the
-    seed that it is, CANDIDATE, REFUSED or NOT_SEEN.
+    seed that it is, OUTSIDE, CANDIDATE, REFUSED or NOT_SEEN.
     """
 
     url: str

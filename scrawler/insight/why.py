@@ -10,15 +10,16 @@ from pydantic import ValidationError
 
 from scrawler.assembly import make_analyzer
 from scrawler.errors import SettingsError
-from scrawler.insight.answer import CANDIDATE, NOT_SEEN, REFUSED, WAITING, Answer, Fact, utc
+from scrawler.insight.answer import CANDIDATE, NOT_SEEN, OUTSIDE, REFUSED, WAITING, Answer, Fact, utc
 from scrawler.insight.asked import Asked, read_asked
 from scrawler.insight.judging import judged
 from scrawler.insight.listing import listed
 from scrawler.insight.results import page_fact, relation_fact
 from scrawler.model.rows import RejectionRow
-from scrawler.model.scope import Scope
-from scrawler.model.seeds import SeedState
+from scrawler.model.scope import Boundary, Scope
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
@@ -39,7 +40,8 @@ def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answ
     asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
         raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
-    return _Enquiry(traces, Seeds(database), settings, scope, asked).answer()
+    boundary = CrawlBoundary(database, Boundary(settings.boundary), scope)
+    return _Enquiry(traces, Seeds(database), settings, scope, boundary, asked).answer()
 
 
 def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Settings) -> Settings:
@@ -50,6 +52,8 @@ def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Setting
             settings = Settings.model_validate(stored | {"db": settings.db})
     return settings.model_copy(update=dict(ordered))
 
+
+_SITE_SEEDS = 1_000  # of a site with more seeds, only these are looked at
 
 _STATES = {
     SeedState.READY: "it waits for a machine",
@@ -68,11 +72,20 @@ class _Nowhere:
 class _Enquiry:
     """One question. Facts are gathered in the order of their use; the first outcome is the one that counts."""
 
-    def __init__(self, traces: Traces, seeds: Seeds, settings: Settings, scope: Scope, asked: Asked) -> None:
+    def __init__(
+        self,
+        traces: Traces,
+        seeds: Seeds,
+        settings: Settings,
+        scope: Scope,
+        boundary: CrawlBoundary,
+        asked: Asked,
+    ) -> None:
         self._traces = traces
         self._seeds = seeds
         self._settings = settings
         self._scope = scope
+        self._boundary = boundary
         self._asked = asked
         self._facts: list[Fact] = []
         self._outcomes: list[str] = []
@@ -91,6 +104,8 @@ class _Enquiry:
             reason = own.seed.end_reason
             self._outcomes.append(reason.value if reason else WAITING)
         self._sitemaps(site_id)
+        if not fetched and own is None:
+            self._outside(site_id)
         self._candidate()
         self._rejections()
         if not fetched and own is None:
@@ -124,6 +139,17 @@ class _Enquiry:
         for row in self._traces.sitemap_urls(site_id, self._asked.hashes) if site_id is not None else ():
             values = {"sitemap": row.sitemap, "lastmod": row.lastmod or None}
             self._facts.append(Fact("sitemap", (f"stands in the sitemap {row.sitemap}",), values))
+
+    def _outside(self, site_id: int | None) -> None:
+        """Say that the URL may not enter the crawl, unless a seed of its site has entered."""
+        if self._asked.verdict != Verdict.EXTERNAL:  # no link to it is taken, wherever it is
+            return
+        here = self._seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
+        if any(view.seed.end_reason is not EndReason.OUTSIDE_BOUNDARY for view in here):
+            return
+        if words := self._boundary.refusal(self._asked.url):
+            values = {"boundary": str(self._settings.boundary)}
+            self._take([Fact("boundary", (words,), values)], OUTSIDE)
 
     def _candidate(self) -> None:
         found = self._traces.candidates(self._asked.hashes)

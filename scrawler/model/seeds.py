@@ -39,6 +39,7 @@ class EndReason(StrEnum):
     ROBOTS_UNAVAILABLE = "robots-unavailable"  # robots.txt answered 5xx (RFC 9309, 2.3.1.4)
     CRAWL_DELAY = "crawl-delay"  # robots.txt asks for a longer pause than is kept
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
+    OUTSIDE_BOUNDARY = "outside-boundary"  # the seed redirects to what may not enter the crawl
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
     INTERNAL_ERROR = "internal-error"  # too many of its answers met a fault of this program
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from scrawler import __version__
-from scrawler.model.scope import Scope
+from scrawler.model.scope import Boundary, Scope
 from scrawler.settings.kinds import (
     DAY,
     GIB,
@@ -190,6 +190,10 @@ class Settings(BaseModel):
 
     scope: Scope = Field(
         Scope.HOST, description="What belongs to a party: the seed's host, registrable domain, or URL prefix."
+    )
+    boundary: Annotated[Boundary, Live()] = Field(
+        Boundary.ANY,
+        description="What may enter the crawl by promotion or redirect: any URL, or the domains or hosts of the seeds.",
     )
     hops: Annotated[int, Live()] = Field(
         0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import get_args, get_origin
 
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
-from scrawler.model.scope import Scope
 from scrawler.plugins import PartKind
 from scrawler.settings.crawl import Settings
 from scrawler.settings.kinds import Allowed, Kind, Names
@@ -62,8 +62,8 @@ def setting_choices(key: str) -> tuple[str, ...]:
     if (kind := part_kind(key)) is not None:
         return tuple(kind.own)
     annotation = setting_field(key).annotation
-    if annotation is Scope:
-        return tuple(scope.value for scope in Scope)
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return tuple(choice.value for choice in annotation)
     choices = get_args(annotation)
     return choices if choices and all(isinstance(choice, str) for choice in choices) else ()
 

@@ -32,6 +32,7 @@ RETRYABLE = (
     EndReason.HTTP_ERROR,
     EndReason.PRIVATE_ADDRESS,
     EndReason.CRAWL_DELAY,
+    EndReason.OUTSIDE_BOUNDARY,
     EndReason.INTERNAL_ERROR,
 )
 

@@ -27,6 +27,8 @@ class Verdict(StrEnum):
     SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # a sitemap of another site
     SITEMAP_LIMIT = "sitemap-limit"  # one sitemap too many, or an index too deep
 
+    OUTSIDE_BOUNDARY = "outside-boundary"  # a seed's redirect to what may not enter the crawl
+
     # Why an internal link is not listed.
     SEEN = "seen"  # it is listed already
     DEPTH = "depth"  # it is deeper than max_depth
@@ -35,4 +37,6 @@ class Verdict(StrEnum):
 
 
 # A link with one of these has been counted as internal, or as external, as well.
-COUNTED_AGAIN = frozenset({Verdict.SEEN, Verdict.DEPTH, Verdict.TRAP, Verdict.COVERED, Verdict.URL_FILTER})
+COUNTED_AGAIN = frozenset(
+    {Verdict.SEEN, Verdict.DEPTH, Verdict.TRAP, Verdict.COVERED, Verdict.URL_FILTER, Verdict.OUTSIDE_BOUNDARY}
+)

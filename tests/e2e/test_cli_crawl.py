@@ -88,6 +88,9 @@ def test_candidates_become_seeds_by_hops_and_by_hand(
 
     scrawler("import", "-", given=seed)
     scrawler(*CRAWL)
+    none = scrawler("seeds", "promote", "--boundary", "host").stdout
+    assert none.startswith("0 candidate seeds are seeds now\n")
+    assert none.endswith(" outside the boundary (host)\n")
     promoted = scrawler("seeds", "promote", "--like", f"{chosen}%")
     assert "1 candidate seed is a seed now" in promoted.stdout or chosen in (row["url"] for row in rows("seeds"))
     assert {row["url"]: row["hops"] for row in rows("seeds")}[chosen] == 1

@@ -29,6 +29,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings
+from scrawler.urls.verdict import Verdict
 
 
 class Frontier(Protocol):
@@ -69,7 +70,8 @@ class SiteTaker:
     """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database.
 
     `recall_robots(site)` brings back what is kept of a site's robots.txt, `condemned(claimed)` the URLs of the site
-    that have killed a process, with the reasons.
+    that have killed a process, with the reasons. `refusal(url)` says why a URL to which a seed was redirected may not
+    enter the crawl, an empty text if it may.
     """
 
     def __init__(
@@ -81,12 +83,14 @@ class SiteTaker:
         make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
         recall_robots: Callable[[SiteContext], None] = lambda site: None,
         condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
+        refusal: Callable[[str], str] = lambda url: "",
     ) -> None:
         self._frontier = frontier
         self._rules = rules
         self._clock = clock
         self._recall_robots = recall_robots
         self._condemned = condemned
+        self._refusal = refusal
         self._make_seen = make_seen
         self._make_analyzer = make_analyzer
 
@@ -176,9 +180,19 @@ class SiteTaker:
         party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
             self._look_for_home(party)
+        if seed.rehomed and not party.begun and party.leaving is None:
+            self._ask_boundary(party)
         if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
             self._recall_own(party)
         return party
+
+    def _ask_boundary(self, party: SeedContext) -> None:
+        """Let a party end that has come to a site which may not enter the crawl: nothing of it was asked for."""
+        home = party.seed.home_url
+        if refusal := self._refusal(home):
+            party.verdicts[Verdict.OUTSIDE_BOUNDARY] += 1
+            party.rejections.add(Verdict.OUTSIDE_BOUNDARY, home, refusal, page=party.seed.url)
+            party.leave(EndReason.OUTSIDE_BOUNDARY, f"redirects to {home}, {refusal}")
 
     def _recall_redirected(self, party: SeedContext, held: list[LaneState]) -> None:
         """Bring back which URLs were redirected, and which of them wait to be asked once more.

@@ -24,6 +24,7 @@ from scrawler.core.machine.machine import Machine
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.machines import MachineState, Orders
 from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates, Externals
@@ -96,7 +97,8 @@ def watch(
     archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
-    stores = replace(Stores.of(database, number, make_externals(database)), frontier=frontier)
+    boundary = CrawlBoundary(database, settings.boundary, settings.scope)
+    stores = replace(Stores.of(database, number, make_externals(database), boundary), frontier=frontier)
     machine, resolver = build_machine(settings, stores, archive, stop)
     machine.permission.lease = lease or machine.permission.lease
     watched = Watched()

@@ -16,6 +16,7 @@ from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
+from scrawler.urls.boundary import BoundaryRule
 from tests.integration.store.crawling import Worker, candidate, page, seed_delta, site_delta
 
 WRITERS = 5
@@ -73,7 +74,7 @@ def write_or_promote(number: int, ready: Callable[[], object], url: str, rounds:
     promoted = 0
     ready()
     for _ in range(rounds):
-        promoted += promote(candidates, seeds, Scope.HOST, like="http://common1%")
+        promoted += promote(candidates, seeds, Scope.HOST, BoundaryRule(), like="http://common1%").new
         export_urls(seeds, candidates, Pages(database), selection, io.StringIO(), Format.TXT)
     database.close()
     return promoted
