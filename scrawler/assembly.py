@@ -54,8 +54,8 @@ from scrawler.fetch.downloader import Downloader, FetchLimits
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.machines import LEASE
-from scrawler.plugins import PART_KINDS, part_maker
-from scrawler.settings import Settings, is_list
+from scrawler.plugins import part_maker
+from scrawler.settings import PART_KINDS, Settings, is_list
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims

@@ -1,13 +1,14 @@
 """Parts that can be chosen by name: those of this program, and those of packages that are installed beside it.
 
-Our own stand in a table, and are imported when they are chosen: what a run does not use costs it nothing. Packages say
-by entry points what they bring; their metadata is read only when a name is not ours, or to list all parts. What they
-make is checked to have the methods of its interface.
+Our own stand in a table (`settings/parts.py`), and are imported when they are chosen: what a run does not use costs it
+nothing. Packages say by entry points what they bring; their metadata is read only when a name is not ours, or to list
+all parts. What they make is checked to have the methods of its interface.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,74 +22,21 @@ OWN_PACKAGE = "scrawler"
 _SPECIAL_METHODS = ("__call__", "__contains__")  # that an interface may ask for
 
 
-class PartKind(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartKind:
     """What a setting chooses: the entry point group, the protocol that parts follow, and our own parts by name.
 
     References are written as `package.module:attribute`; what they lead to makes the part. `answers` are those of the
-    types that methods return of which something is read: of another package's parts that is checked.
+    types that methods return of which something is read: of another package's parts that is checked. A part that is
+    `watched` answers for what it raises; of others whoever calls them tells more, as for which URL one has failed.
     """
 
     setting: str
     group: str
     interface: str
-    own: Mapping[str, str]
-    answers: Mapping[str, str] = {}
-
-
-PART_KINDS = {
-    kind.setting: kind
-    for kind in (
-        PartKind(
-            "downloader",
-            "scrawler.downloaders",
-            "scrawler.fetch.downloader:Downloader",
-            {
-                "curl": "scrawler.fetch.curl:CurlDownloader",
-                "requests": "scrawler.fetch.blocking:RequestsDownloader",
-            },
-            {"completed": "builtins:list", "cancel": "builtins:list"},
-        ),
-        PartKind(
-            "extractor",
-            "scrawler.extractors",
-            "scrawler.extract.links:LinkExtractor",
-            {
-                "scanner": "scrawler.extract.scanner:fastest_extractor",
-                "lexbor": "scrawler.extract.lexbor:LexborExtractor",
-                "html5lib": "scrawler.extract.reference:Html5libExtractor",
-            },
-            {"links": "scrawler.extract.links:PageLinks"},
-        ),
-        PartKind(
-            "seen",
-            "scrawler.seen_filters",
-            "scrawler.core.seen:SeenFilter",
-            {
-                "rbloom": "scrawler.core.seen:rbloom_seen",
-                "pybloom": "scrawler.core.seen:pybloom_seen",
-                "exact": "scrawler.core.seen:ExactSeen",
-            },
-            {"unseen": "builtins:list"},
-        ),
-        PartKind("url_filters", "scrawler.url_filters", "scrawler.urls.filters:UrlFilter", {}),
-        PartKind(
-            "archive",
-            "scrawler.archives",
-            "scrawler.archive.archive:Archive",
-            {"warc": "scrawler.archive.warc:WarcWriter"},
-            {"write": "scrawler.archive.record:RecordRef"},
-        ),
-        PartKind(
-            "distribution",
-            "scrawler.distributions",
-            "scrawler.core.distribution.distributor:Distribution",
-            {
-                "distributor": "scrawler.core.distribution.distributor:UrlDistributor",
-                "free": "scrawler.core.distribution.distributor:FreeCompetition",
-            },
-        ),
-    )
-}
+    own: Mapping[str, str] = field(default_factory=dict)
+    answers: Mapping[str, str] = field(default_factory=dict)
+    watched: bool = True
 
 
 class Part(NamedTuple):
@@ -161,7 +109,6 @@ def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
         raise PluginError(f"{part} does not fit: it is a {type(make).__name__}, nothing that makes a part")
     if isinstance(make, type):
         _check_fit(part, make)
-    is_judge = part.kind.setting == "url_filters"
 
     def checked(*arguments: Any, **named: Any) -> Any:
         try:
@@ -169,16 +116,13 @@ def _plugin_maker(point: EntryPoint, part: Part) -> Callable[..., Any]:
         except Exception as error:
             raise PluginError(f"{part} cannot be made: {in_a_line(error)}") from error
         _check_fit(part, made)
-        return made if is_judge else _Answerable(part, made)
+        return _Answerable(part, made) if part.kind.watched else made
 
     return checked
 
 
 class _Answerable:
-    """A part of another package, which answers for what it raises: else that would be taken for a fault of ours.
-
-    A URL filter is called by what says more, as on which URL it failed.
-    """
+    """A part of another package, which answers for what it raises: else that would be taken for a fault of ours."""
 
     def __init__(self, part: Part, made: Any) -> None:
         self._part = part

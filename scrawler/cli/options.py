@@ -101,6 +101,8 @@ def _setting_option(key: str) -> Callable[[Command], Command]:
 def _metavar(key: str) -> str:
     if choices := setting_choices(key):
         return "|".join((*choices, "NAME") if part_kind(key) else choices)
+    if part_kind(key):
+        return "NAME,..." if is_list(key) else "NAME"
     if kind := setting_kind(key):
         return kind.value
     special = {
@@ -111,7 +113,6 @@ def _metavar(key: str) -> str:
         "normalise": "STEP,...",
         "product_token": "NAME",
         "resolve": "HOST=ADDRESS",
-        "url_filters": "NAME,...",
     }
     plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
     return special.get(key) or plain.get(setting_field(key).annotation, "N")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from scrawler.cli.tables import format_options, print_rows
-from scrawler.plugins import PART_KINDS, Part, parts
+from scrawler.plugins import Part, parts
+from scrawler.settings import PART_KINDS
 
 _COLUMNS = ("setting", "name", "package", "reference", "group", "interface")
 _FOR_PEOPLE = ("setting", "name", "package", "reference")

@@ -1,13 +1,13 @@
-"""The settings of a crawl; `Settings(...)` looks at nothing but its arguments."""
+"""The settings of a crawl; what parts it is made of is chosen in `parts`."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from scrawler import __version__
 from scrawler.model.scope import Boundary, Scope
@@ -16,13 +16,9 @@ from scrawler.settings.kinds import (
     GIB,
     KIB,
     MIB,
-    ArchiveName,
     Bytes,
     CrawlName,
     DatabaseUrl,
-    DistributionName,
-    DownloaderName,
-    ExtractorName,
     HeaderText,
     HostAddresses,
     Live,
@@ -33,17 +29,14 @@ from scrawler.settings.kinds import (
     OptionalSeconds,
     Relations,
     Seconds,
-    SeenName,
     TokenText,
-    UrlFilterNames,
 )
 
 _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/(?:\*|[A-Za-z0-9!#$&^_.+-]+)|\*/\*")
-_CLASSIC_PARTS = {"downloader": "requests", "extractor": "html5lib", "seen": "pybloom"}
 
 
-class Settings(BaseModel):
-    """Every setting of a crawl on one host; times in seconds, sizes in bytes."""
+class CrawlSettings(BaseModel):
+    """Every setting of a crawl on one host but its parts; times in seconds, sizes in bytes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -58,10 +51,6 @@ class Settings(BaseModel):
     )
     seeds_per_thread: int = Field(10, ge=1, le=10_000, description="Seeds that one thread works on at a time.")
     dns_threads: int = Field(32, ge=1, le=1000, description="Threads that look up names ahead of the crawl.")
-    distribution: DistributionName = Field(
-        "distributor",
-        description="How threads get seeds: dealt out and levelled by the distributor, or by free competition.",
-    )
 
     delay: Annotated[Seconds, Live()] = Field(1.0, ge=0, le=DAY, description="Pause between two requests to a site.")
     per_site: Annotated[int, Live()] = Field(1, ge=1, le=100, description="Requests in flight to a site at a time.")
@@ -162,9 +151,6 @@ class Settings(BaseModel):
         ("percent-case", "empty-query", "session-ids", "tracking"),
         description="Steps by which URLs are made equal, beyond the WHATWG standard.",
     )
-    url_filters: UrlFilterNames = Field(
-        (), description="Parts of other packages that say which links are not followed."
-    )
     sitemaps: Literal["off", "seed", "also"] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
@@ -209,12 +195,6 @@ class Settings(BaseModel):
         None, ge=0.1, le=366 * DAY, description="End a seed after this time in work."
     )
 
-    profile: Literal["default", "classic"] = Field(
-        "default", description="Set of parts: the fast ones, or requests, html5lib and pybloom."
-    )
-    downloader: DownloaderName = Field("curl", description="Part that downloads pages.")
-    extractor: ExtractorName = Field("scanner", description="Part that finds the links of a page.")
-    seen: SeenName = Field("rbloom", description="Part that knows which URLs a party has seen.")
     seen_memory: Bytes = Field(256 * MIB, ge=MIB, description="Memory of all seen filters of this machine.")
     depth_buffer: int = Field(
         1024,
@@ -235,7 +215,6 @@ class Settings(BaseModel):
     database_patience: Seconds = Field(
         600.0, ge=1, le=7 * DAY, description="Longest wait for a database that is locked or away."
     )
-    archive: ArchiveName = Field("warc", description="Part that keeps what servers answer.")
     fsync: bool = Field(False, description="Wait until data is on disk, for power loss; slower.")
 
     input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")
@@ -243,13 +222,6 @@ class Settings(BaseModel):
     pages_dir: Path = Field(Path("pages"), description="Folder of the WARC files.")
     outlinks: bool = Field(False, description="Keep the links of each page in a WARC record beside its answer.")
     warc_size: Bytes = Field(10**9, ge=MIB, description="Size at which a WARC file is full.")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _apply_profile(cls, values: Any) -> Any:
-        if isinstance(values, dict) and values.get("profile") == "classic":
-            return _CLASSIC_PARTS | values
-        return values
 
     @field_validator("user_agent")
     @classmethod

@@ -9,7 +9,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator
 
-from scrawler.plugins import PART_KINDS, PartKind
 from scrawler.units import parse_bytes, parse_seconds
 
 
@@ -25,13 +24,6 @@ class Allowed:
     """What a text setting may hold, in words."""
 
     words: str
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Marks a setting that chooses parts by name: ours, or those of installed packages."""
-
-    kind: PartKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +82,7 @@ Relations = Annotated[
     Allowed("relations among " + ", ".join(RELATIONS)),
 ]
 
-DownloaderName = Annotated[str, Names(PART_KINDS["downloader"])]
-ExtractorName = Annotated[str, Names(PART_KINDS["extractor"])]
-SeenName = Annotated[str, Names(PART_KINDS["seen"])]
-ArchiveName = Annotated[str, Names(PART_KINDS["archive"])]
-DistributionName = Annotated[str, Names(PART_KINDS["distribution"])]
-UrlFilterNames = Annotated[
-    tuple[str, ...],
-    BeforeValidator(split_list),
-    Names(PART_KINDS["url_filters"]),
-    Allowed("names that `scrawler plugins` lists"),
-]
+PartNames = Annotated[tuple[str, ...], BeforeValidator(split_list), Allowed("names that `scrawler plugins` lists")]
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 DAY = 86_400

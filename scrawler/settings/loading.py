@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from scrawler.errors import SettingsError
 from scrawler.plugins import is_part, parts_in_words
-from scrawler.settings.crawl import Settings
 from scrawler.settings.kinds import Live
+from scrawler.settings.parts import Settings
 from scrawler.settings.words import allowed_values, flag_name, part_kind
 
 CONFIG_FILE = "scrawler.toml"

@@ -10,8 +10,8 @@ from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from scrawler.plugins import PartKind
-from scrawler.settings.crawl import Settings
-from scrawler.settings.kinds import Allowed, Kind, Names
+from scrawler.settings.kinds import Allowed, Kind
+from scrawler.settings.parts import Settings
 from scrawler.units import format_bytes, format_seconds
 
 _NOUNS = {Kind.SECONDS: "a time such as 90, 5m or 2h", Kind.BYTES: "a size such as 500000, 32MiB or 1GB"}
@@ -54,7 +54,7 @@ def setting_kind(key: str) -> Kind | None:
 
 def part_kind(key: str) -> PartKind | None:
     """Return what kind of parts a setting chooses among, None if it chooses none."""
-    return next((mark.kind for mark in setting_field(key).metadata if isinstance(mark, Names)), None)
+    return next((mark for mark in setting_field(key).metadata if isinstance(mark, PartKind)), None)
 
 
 def setting_choices(key: str) -> tuple[str, ...]:

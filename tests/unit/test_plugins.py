@@ -13,9 +13,9 @@ from typing_extensions import is_protocol
 from scrawler.errors import PluginError, SettingsError
 from scrawler.extract.scanner import COMPILED
 from scrawler.fetch.downloader import FetchLimits
-from scrawler.plugins import PART_KINDS, is_part, part_maker, parts
+from scrawler.plugins import is_part, part_maker, parts
 from scrawler.references import load_object
-from scrawler.settings import Settings, load_settings, part_kind, setting_choices
+from scrawler.settings import PART_KINDS, Settings, load_settings, part_kind, setting_choices
 from tests.plugged import importable, install
 
 KINDS = PART_KINDS.values()

@@ -11,8 +11,8 @@ from scrawler.insight import answer
 from scrawler.insight.results import flag_names
 from scrawler.model.results import NO_ERROR, TRIED_AGAIN, PageFlag, Result
 from scrawler.model.seeds import EndReason
-from scrawler.plugins import PART_KINDS
 from scrawler.settings import (
+    PART_KINDS,
     Settings,
     allowed_values,
     is_list,

@@ -14,8 +14,8 @@ import pytest
 from scrawler.errors import PluginError
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import EndReason
-from scrawler.plugins import PART_KINDS, PartKind
-from scrawler.settings import Settings, is_list
+from scrawler.plugins import PartKind
+from scrawler.settings import PART_KINDS, Settings, is_list
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
