@@ -206,7 +206,7 @@ def test_updates_of_many_rows_make_no_table_on_the_servers_disk(mariadb_url: str
     ]
     with database.begin() as connection:
         before = _tables_on_disk(connection)
-        BulkUpdate(seed, ("requests", "end_detail", "home_url"), database.compiler).run(connection, rows)
+        BulkUpdate(seed, ("requests", "end_detail", "home_url"), database.compiler).run(connection, rows[::-1])
         assert _tables_on_disk(connection) == before
         columns = (seed.c.id, seed.c.requests, seed.c.end_detail, seed.c.home_url)
         assert [tuple(row) for row in connection.execute(select(*columns).order_by(seed.c.id))] == rows

@@ -72,7 +72,7 @@ def test_a_machine_with_little_to_do_hands_over_soon() -> None:
     assert desk.saved() == []
 
 
-@pytest.mark.parametrize(("sites", "age"), [(10, 1.5), (400, 4.0), (5_000, AGE)])
+@pytest.mark.parametrize(("sites", "age"), [(10, 1.5), (400, 8.0), (5_000, AGE)])
 def test_the_more_sites_have_changed_the_longer_they_wait_and_none_too_long(sites: int, age: float) -> None:
     desk = Desk()
     for _ in range(sites):
