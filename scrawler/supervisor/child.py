@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from typing import BinaryIO
 
 from scrawler.app import run_crawl
@@ -35,8 +36,15 @@ def main() -> None:
     reporter.close(last)
     if isinstance(last, Failure):
         # Not every thread may come to an end, and with the supervisor gone nobody would kill what is left.
-        sys.stderr.flush()
+        write_what_waits()
         os._exit(last.exit_code)
+
+
+def write_what_waits() -> None:
+    """Write what was printed, by a plug-in for one, before an end at which nobody else does; or let it be lost."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, ScrawlerError):
+            stream.flush()
 
 
 def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:

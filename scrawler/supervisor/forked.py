@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import threading
 import traceback
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import IO, NoReturn
 
@@ -29,35 +28,27 @@ class ForkedProcess:
     """
 
     def __init__(self) -> None:
-        order_end, given = os.pipe()
-        told, report_end = os.pipe()
         self.returncode: int | None = None
-        self._reaping = threading.Lock()
-        with suppress(OSError, ValueError):
-            sys.stdout.flush()  # what waits to be written would be written twice
-        try:
+        with ExitStack() as ours, ExitStack() as theirs:
+            order_end, given = os.pipe()
+            theirs.callback(os.close, order_end)
+            self.stdin: IO[bytes] | None = ours.enter_context(os.fdopen(given, "wb"))
+            told, report_end = os.pipe()
+            theirs.callback(os.close, report_end)
+            self.stdout: IO[bytes] | None = ours.enter_context(os.fdopen(told, "rb"))
             self.pid = _fork(order_end, report_end)
-        except OSError:
-            os.close(given)
-            os.close(told)
-            raise
-        finally:
-            os.close(order_end)
-            os.close(report_end)
-        self.stdin: IO[bytes] | None = os.fdopen(given, "wb")
-        self.stdout: IO[bytes] | None = os.fdopen(told, "rb")
+            ours.pop_all()
 
     def kill(self) -> None:
-        """End it at once; may be called from a signal handler, and when it has ended."""
+        """End it at once, if it has not been waited for."""
         if self.returncode is None:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
         """Wait for its end; returns the exit code, or the signal that killed it as a negative number."""
-        with self._reaping:
-            if self.returncode is None:
-                self.returncode = self._exit_code()
+        if self.returncode is None:
+            self.returncode = self._exit_code()
         return self.returncode
 
     def _exit_code(self) -> int:
@@ -75,11 +66,18 @@ class ForkedProcess:
 
 
 def forked_processes(number: int) -> list[ForkedProcess]:
-    """Fork so many processes, or as many as there is room for; none where this process has other threads."""
+    """Fork so many processes, or as many as there is room for; none where this process has other threads.
+
+    Raises what a standard output raises that cannot be written; then none is left.
+    """
+    sys.stdout.flush()  # what waits to be written would be written by each of them
     forked: list[ForkedProcess] = []
-    with suppress(OSError):  # whoever lacks a process starts one by its command, and tells what is in the way
-        while len(forked) < number and len(list(_TASKS.iterdir())) == 1:
-            forked.append(ForkedProcess())
+    with ExitStack() as undo:
+        with suppress(OSError):  # whoever lacks a process starts one by its command, and tells what is in the way
+            while len(forked) < number and len(list(_TASKS.iterdir())) == 1:
+                forked.append(ForkedProcess())
+                undo.callback(forked[-1].dismiss)
+        undo.pop_all()
     return forked
 
 
@@ -99,6 +97,12 @@ def _close_others() -> None:
                 os.close(int(name))
 
 
+def _leave_user_s_folder() -> None:
+    """Look for modules where a process does that is started by its command, with -P."""
+    if not sys.flags.safe_path:
+        del sys.path[0]
+
+
 def _be_machine(order_end: int, report_end: int) -> NoReturn:
     """Live as a machine process; what stands on the stack of the supervisor is never returned to."""
     code = 1
@@ -108,11 +112,11 @@ def _be_machine(order_end: int, report_end: int) -> NoReturn:
         os.dup2(report_end, 1)
         _close_others()
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        _leave_user_s_folder()
         child.main()
         code = 0
     except BaseException:
         traceback.print_exc()
     finally:
-        with suppress(OSError, ValueError):
-            sys.stderr.flush()
+        child.write_what_waits()
         os._exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -49,6 +50,8 @@ class MachineProcess:
         self._started = time.monotonic()
         self._told_at = self._started
         self._lock = threading.Lock()  # guards the end of standard input
+        self._pid_lock = threading.RLock()  # a signal handler may kill in the midst of what holds it
+        self._reaped = False  # its pid may be another's
         self._ordered = False
         self._stopping = False
         self._order = order
@@ -59,7 +62,7 @@ class MachineProcess:
             start(self._thread)
         except StartError:
             self.kill()
-            self._process.wait()
+            self._reap()
             self._close_pipes()
             raise
 
@@ -74,7 +77,9 @@ class MachineProcess:
 
     def kill(self) -> None:
         """End it at once; may be called from a signal handler."""
-        self._process.kill()
+        with self._pid_lock:
+            if not self._reaped:
+                self._process.kill()
 
     def join(self) -> None:
         """Wait for its end, and let go of its pipes."""
@@ -142,9 +147,20 @@ class MachineProcess:
         except Exception as error:  # the program was changed under our feet
             self._take(Failure(f"what it reports cannot be read ({error!r})", 1))
         finally:
-            self._process.wait()
+            self._reap()
             self.ended = True
             self._on_end()
+
+    def _reap(self) -> None:
+        """Wait for its end, and only then, while nobody can kill it, let its pid go."""
+        if hasattr(os, "waitid"):
+            with suppress(ChildProcessError):  # whoever started the supervisor lets it ignore how its processes end
+                os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        else:  # on macOS before Python 3.13, where the pid is let go a moment too early, and on Windows
+            self._process.wait()
+        with self._pid_lock:
+            self._reaped = True
+            self._process.wait()
 
     def _take(self, report: Report) -> None:
         if isinstance(report, Remark):

@@ -93,9 +93,9 @@ class Supervisor:
                 were stopped cleanly.
         """
         raise_file_limit(_FILES * len(self._seats) + 256)
-        if self._own_process:
-            self._forked = forked_processes(len(self._seats))
         try:
+            if self._own_process:
+                self._forked = forked_processes(len(self._seats))
             return self._supervise()
         finally:
             for forked in self._forked:

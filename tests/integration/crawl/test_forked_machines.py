@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 from tests.limits import HANGS
 
 _IMPORTS = """
-import os, signal, sys, threading
+import errno, os, signal, sys, threading
 from pathlib import Path
-from scrawler.supervisor.forked import ForkedProcess, forked_processes
+from scrawler.supervisor import child
+from scrawler.supervisor.forked import forked_processes
+from scrawler.supervisor.process import MachineProcess
 """
 
 
 def _run(script: str) -> str:
     """Run a script; return what it printed. It ends with all that it forked, or the end of its output never comes."""
-    done = subprocess.run([sys.executable, "-c", _IMPORTS + script], capture_output=True, text=True, timeout=HANGS)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    command = [sys.executable, "-c", _IMPORTS + script]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return done.stdout
@@ -88,4 +93,133 @@ print(forked_processes(1))
 print(len(os.listdir("/proc/self/fd")) - len(before), "files are left open")
 """)
         == "[]\n[]\n0 files are left open\n"
+    )
+
+
+def test_what_a_plug_in_prints_is_written_at_the_end() -> None:
+    assert (
+        _run("""
+child.main = lambda: print("printed")
+(forked,) = forked_processes(1)
+print(forked.stdout.read())
+forked.dismiss()
+""")
+        == "b'printed\\n'\n"
+    )
+
+
+def test_what_a_plug_in_prints_is_written_before_a_failure_that_ends_all() -> None:
+    assert (
+        _run("""
+from scrawler.supervisor.messages import Failure
+
+def fails(*_):
+    print("printed")
+    return Failure("no use", 3)
+
+child.read_order, child._crawl = (lambda line: ()), fails
+told, error = os.pipe()
+os.dup2(error, 2)
+(forked,) = forked_processes(1)
+forked.stdin.write(b"an order\\n")
+forked.stdin.flush()
+forked.wait()
+os.set_blocking(told, False)
+print(forked.returncode, os.read(told, 100))
+""")
+        == "3 b'printed\\n'\n"
+    )
+
+
+def test_modules_are_not_looked_for_in_the_folder_of_the_user() -> None:
+    """Nor are they by a machine process that is started in the place of one that died."""
+    assert (
+        _run("""
+child.main = lambda: print(sys.path)
+before = list(sys.path)
+(forked,) = forked_processes(1)
+print(before[0] == "", forked.stdout.read().decode() == f"{before[1:]}\\n", sys.path == before)
+forked.dismiss()
+""")
+        == "True True True\n"
+    )
+
+
+def test_what_is_begun_is_let_go_where_no_second_pipe_or_process_is_to_be_had() -> None:
+    assert (
+        _run("""
+def open_files():
+    return set(os.listdir("/proc/self/fd"))
+
+before, pipe, fork, left = open_files(), os.pipe, os.fork, []
+
+def hindered(call, error):
+    if not left:
+        raise error
+    left.pop()
+    return call()
+
+os.pipe = lambda: hindered(pipe, OSError(errno.EMFILE, "Too many open files"))
+os.fork = lambda: hindered(fork, MemoryError())
+left = [1]
+print(forked_processes(1), open_files() == before)
+left = [1, 1, 1, 1, 1]
+try:
+    forked_processes(2)
+except MemoryError:
+    print("no memory", open_files() == before)
+try:
+    os.waitpid(-1, 0)
+except ChildProcessError:
+    print("none is left")
+""")
+        == "[] True\nno memory True\nnone is left\n"
+    )
+
+
+def test_a_full_standard_output_is_told_before_anything_is_forked() -> None:
+    assert (
+        _run("""
+from scrawler.cli.streams import OutputError, make_streams_usable
+said = os.fdopen(os.dup(1), "w")
+os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+make_streams_usable()
+print("what cannot be written")
+before = os.listdir("/proc/self/fd")
+try:
+    forked_processes(1)
+except OutputError as error:
+    print(error, len(os.listdir("/proc/self/fd")) - len(before), file=said)
+""")
+        == "standard output cannot be written: No space left on device 0\n"
+    )
+
+
+def test_a_process_that_has_been_waited_for_is_not_killed_again() -> None:
+    """Not even in the moment in which its pid is let go: it may be another's at once."""
+    assert (
+        _run("""
+killed, kill, waitpid = [], os.kill, os.waitpid
+
+def noted(pid, number):
+    killed.append(pid)
+    kill(pid, number)
+
+def reaped(pid, options):
+    found = waitpid(pid, options)
+    machine.kill()
+    return found
+
+os.kill, os.waitpid = noted, reaped
+for forked in (*forked_processes(1), None):
+    ended = threading.Event()
+    machine = MachineProcess(b"", print, ended.set, forked)
+    machine.kill()
+    ended.wait()
+    machine.kill()
+    machine.join()
+    print(killed == [machine.pid], machine.why())
+    killed.clear()
+""")
+        == "True was killed by SIGKILL\n" * 2
     )
