@@ -39,7 +39,7 @@ from scrawler.core.fault_log import FaultLog
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.machine.ending import Ending, Stopping
 from scrawler.core.machine.lease import Lease
-from scrawler.core.machine.machine import Machine
+from scrawler.core.machine.machine import Machine, MachineParts
 from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
 from scrawler.core.party.parties import Parties
@@ -167,8 +167,7 @@ def _put_together(
     turn, stopping = threading.RLock(), Stopping(asked)
     inbox = SelectorInbox(turn)
     queue = SeedIdQueue[SiteContext](queue_capacity(settings.threads), inbox.look_again)
-    budget = AddressBudget(rules, look_again)
-    crew = Crew(turn, stopping, queue, budget, inbox)
+    crew = Crew(turn, stopping, queue, inbox)
     make_distribution: Callable[..., Distribution[SiteContext]] = _maker("distribution", settings)
     distribution = make_distribution(queue, crew.collectors, turn, stopping)
     ending = Ending(crew, distribution, inbox, rules)
@@ -183,7 +182,7 @@ def _put_together(
     )
     standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
     permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer)
-    sharing = ServerSharing(budget, stores.servers, rules, turn, checkpointer.read)
+    sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.read)
     origins = Origins(
         turn, resolver, product_token(settings), settings.robots, rules, look_again, standstill.name_found
     )
@@ -220,17 +219,28 @@ def _put_together(
         site_inactive=distribution.site_inactive,
         wants_site=distribution.wants_site,
         more_seeds=inbox.ask_more,
-        site_released=crew.site_released,
+        site_released=partial(crew.site_released, sharing.budget),
         grace=ending.grace,
         failed=ending.failed,
     )
     make_collector = _collector_maker(
-        settings, stores, archive, crew, origins, checkpointer, standstill, rules, filters, slots, collector_ports
-    )
-    return Machine(
-        crew, distribution, ending, checkpointer, standstill, permission, sharing, selector, inbox, make_collector,
-        rules, on_settings, settings.threads, machines,
+        settings, stores, archive, crew, sharing.budget, origins, checkpointer, standstill, rules, filters, slots,
+        collector_ports,
     )  # fmt: skip
+    parts = MachineParts(
+        crew=crew,
+        make_collector=make_collector,
+        distribution=distribution,
+        selector=selector,
+        inbox=inbox,
+        checkpointer=checkpointer,
+        sharing=sharing,
+        standstill=standstill,
+        permission=permission,
+        ending=ending,
+        rules=rules,
+    )
+    return Machine(parts, settings.threads, machines, on_settings)
 
 
 def _collector_maker(
@@ -238,6 +248,7 @@ def _collector_maker(
     stores: Stores,
     archive: Archive,
     crew: Crew,
+    budget: AddressBudget,
     origins: Origins,
     checkpointer: Checkpointer,
     standstill: Standstill,
@@ -260,16 +271,14 @@ def _collector_maker(
     landing = Landing(reader, answers, origins, tell)
     make_downloader: Callable[[FetchLimits], Downloader] = _maker("downloader", settings)
     fetch_limits, patience = _fetch_limits(settings), Patience(rules)
-    checks = Checks(origins, crew.budget, standstill, rules, tell)
+    checks = Checks(origins, budget, standstill, rules, tell)
     handover = Handover(checkpointer.submit, rules)
 
     def make_collector(number: int) -> UrlCollector:
         with no_room():
             downloader = make_downloader(fetch_limits)
             slot = slots.take()
-            visits = Visits(
-                downloader, origins, parties, answers, crew.budget, patience, standstill, checks, rules, slot
-            )
+            visits = Visits(downloader, origins, parties, answers, budget, patience, standstill, checks, rules, slot)
             return UrlCollector(
                 number,
                 crew.turn,

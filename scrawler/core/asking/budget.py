@@ -32,14 +32,19 @@ class AddressBudget:
     at the addresses in `unknown`, or slots for those in `wishes`; or told: that places were let go.
     """
 
-    def __init__(self, rules: CrawlRules, look_again: Callable[[SiteContext], None]) -> None:
+    def __init__(
+        self,
+        rules: CrawlRules,
+        look_again: Callable[[SiteContext], None],
+        ask: Callable[[], None] = lambda: None,
+    ) -> None:
         self._rules = rules
         self._look_again = look_again
+        self._ask = ask
         self.servers: dict[str, Server] = {}
         self.alone = False  # no other machine lives, and none can begin without our knowing
         self.unknown: set[str] = set()
         self.wishes: set[str] = set()
-        self.ask: Callable[[], None] = lambda: None
         self._left: set[str] = set()  # addresses whose places nobody has been told are free
 
     def queue_up(self, site: SiteContext, address: str, now: float) -> float:
@@ -104,7 +109,7 @@ class AddressBudget:
         if server is not None and not self.alone:
             server.unwanted = True
             if self._let_go(address, server, now) and waited_for:
-                self.ask()
+                self._ask()
 
     def _let_go(self, address: str, server: Server, now: float) -> bool:
         """Forget a server unless something is going on there, or its pause is not over: then it is tried again."""
@@ -185,7 +190,7 @@ class AddressBudget:
         server = self.servers[address] = Server()
         if not self.alone:
             self.unknown.add(address)
-            self.ask()
+            self._ask()
         return server
 
     def _answered(self, server: Server) -> None:
@@ -204,7 +209,7 @@ class AddressBudget:
             return inf
         if now >= server.ask_at:
             self.unknown.add(address)
-            self.ask()
+            self._ask()
             return inf
         return server.ask_at
 
@@ -220,7 +225,7 @@ class AddressBudget:
             return 0.0 if now >= slot.begin else slot.begin
         if address not in self.wishes:
             self.wishes.add(address)
-            self.ask()
+            self._ask()
         return inf
 
     def _call(self, server: Server) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
 from scrawler.model.terms import Millis
@@ -37,17 +38,17 @@ class Servers(Protocol):
 
 
 class ServerSharing:
-    """Asks for the places and times that the budget needs; `read(job)` runs a job on the store thread."""
+    """Asks for the places and times that its budget needs; `read(job)` runs a job on the store thread."""
 
     def __init__(
         self,
-        budget: AddressBudget,
         servers: Servers,
         rules: CrawlRules,
         turn: RLock,
+        look_again: Callable[[SiteContext], None],
         read: Callable[[Callable[[], None]], None],
     ) -> None:
-        self._budget = budget
+        self.budget = AddressBudget(rules, look_again, self._ask)
         self._servers = servers
         self._rules = rules
         self._turn = turn
@@ -55,16 +56,15 @@ class ServerSharing:
         self._machines = 1  # how many machines live, or are about to
         self._all = False
         self._asked = False
-        budget.ask = self._ask
 
     def beat(self, machines: int) -> None:
         """Go on after a heartbeat that has found so many machines."""
         with self._turn:
             self._machines = machines
-            self._budget.tidy(time.monotonic())
-            if self._budget.alone and machines > 1:
-                self._budget.shared()
-            if not self._budget.alone:
+            self.budget.tidy(time.monotonic())
+            if self.budget.alone and machines > 1:
+                self.budget.shared()
+            if not self.budget.alone:
                 self._all = True
                 self._ask()
 
@@ -77,7 +77,7 @@ class ServerSharing:
         """Ask the database for what is needed by now; done again from the start where that is busy."""
         with self._turn:
             self._asked = False
-            budget, everything, alone = self._budget, self._all, self._machines == 1
+            budget, everything, alone = self.budget, self._all, self._machines == 1
             self._all = False
             held = budget.pledged(budget.servers if everything else budget.unknown)
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip

@@ -35,13 +35,11 @@ class Crew:
         turn: threading.RLock,
         stopping: threading.Event,
         queue: SeedIdQueue[SiteContext],
-        budget: AddressBudget,
         inbox: SelectorInbox,
     ) -> None:
         self.turn = turn
         self.stopping = stopping
         self.queue = queue
-        self.budget = budget
         self._inbox = inbox
         self.collectors: list[UrlCollector] = []
         self.retired: list[UrlCollector] = []
@@ -98,14 +96,14 @@ class Crew:
         """Return how many seeds the collectors have room for."""
         return sum(max(0, collector.room) for collector in self.collectors)
 
-    def site_released(self, site: SiteContext) -> None:
+    def site_released(self, budget: AddressBudget, site: SiteContext) -> None:
         """Let others have the places at its address, unless sites here ask there as well."""
         address = site.address()
-        if self.stopping.is_set() or not self.budget.could_dismiss(address):
+        if self.stopping.is_set() or not budget.could_dismiss(address):
             return
         if not any(other.may_ask(address) for other in chain(self.held_sites(), self.queue)):
             # Only a site that is given back, as `going` says, may be waited for: others have nothing left to ask.
-            self.budget.dismiss(address, time.monotonic(), waited_for=site.going)
+            budget.dismiss(address, time.monotonic(), waited_for=site.going)
 
     def give_back(self, submit: Callable[[SiteDelta], None], number: int) -> None:
         """Let go of so many sites: at once of those in the queue, and of those in work when they are inactive."""

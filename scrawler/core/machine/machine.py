@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 from scrawler.core.asking.sharing import ServerSharing
@@ -28,6 +29,23 @@ from scrawler.threads import start
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineParts:
+    """What a machine is put together of: all of it exists before the machine does, and no thread of it has started."""
+
+    crew: Crew
+    make_collector: Callable[[int], UrlCollector]
+    distribution: Distribution[SiteContext]
+    selector: UrlSelector
+    inbox: SelectorInbox
+    checkpointer: Checkpointer
+    sharing: ServerSharing
+    standstill: Standstill
+    permission: Permission
+    ending: Ending
+    rules: CrawlRules
+
+
 class Machine:
     """The threads of one machine: it starts them, follows the orders, and ends them in order.
 
@@ -37,34 +55,24 @@ class Machine:
 
     def __init__(
         self,
-        crew: Crew,
-        distribution: Distribution[SiteContext],
-        ending: Ending,
-        checkpointer: Checkpointer,
-        standstill: Standstill,
-        permission: Permission,
-        sharing: ServerSharing,
-        selector: UrlSelector,
-        inbox: SelectorInbox,
-        make_collector: Callable[[int], UrlCollector],
-        rules: CrawlRules,
-        on_settings: Callable[[Machine, Mapping[str, Any]], None],
+        parts: MachineParts,
         threads: int,
         machines: int,
+        on_settings: Callable[[Machine, Mapping[str, Any]], None],
     ) -> None:
-        self.turn = crew.turn
-        self.crew = crew
-        self.distribution = distribution
-        self.ending = ending
-        self.checkpointer = checkpointer
-        self.standstill = standstill
-        self.permission = permission
-        self.rules = rules
+        self.turn = parts.crew.turn
+        self.crew = parts.crew
+        self.distribution = parts.distribution
+        self.ending = parts.ending
+        self.checkpointer = parts.checkpointer
+        self.sharing = parts.sharing
+        self.standstill = parts.standstill
+        self.permission = parts.permission
+        self.rules = parts.rules
         self.threads = threads  # collectors to start
-        self._sharing = sharing
-        self._selector = selector
-        self._inbox = inbox
-        self._make_collector = make_collector
+        self._selector = parts.selector
+        self._inbox = parts.inbox
+        self._make_collector = parts.make_collector
         self._on_settings = on_settings
         self._expected = machines  # how many share the crawl at first
         self._distributing = False  # the thread of the distribution, if it has one, was started
@@ -147,7 +155,7 @@ class Machine:
         if orders.living.version != before.living.version:
             with self.turn:
                 self._inbox.look_again()  # there may be sites of one that is gone
-        self._sharing.beat(self._selector.machines)
+        self.sharing.beat(self._selector.machines)
         self.ending.obey(orders.command)
 
     def _state(self) -> MachineState:

@@ -36,7 +36,7 @@ def table(hosts: dict[str, str]) -> list[str]:
 
 def nothing_is_left(machine: Machine) -> None:
     """No place is taken, and nobody queues, once a machine has ended."""
-    assert all(not (server.in_flight or server.queue) for server in machine.crew.budget.servers.values())
+    assert all(not (server.in_flight or server.queue) for server in machine.sharing.budget.servers.values())
 
 
 def whole(crawl: Crawl, server: WatchfulServer, hosts: int, pages: int) -> None:
@@ -197,7 +197,7 @@ def test_the_places_at_an_address_are_let_go_with_the_last_site_there(crawl: Cra
         database.close()
         watch(
             crawl.settings(resolve=table(hosts)),
-            lambda machine: seen.append((machine.crew.budget.alone, frozenset(machine.crew.budget.servers))),
+            lambda machine: seen.append((machine.sharing.budget.alone, frozenset(machine.sharing.budget.servers))),
         )
         whole(crawl, server, 2, 6)
     assert {held for alone, held in seen if not alone} >= {frozenset({HERE}), frozenset({THERE})}

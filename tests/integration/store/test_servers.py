@@ -14,7 +14,6 @@ from time import monotonic
 import pytest
 from sqlalchemy import func, select, update
 
-from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -57,10 +56,10 @@ class Crawler:
         self.goals: dict[SiteContext, str] = {}
         self.asked = 0
         self.restless = False  # answers come, and sites go, while the database is asked
-        self.budget = AddressBudget(rules, self.visits.setdefault)
         servers = InterruptedServers(database, self.id)
         servers.meanwhile = self.go_on
-        self._sharing = ServerSharing(self.budget, servers, rules, threading.RLock(), self.jobs.append)
+        self._sharing = ServerSharing(servers, rules, threading.RLock(), self.visits.setdefault, self.jobs.append)
+        self.budget = self._sharing.budget
 
     def beat(self) -> None:
         self._sharing.beat(len(self._machines.beat(self.id).living))

@@ -21,7 +21,8 @@ class Desk:
     def __init__(self, per_ip: int = 2, delay_per_ip: float = 0.0) -> None:
         self.rules = crawl_rules(per_ip=per_ip, delay_per_ip=delay_per_ip)
         self.called: dict[SiteContext, None] = {}
-        self.budget = AddressBudget(self.rules, self.called.setdefault)
+        self.asked: list[None] = []  # of the database, so many times
+        self.budget = AddressBudget(self.rules, self.called.setdefault, lambda: self.asked.append(None))
         self.budget.granted(None, ())
 
     def comes(self, site: SiteContext, address: str = HERE) -> bool:
@@ -139,13 +140,11 @@ def test_with_a_pause_requests_go_one_at_a_time_each_in_its_slot() -> None:
 
 def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rarely() -> None:
     desk = Desk()
-    asked: list[None] = []
-    desk.budget.ask = lambda: asked.append(None)
     desk.budget.granted({}, ())
     one, two = sites(2)
     assert desk.budget.queue_up(one, HERE, 0.0) == inf
     assert desk.budget.queue_up(two, HERE, 0.0) == inf
-    assert len(asked) == 1
+    assert len(desk.asked) == 1
     for tries, pause in enumerate((0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0), 2):
         desk.called.clear()
         before = time.monotonic()
@@ -156,7 +155,7 @@ def test_the_first_in_line_asks_again_for_what_other_machines_have_ever_more_rar
         assert before <= at - pause <= after
         assert desk.budget.queue_up(two, HERE, at) == inf
         assert desk.budget.queue_up(one, HERE, at) == inf
-        assert len(asked) == tries
+        assert len(desk.asked) == tries
     desk.called.clear()
     desk.budget.leave(one)
     assert list(desk.called) == [two], "the next one goes on to ask"
@@ -183,8 +182,6 @@ def test_an_address_is_not_dismissed_before_its_pause_is_over() -> None:
 
 def test_what_is_dismissed_while_it_is_asked_is_let_go_after_that() -> None:
     desk, now = Desk(), time.monotonic()
-    told: list[None] = []
-    desk.budget.ask = lambda: told.append(None)
     desk.budget.granted({}, ())
     one, two = sites(2)
     desk.budget.queue_up(one, HERE, 0.0)
@@ -199,22 +196,20 @@ def test_what_is_dismissed_while_it_is_asked_is_let_go_after_that() -> None:
     assert THERE in desk.budget.servers, "its places are on the way"
     desk.budget.granted({THERE: 2}, [HERE])
     assert desk.budget.left() == [THERE]
-    assert len(told) == 2, "asked for HERE and THERE; that they were let go is told with what comes next"
+    assert len(desk.asked) == 2, "asked for HERE and THERE; that they were let go is told with what comes next"
 
 
 def test_what_is_waited_for_is_told_at_once() -> None:
     desk = Desk()
-    told: list[None] = []
-    desk.budget.ask = lambda: told.append(None)
     desk.budget.granted({}, ())
     for site, address, waited_for in zip(sites(2), (HERE, THERE), (False, True), strict=True):
         desk.budget.queue_up(site, address, 0.0)
         desk.budget.granted({address: 2}, ())
         assert desk.comes(site, address)
         desk.budget.over(address, 10.0)
-        before = len(told)
+        before = len(desk.asked)
         desk.budget.dismiss(address, 10.0, waited_for=waited_for)
-        assert len(told) - before == waited_for
+        assert len(desk.asked) - before == waited_for
     assert sorted(desk.budget.left()) == [HERE, THERE]
 
 
