@@ -17,10 +17,10 @@ from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_repo
 from scrawler.assembly import make_taker
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.machine.heartbeat import resident_bytes
-from scrawler.core.party.depth import CHUNK_ENTRIES, Lane
+from scrawler.core.party.depth import Lane
 from scrawler.core.rules import CrawlRules
 from scrawler.model.deltas import SeedDelta, SiteDelta
-from scrawler.model.lanes import LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, LaneState
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.checkpoints import Checkpoints

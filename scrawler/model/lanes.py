@@ -10,6 +10,8 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import NamedTuple
 
+CHUNK_ENTRIES = 128  # of a full chunk; those that programs for schema 2 wrote have more
+
 
 class LaneKind(Enum):
     """Why URLs stand in a lane."""

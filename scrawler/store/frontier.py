@@ -10,7 +10,7 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import NORMAL, SITEMAP, ChunkRow, LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, NORMAL, SITEMAP, ChunkRow, LaneState
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
@@ -20,7 +20,6 @@ from scrawler.store.rows import HOME_URL, AnySelect, listed_depth, sliced
 from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
-_CHUNKS_AT_ONCE = 8  # of a lane
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # of a party, the newest ones, in which URLs that were redirected are looked for
 _PATTERNS_READ = 1_000
@@ -58,7 +57,8 @@ class Frontier:
         """
         mine = chunk.c.seed_id == seed_id, chunk.c.kind == kind
         first = select(sql.max(chunk.c.seq)).where(*mine, chunk.c.first_position <= position).scalar_subquery()
-        query = _chunk_of(seed_id, kind, chunk.c.seq >= first).order_by(chunk.c.seq).limit(_CHUNKS_AT_ONCE)
+        query = _chunk_of(seed_id, kind, chunk.c.seq >= first).order_by(chunk.c.seq)
+        query = query.limit(max(1, entries // CHUNK_ENTRIES))
         rows = [ChunkRow(*row) for row in self._database.rows(query)]
         if not rows or position >= rows[0].first + rows[0].count:
             return []

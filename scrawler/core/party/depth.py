@@ -17,10 +17,9 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from scrawler.model.lanes import ChunkRow, LaneKind, LaneState, lane_key
+from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 
-CHUNK_ENTRIES = 128
 _OPENED = 32  # entries of a chunk that are unpacked at a time
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
 _LEVEL = 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from scrawler.core.machine.machine import Machine
-from scrawler.core.party.depth import CHUNK_ENTRIES
+from scrawler.model.lanes import CHUNK_ENTRIES
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.synthweb.process import SynthServer

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneState
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
@@ -41,16 +41,18 @@ def test_chunks_are_found_by_position(database: Database) -> None:
     worker = Worker.of(database)
     site = worker.claim_one()
     one, two = (seed.id for seed in site.seeds)
-    chunks = tuple(ChunkRow(one, 0, seq, seq * 10, 10, b"%d" % seq) for seq in range(40))
+    full = CHUNK_ENTRIES
+    chunks = tuple(ChunkRow(one, 0, seq, seq * full, full, b"%d" % seq) for seq in range(40))
     retry, other = ChunkRow(one, 1, 0, 0, 3, b"retry"), ChunkRow(two, 0, 0, 0, 2, b"other")
     worker.commit(site_delta(site, seed_delta(one, chunks=(*chunks, retry)), seed_delta(two, chunks=(other,))))
     frontier = Frontier(database)
-    found = [frontier.chunks(one, 0, position, 5) for position in (0, 9, 10, 399)]
+    found = [frontier.chunks(one, 0, position, 5) for position in (0, full - 1, full, 40 * full - 1)]
     assert found == [[chunks[0]], [chunks[0]], [chunks[1]], [chunks[39]]]
-    assert frontier.chunks(one, 0, 15, 39) == [*chunks[1:4]]
-    assert frontier.chunks(one, 0, 385, 100) == [*chunks[38:]]
-    assert frontier.chunks(one, 0, 0, 1_000) == [*chunks[:8]]
-    assert frontier.chunks(one, 0, 400, 100) == []
+    assert frontier.chunks(one, 0, full + 5, 4 * full - 1) == [*chunks[1:4]]
+    assert frontier.chunks(one, 0, 39 * full - 1, 10 * full) == [*chunks[38:]]
+    assert frontier.chunks(one, 0, 0, 5_000) == [*chunks[:39]]
+    assert frontier.chunks(one, 0, 0, 1_000_000) == [*chunks]
+    assert frontier.chunks(one, 0, 40 * full, 100) == []
     assert frontier.chunks(two, 1, 0, 100) == []
     assert frontier.tail(one, 0) == chunks[39]
     assert frontier.tail(two, 1) is None

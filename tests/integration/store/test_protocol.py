@@ -29,6 +29,7 @@ from scrawler.errors import LeaseLostError
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import NORMAL
 from scrawler.model.seeds import SeedState
+from scrawler.store import frontier
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
@@ -347,7 +348,8 @@ def run(opened: Callable[[], Database], examples: int, steps: int) -> None:
 @pytest.fixture(autouse=True)
 def _short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let lists of a few entries have several chunks."""
-    monkeypatch.setattr(depth, "CHUNK_ENTRIES", 3)
+    for module in (depth, frontier):
+        monkeypatch.setattr(module, "CHUNK_ENTRIES", 3)
 
 
 def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:

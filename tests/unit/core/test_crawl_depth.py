@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from scrawler.core.party import depth
 from scrawler.core.party.depth import (
-    CHUNK_ENTRIES,
     DEPTH_BUFFER,
     Entry,
     EntryRole,
@@ -23,7 +22,7 @@ from scrawler.core.party.depth import (
     encode,
     find,
 )
-from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneState
 
 
 class Durable:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from scrawler.core.party.context import SeedContext
-from scrawler.core.party.depth import CHUNK_ENTRIES, Entry, EntryRole, decode
+from scrawler.core.party.depth import Entry, EntryRole, decode
 from scrawler.core.seen import ExactSeen, MemoryBudget, SeenFilter, SeenFullError, pybloom_seen, rbloom_seen
-from scrawler.model.lanes import NORMAL, SITEMAP
+from scrawler.model.lanes import CHUNK_ENTRIES, NORMAL, SITEMAP
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
