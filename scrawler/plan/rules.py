@@ -25,7 +25,7 @@ _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
 _JITTER = 0.1  # of a response time, up and down
 _GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
-_CYCLES = 64  # requests of a place, after which the rate of a site with several in flight is taken as steady
+_CYCLES = 64  # rounds of requests after which the rate of a site with several in flight is taken as steady
 
 
 class PlannedSite(NamedTuple):
@@ -82,12 +82,12 @@ class PlanRules:
     def pace(self, site: PlannedSite) -> Pace:
         """Return the pace that politeness allows."""
         busy, rest = max(site.response, _FASTEST), self.pause(site)
-        places = 1 if self.blocking else self.per_site
-        if places == 1:
+        at_once = 1 if self.blocking else self.per_site
+        if at_once == 1:
             return Pace(busy, busy + rest)
         if not rest:
-            return Pace(busy, busy / places)
-        return Pace(busy, _cycle(busy, pause(self.delay, site.crawl_delay), rest, places))
+            return Pace(busy, busy / at_once)
+        return Pace(busy, _cycle(busy, pause(self.delay, site.crawl_delay), rest, at_once))
 
     def seconds(self, site: PlannedSite) -> float:
         """Return how long a site takes if nothing but politeness holds it up."""
@@ -163,19 +163,19 @@ def longer(mean: float, deviation: float, factor: float, than: float) -> float:
     return mean * _NORMAL.cdf(high) - than * _NORMAL.cdf(high - sigma)
 
 
-def _cycle(response: float, between: float, rest: float, places: int) -> float:
+def _cycle(response: float, between: float, rest: float, at_once: int) -> float:
     """Return the mean time from one request to the next with several in flight.
 
-    The next one starts `between` after the last one started, `rest` after the last one ended, and when there is a
-    place; it is played through, for answers and starts interlock. Response times vary a little: if they did not, an
-    answer would come at the very moment of a start each time, and which is first makes a difference.
+    The next one starts `between` after the last one started, `rest` after the last one ended, and when fewer than
+    `at_once` are in flight; it is played through, for answers and starts interlock. Response times vary a little: if
+    they did not, an answer would come at the very moment of a start each time, and which is first makes a difference.
     """
     ends: list[float] = []
     due, started = 0.0, -inf
-    wanted = _CYCLES * places
+    wanted = _CYCLES * at_once
     half = 0.0
     for number in range(wanted):
-        while ends and (ends[0] <= due or len(ends) == places):
+        while ends and (ends[0] <= due or len(ends) == at_once):
             due = max(due, heappop(ends) + rest)
         started = due
         if number == wanted // 2:

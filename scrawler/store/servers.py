@@ -1,7 +1,7 @@
 """What machines tell each other of the servers that they ask: who may have how many requests in flight, and when.
 
 A machine may use only what the table server_place says it holds; together that is never more than the limit of an
-address. It raises its part out of what the others have let go, and notes a smaller part once it keeps to it. A machine
+address. It raises its share out of what the others have let go, and notes a smaller one once it keeps to it. A machine
 that lives alone notes just that, under an empty address; while that stands, nobody else is given anything: it may be
 anywhere. Rows of machines that are gone count no more.
 """
@@ -35,7 +35,7 @@ class Servers:
         """Speak for `machine_id`."""
         self._database = database
         self._machine_id = machine_id
-        self._places = BulkInsert.replacing(server_place, ("address", "machine_id", "places"), database.compiler)
+        self._shares = BulkInsert.replacing(server_place, ("address", "machine_id", "places"), database.compiler)
         self._mutex = BulkInsert.adding(
             server_place, ("address", "machine_id", "places"), database.compiler, added="places"
         )
@@ -46,10 +46,10 @@ class Servers:
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
     ) -> Mapping[str, int] | None:
-        """Note what this machine holds at addresses, and those that it has left; return how many places it may use.
+        """Note what this machine holds at addresses, and those that it has left; return its shares.
 
-        `held` are the places that it may be using by now. Where it may use fewer from now on, tell so again when it
-        does. None: it is the only machine that lives, and is not restricted; only if `alone` allows that.
+        `held` is how many requests it may have in flight by now. Where its share is smaller from now on, tell so again
+        when it keeps to it. None: it is the only machine that lives, and is not restricted; only if `alone` allows that.
         """
 
         def work(connection: Connection) -> Mapping[str, int] | None:
@@ -60,21 +60,21 @@ class Servers:
             mine = server_place.c.machine_id == self._machine_id
             if alone and living == {self._machine_id}:
                 connection.execute(delete(server_place).where(server_place.c.machine_id != _NOBODY))
-                self._places.run(connection, [(_ANYWHERE, self._machine_id, 0)])
+                self._shares.run(connection, [(_ANYWHERE, self._machine_id, 0)])
                 self._alone = True
                 return None
             for part in sliced([*left, _ANYWHERE] if self._alone else left):
                 connection.execute(delete(server_place).where(mine, server_place.c.address.in_(part)))
             noted = self._noted(connection, [*held, _ANYWHERE], living)
             before = {address: noted[address].pop(self._machine_id, None) for address in held}
-            may = held if noted[_ANYWHERE] else self._places_at(held, noted, per_ip, now // _TURN_MS)
+            may = held if noted[_ANYWHERE] else self._shares_at(held, noted, per_ip, now // _TURN_MS)
             rows = ((address, self._machine_id, max(may[address], held[address])) for address in sorted(held))
-            self._places.run(connection, [row for row in rows if row[2] != before[row[0]]])
+            self._shares.run(connection, [row for row in rows if row[2] != before[row[0]]])
             return may
 
-        places = self._database.retrying(work)
-        self._alone = places is None
-        return places
+        shares = self._database.retrying(work)
+        self._alone = shares is None
+        return shares
 
     def reserve(self, wishes: Mapping[str, Millis], pause: Millis, width: Millis) -> dict[str, Slot]:
         """Reserve one time, of `width`, at each address, with at least `pause` between it and any other one there.
@@ -110,22 +110,22 @@ class Servers:
         rows = connection.execute(select(machine.c.id, now.label("now")).where(machine.c.state.in_(LIVING))).all()
         return (rows[0].now if rows else 0), {row.id for row in rows}
 
-    def _places_at(
+    def _shares_at(
         self, held: Collection[str], noted: Mapping[str, Mapping[int, int]], per_ip: int, turn: int
     ) -> dict[str, int]:
-        return {address: places_of(self._machine_id, noted[address], per_ip, turn) for address in held}
+        return {address: share_of(self._machine_id, noted[address], per_ip, turn) for address in held}
 
     def _noted(
         self, connection: Connection, addresses: Collection[str], living: Collection[int]
     ) -> dict[str, dict[int, int]]:
-        """Return what machines that live hold: address -> machine -> places."""
+        """Return what machines that live hold: address -> machine -> requests."""
         held: dict[str, dict[int, int]] = {address: {} for address in addresses}
         for part in sliced(addresses):
-            for address, number, places in connection.execute(
+            for address, number, share in connection.execute(
                 select(server_place).where(server_place.c.address.in_(part))
             ):
                 if number in living:
-                    held[address][number] = places
+                    held[address][number] = share
         return held
 
     def _due(self, connection: Connection, addresses: Collection[str], now: Millis, turn: Millis) -> dict[str, Millis]:
@@ -145,8 +145,8 @@ class Servers:
         return due
 
 
-def places_of(machine_id: int, others: Mapping[int, int], per_ip: int, turn: int) -> int:
-    """Return how many of `per_ip` places a machine may use beside `others`, machine -> places held.
+def share_of(machine_id: int, others: Mapping[int, int], per_ip: int, turn: int) -> int:
+    """Return how many of `per_ip` requests a machine may have in flight beside `others`, machine -> share held.
 
     Each gets as many; what is left over goes to the first ones, another one being the first with each `turn`. What
     the others still hold cannot be had yet.

@@ -1,11 +1,12 @@
 """One budget a server: what all sites at one IP address may ask of it together. Guarded by the machine's turn.
 
 Every request counts, whatever it is for: pages, robots.txt, address literals. A site that finds its address full, or
-within its pause, queues there; it is visited again when a place is its own, first come, first served. A site queues at
-one address at most, keeps its place when it moves between collectors, and leaves the queue when it has nothing to ask
-there any more.
+within its pause, queues there; it is visited again when it may ask, first come, first served. A site queues at one
+address at most, stays where it stands in the queue when it moves between collectors, and leaves the queue when it has
+nothing to ask there any more.
 
-Where several machines live, a machine uses the places that sharing.py has got for it. With a pause between two
+Where several machines live, a machine may have as many requests in flight at an address as the share says that
+sharing.py has got for it. With a pause between two
 requests to an address they go one at a time, each at a time that was reserved in the database: so the pause holds
 between machines, and from one run to the next.
 """
@@ -21,15 +22,15 @@ from scrawler.core.party.site import Server, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.model.servers import Slot
 
-_IDLE = 30.0  # seconds without a request after which the other machines may have the places of an address
-_ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get places that other machines have
+_IDLE = 30.0  # seconds without a request after which the other machines may have the share of an address
+_ASK_PAUSES = 0.1, 2.0  # seconds, first and longest, between two tries to get a share that other machines have
 
 
 class AddressBudget:
     """Requests in flight and pauses by IP address.
 
-    `look_again(site)` lets its holder visit a site; `ask()` says that something is to be asked of the database: places
-    at the addresses in `unknown`, or slots for those in `wishes`; or told: that places were let go.
+    `look_again(site)` lets its holder visit a site; `ask()` says that something is to be asked of the database: shares
+    of the addresses in `unknown`, or slots for those in `wishes`; or told: that shares were let go.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class AddressBudget:
         self.alone = False  # no other machine lives, and none can begin without our knowing
         self.unknown: set[str] = set()
         self.wishes: set[str] = set()
-        self._left: set[str] = set()  # addresses whose places nobody has been told are free
+        self._left: set[str] = set()  # addresses whose shares were let go, of which nobody has been told
 
     def queue_up(self, site: SiteContext, address: str, now: float) -> float:
         """Return 0 if the site may ask the address now; else it queues up, and may try at the time returned.
@@ -56,7 +57,7 @@ class AddressBudget:
         server.unwanted = False
         free, queue = self._free(server), server.queue
         if len(queue) >= free and site not in islice(queue, max(0, free)):
-            at = inf if self.alone or server.places else self._ask_again(server, address, site, now)
+            at = inf if self.alone or server.share else self._ask_again(server, address, site, now)
         elif self._rules.delay_per_ip:
             at = self._slot(server, address)
         else:
@@ -74,7 +75,7 @@ class AddressBudget:
         if server is not None:
             del server.queue[site]
             self._call(server)
-            if server.queue and not (server.places or self.alone):
+            if server.queue and not (server.share or self.alone):
                 self._look_again(next(iter(server.queue)))  # the first in the queue asks for all from now on
 
     def began(self, site: SiteContext, address: str) -> None:
@@ -101,7 +102,7 @@ class AddressBudget:
         return server is not None and not server.queue
 
     def dismiss(self, address: str, now: float, *, waited_for: bool) -> None:
-        """Let the other machines have the places of an address at which no site here has anything to ask any more.
+        """Let the other machines have the share of an address at which no site here has anything to ask any more.
 
         If they are `waited_for` that is told at once, else with what is asked next, a heartbeat at the latest.
         """
@@ -140,31 +141,31 @@ class AddressBudget:
         """Note that other machines live: start nothing more until it is known what may be used."""
         self.alone = False
         for server in self.servers.values():
-            server.places = 0
+            server.share = 0
 
     def pledged(self, addresses: Collection[str]) -> dict[str, int]:
-        """Return how many places at these addresses are in use, or may be before the next answer is there."""
+        """Return how many requests may be in flight at these addresses until the next answer is there."""
         found = ((address, self.servers.get(address)) for address in addresses)
-        return {address: max(server.places, server.in_flight) for address, server in found if server is not None}
+        return {address: max(server.share, server.in_flight) for address, server in found if server is not None}
 
     def left(self) -> list[str]:
         """Return the addresses that were left, and are not asked again, since the last `granted`."""
         self._left.difference_update(self.servers)
         return list(self._left)
 
-    def granted(self, places: Mapping[str, int] | None, left: Collection[str]) -> bool:
+    def granted(self, shares: Mapping[str, int] | None, left: Collection[str]) -> bool:
         """Take over what may be used (None: no other machine lives); returns whether less than before."""
         self._left.difference_update(left)
-        self.alone = places is None
-        self.unknown.difference_update(self.servers if places is None else places)
+        self.alone = shares is None
+        self.unknown.difference_update(self.servers if shares is None else shares)
         less = False
-        for address in list(self.servers) if places is None else places:
+        for address in list(self.servers) if shares is None else shares:
             server = self.servers.get(address)
             if server is None:
                 continue  # left meanwhile
-            if places is not None:
-                less = less or places[address] < server.places
-                server.places = places[address]
+            if shares is not None:
+                less = less or shares[address] < server.share
+                server.share = shares[address]
                 self._answered(server)
             self._call(server)
             if server.unwanted:
@@ -184,7 +185,7 @@ class AddressBudget:
             server.slot = slot
             self._call(server)
 
-    # -- places ------------------------------------------------------------------------------------------------
+    # -- shares ------------------------------------------------------------------------------------------------
 
     def _meet(self, address: str) -> Server:
         server = self.servers[address] = Server()
@@ -194,9 +195,9 @@ class AddressBudget:
         return server
 
     def _answered(self, server: Server) -> None:
-        """Where others have all places, let the first in the queue ask again after a pause, which grows."""
+        """Where others have all of an address, let the first in the queue ask again after a pause, which grows."""
         first, longest = _ASK_PAUSES
-        if server.places:
+        if server.share:
             server.ask_pause = 0.0
         elif server.queue:
             server.ask_pause = min(max(first, 2 * server.ask_pause), longest)
@@ -204,7 +205,7 @@ class AddressBudget:
             self._look_again(next(iter(server.queue)))
 
     def _ask_again(self, server: Server, address: str, site: SiteContext, now: float) -> float:
-        """Return when a site, if it is the first in the queue, tries again to get places that other machines have."""
+        """Return when a site, if it is the first in the queue, tries again to get a share that other machines have."""
         if next(iter(server.queue), site) is not site or address in self.unknown:
             return inf
         if now >= server.ask_at:
@@ -214,8 +215,8 @@ class AddressBudget:
         return server.ask_at
 
     def _free(self, server: Server) -> int:
-        """Return how many places are free; with a pause between two requests they go one at a time."""
-        limit = self._rules.per_ip if self.alone else server.places
+        """Return how many requests may start now; with a pause between two requests they go one at a time."""
+        limit = self._rules.per_ip if self.alone else server.share
         return (min(1, limit) if self._rules.delay_per_ip else limit) - server.in_flight
 
     def _slot(self, server: Server, address: str) -> float:

@@ -106,7 +106,7 @@ class Checks:
         return None
 
     def politeness(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
-        """Wait for the pause of the host, and for a place at its address."""
+        """Wait for the pause of the host, and until its address may be asked."""
         return self.wait_for(site, origin.host, origin.address, now) or None
 
     def wait_for(self, site: SiteContext, host: str, address: str, now: float) -> float:

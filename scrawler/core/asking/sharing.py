@@ -1,8 +1,8 @@
 """Keeps a machine's use of servers in line with other machines', by the database; runs on the store thread.
 
 With every heartbeat a machine tells what it holds and learns what it may use; an address that it meets in between is
-asked for at once, and again after a while where others have all places. What it loses it stops to use at once, and
-tells so when it does; places that it needs no more it lets go. A machine that lives alone asks nothing more.
+asked for at once, and again after a while where others have all of it. What it loses it stops to use at once, and
+tells so when it does; a share that it needs no more it lets go. A machine that lives alone asks nothing more.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Servers(Protocol):
 
 
 class ServerSharing:
-    """Asks for the places and times that its budget needs; `read(job)` runs a job on the store thread."""
+    """Asks for the shares and times that its budget needs; `read(job)` runs a job on the store thread."""
 
     def __init__(
         self,
@@ -83,12 +83,12 @@ class ServerSharing:
             left, per_ip, pause = budget.left(), self._rules.per_ip, self._rules.delay_per_ip
         if (everything or held or left) and not budget.alone:
             try:
-                places = self._servers.share(held, left, per_ip, alone)
+                shares = self._servers.share(held, left, per_ip, alone)
             except BaseException:
                 self._all = self._all or everything
                 raise
             with self._turn:
-                if budget.granted(places, left):
+                if budget.granted(shares, left):
                     self._all = True
                     self._ask()
         with self._turn:

@@ -153,7 +153,7 @@ class Visits:
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._places(slow=False) and (at := self._start_queued(site, now)):
+        if site.queued and site.in_flight < self._most_in_flight(slow=False) and (at := self._start_queued(site, now)):
             return at
         refused = 0
         most = self._rules.most_in_flight if self._downloader.at_once else 1
@@ -163,7 +163,7 @@ class Visits:
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
-            if most > 1 and site.in_flight >= self._places(choice.lane.slow):
+            if most > 1 and site.in_flight >= self._most_in_flight(choice.lane.slow):
                 return inf
             self._slot.enter(site.id, choice.entry.url)  # patterns of traps and of robots.txt are tried on it
             try:
@@ -214,7 +214,7 @@ class Visits:
         self._start(site, self._page_request(choice, flight, cookie), now, party)
         return None
 
-    def _places(self, slow: bool) -> int:
+    def _most_in_flight(self, slow: bool) -> int:
         """Return how many requests a site may have in flight.
 
         It is one where the downloader queues them: two that waited there would go out without a pause between them.

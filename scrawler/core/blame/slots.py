@@ -130,8 +130,8 @@ class Slots:
         if path is not None:
             with contextlib.suppress(OSError):  # what cannot be written there, the archive will tell
                 self._open(path, number)
-        places = range(_HEADER.size, _HEADER.size + number * self._size, self._size)
-        self._free = [Slot(self._map, at, self._size, self._give_back) for at in reversed(places)]
+        offsets = range(_HEADER.size, _HEADER.size + number * self._size, self._size)
+        self._free = [Slot(self._map, at, self._size, self._give_back) for at in reversed(offsets)]
         self._taken: list[Slot] = []
 
     def _open(self, path: Path, number: int) -> None:

@@ -97,7 +97,7 @@ class Crew:
         return sum(max(0, collector.room) for collector in self.collectors)
 
     def site_released(self, budget: AddressBudget, site: SiteContext) -> None:
-        """Let others have the places at its address, unless sites here ask there as well."""
+        """Let others have the share of its address, unless sites here ask there as well."""
         address = site.address()
         if self.stopping.is_set() or not budget.could_dismiss(address):
             return

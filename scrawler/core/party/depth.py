@@ -37,7 +37,7 @@ _PAGE = EntryRole.PAGE
 
 
 class Entry(NamedTuple):
-    """One listed URL; `position` is its place in the lister's lane of its role, `not_before` UTC milliseconds.
+    """One listed URL; `position` is where it stands in the lister's lane of its role, `not_before` UTC milliseconds.
 
     `depth` counts links from the seed's URL; that of a sitemap is one more for each index between.
     """
@@ -95,10 +95,10 @@ def decode_urls(data: bytes) -> Iterator[str]:
 
 
 def find(data: bytes, url: str) -> tuple[int, Entry] | None:
-    """Return the entry of a URL in a chunk, and its place there."""
+    """Return the entry of a URL in a chunk, and where it stands there."""
     if url.encode() not in zlib.decompress(data):  # cheaper than to unpack all of it
         return None
-    return next(((place, entry) for place, entry in enumerate(decode(data)) if entry.url == url), None)
+    return next(((at, entry) for at, entry in enumerate(decode(data)) if entry.url == url), None)
 
 
 class _Lines:

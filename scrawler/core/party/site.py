@@ -58,12 +58,12 @@ class Server:
 
     in_flight: int = 0
     asked_at: float = 0.0  # when the last request was over
-    queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait for a place, the first one first
-    places: int = 0  # so many this machine may use, if it does not live alone
+    queue: dict[SiteContext, None] = field(default_factory=dict)  # sites that wait to ask, the first one first
+    share: int = 0  # so many requests may this machine have in flight, if it does not live alone
     slot: Slot | None = None  # in which the next request may begin, if there are pauses between them
-    unwanted: bool = False  # no site here has anything to ask: its places are for other machines
-    ask_at: float = 0.0  # when to ask for places again, while other machines have them all
-    ask_pause: float = 0.0  # for how long that waits; 0: this machine has places
+    unwanted: bool = False  # no site here has anything to ask: the share is for other machines
+    ask_at: float = 0.0  # when to ask for a share again, while other machines have all of it
+    ask_pause: float = 0.0  # for how long that waits; 0: this machine has a share
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class SiteContext:
     due: dict[str, float] = field(default_factory=dict)  # host -> machine time before which it is not asked
     health: SiteHealth = field(default_factory=SiteHealth)
     in_flight: int = 0
-    queues_at: Server | None = None  # the server at whose address it waits for a place
+    queues_at: Server | None = None  # the server at whose address it waits to ask
     still_queues: bool = False  # whether its last visit found that it still has to wait there
     held_since: float = 0.0  # machine time since which only politeness holds it; 0: it does not
     fetching: set[str] = field(default_factory=set)  # URLs whose answer has not been handled

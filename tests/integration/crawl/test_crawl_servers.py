@@ -35,7 +35,7 @@ def table(hosts: dict[str, str]) -> list[str]:
 
 
 def nothing_is_left(machine: Machine) -> None:
-    """No place is taken, and nobody queues, once a machine has ended."""
+    """Nothing is in flight, and nobody queues, once a machine has ended."""
     assert all(not (server.in_flight or server.queue) for server in machine.sharing.budget.servers.values())
 
 
@@ -155,7 +155,7 @@ def test_without_a_delay_a_slow_server_is_asked_as_fast_as_it_answers(crawl: Cra
 
 
 @pytest.mark.parametrize("change", ["moved", "fewer threads", "stopped"])
-def test_no_place_is_lost_and_no_site_forgotten(crawl: Crawl, change: str) -> None:
+def test_nothing_is_lost_of_a_share_and_no_site_forgotten(crawl: Crawl, change: str) -> None:
     """Sites that queue go to other collectors; then their collector comes to its end, or the machine does."""
     hosts = names(24)
     stop = threading.Event()
@@ -186,7 +186,7 @@ def test_no_place_is_lost_and_no_site_forgotten(crawl: Crawl, change: str) -> No
         assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
 
 
-def test_the_places_at_an_address_are_let_go_with_the_last_site_there(crawl: Crawl) -> None:
+def test_the_share_of_an_address_is_let_go_with_the_last_site_there(crawl: Crawl) -> None:
     """Another machine lives, and asks nothing; the sites come one after the other."""
     hosts = names(1) | names(1, THERE)
     seen: list[tuple[bool, frozenset[str]]] = []
@@ -204,8 +204,8 @@ def test_the_places_at_an_address_are_let_go_with_the_last_site_there(crawl: Cra
     assert all(len(held) < 2 for _, held in seen)
 
 
-def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
-    """One of three is killed on the way; the others take its sites over, and its places."""
+def test_machines_share_an_address(crawl_on_both: Crawl) -> None:
+    """One of three is killed on the way; the others take its sites over, and its share."""
     crawl, hosts = crawl_on_both, names(16)
     resolve = [part for entry in table(hosts) for part in ("--resolve", entry)]
     with WatchfulServer(crawl.folder, pages=8, latency=0.05) as server:
@@ -218,7 +218,7 @@ def test_machines_share_the_places_of_an_address(crawl_on_both: Crawl) -> None:
         assert command.returncode == 0, said
         seen = server.seen()
     assert {(one.host, one.path) for one in seen} >= {(host, f"/{n}") for host in hosts for n in range(1, 8)}
-    assert most_at_once(seen) in (3, 4, 5), "three machines have two places at most"
+    assert most_at_once(seen) in (3, 4, 5), "three machines have two requests in flight at most"
     assert min(smallest_gap(of_host) for of_host in by(lambda one: one.host, seen).values()) >= 0.1 - CLOCK
     crawl.check()
 

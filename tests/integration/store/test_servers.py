@@ -21,7 +21,7 @@ from scrawler.model.scope import Scope
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
-from scrawler.store.servers import Servers, places_of
+from scrawler.store.servers import Servers, share_of
 from scrawler.store.tables import server, server_place
 from tests.crawl_rules import crawl_rules
 
@@ -220,12 +220,12 @@ def test_what_one_has_done_with_another_gets_without_a_heartbeat(database: Datab
     second.work()
     second.visit()
     assert [address for _, address in second.in_flight] == [ADDRESSES[0]]
-    assert second.budget.servers[ADDRESSES[0]].places == PER_IP
+    assert second.budget.servers[ADDRESSES[0]].share == PER_IP
     second.meet(ADDRESSES[1])
     second.visit()
     second.work()
     second.visit()
-    assert second.budget.servers[ADDRESSES[1]].places == PER_IP
+    assert second.budget.servers[ADDRESSES[1]].share == PER_IP
 
 
 def test_times_are_reserved_apart_from_each_other(database: Database) -> None:
@@ -257,15 +257,13 @@ def test_a_time_that_was_reserved_before_the_clock_was_set_back_is_near(database
 
 
 def test_what_cannot_be_divided_goes_round() -> None:
-    assert [places_of(number, {other: 0 for other in (1, 2, 3) if other != number}, 8, 0) for number in (1, 2, 3)] == [
+    assert [share_of(number, {other: 0 for other in (1, 2, 3) if other != number}, 8, 0) for number in (1, 2, 3)] == [
         3, 3, 2,
     ]  # fmt: skip
     for turn in range(3):
-        ones = [
-            places_of(number, {other: 0 for other in (4, 7, 9) if other != number}, 1, turn) for number in (4, 7, 9)
-        ]
+        ones = [share_of(number, {other: 0 for other in (4, 7, 9) if other != number}, 1, turn) for number in (4, 7, 9)]
         assert sorted(ones) == [0, 0, 1]
         assert ones[turn] == 1
-    assert places_of(1, {2: 8}, 8, 0) == 0
-    assert places_of(1, {2: 6}, 8, 0) == 2
-    assert places_of(1, {}, 8, 5) == 8
+    assert share_of(1, {2: 8}, 8, 0) == 0
+    assert share_of(1, {2: 6}, 8, 0) == 2
+    assert share_of(1, {}, 8, 5) == 8

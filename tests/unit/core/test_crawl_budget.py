@@ -1,4 +1,4 @@
-"""The queue for an address: first come, first served, and no place is lost."""
+"""The queue for an address: first come, first served, and nothing is lost of what may be asked."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_who_came_first_is_served_first() -> None:
     assert not desk.called
     desk.budget.over(HERE, 0.0)
     assert list(desk.called) == [third]
-    assert not desk.comes(fifth), "the place is another one's, who has not come yet"
+    assert not desk.comes(fifth), "it is the turn of another one, who has not come yet"
     assert not desk.comes(fourth)
     assert desk.comes(third)
     desk.budget.over(HERE, 0.0)
@@ -99,7 +99,7 @@ def test_a_site_stands_in_one_line() -> None:
     assert list(desk.called) == [other, torn]
 
 
-def test_more_places_are_used_as_soon_as_settings_say_so_and_fewer_too() -> None:
+def test_more_requests_start_as_soon_as_settings_say_so_and_fewer_too() -> None:
     desk = Desk(per_ip=1)
     one, two, three, four = sites(4)
     assert [desk.comes(site) for site in (one, two, three)] == [True, False, False]
@@ -193,7 +193,7 @@ def test_what_is_dismissed_while_it_is_asked_is_let_go_after_that() -> None:
     desk.budget.queue_up(two, THERE, now)
     desk.budget.leave(two)
     desk.budget.dismiss(THERE, now, waited_for=True)
-    assert THERE in desk.budget.servers, "its places are on the way"
+    assert THERE in desk.budget.servers, "its share is on the way"
     desk.budget.granted({THERE: 2}, [HERE])
     assert desk.budget.left() == [THERE]
     assert len(desk.asked) == 2, "asked for HERE and THERE; that they were let go is told with what comes next"
@@ -213,7 +213,7 @@ def test_what_is_waited_for_is_told_at_once() -> None:
     assert sorted(desk.budget.left()) == [HERE, THERE]
 
 
-def test_who_comes_again_keeps_the_places() -> None:
+def test_who_comes_again_keeps_the_share() -> None:
     desk = Desk()
     desk.budget.granted({}, ())
     one, two = sites(2)

@@ -110,7 +110,7 @@ def test_a_pause_is_waited_for_and_counts_as_politeness(desk: Desk) -> None:
     assert desk.site.held_since > 0
 
 
-def test_a_place_at_the_address_is_waited_for(desk: Desk) -> None:
+def test_an_address_that_is_busy_is_waited_for(desk: Desk) -> None:
     for _ in range(desk.rules.per_ip):
         assert desk.ask() is None
         desk.budget.began(desk.site, "192.0.2.1")

@@ -49,7 +49,7 @@ def test_one_site_takes_its_requests_and_the_pauses_between(
 
 
 def test_with_several_in_flight_starts_keep_the_delay_between_them() -> None:
-    """Two places: starts at 0 and 1, answers at 5 and 6, starts at 6 and 7, and so on."""
+    """Two at once: starts at 0 and 1, answers at 5 and 6, starts at 6 and 7, and so on."""
     run = crawl(site(1000, 5.0), delay=1.0, per_site=2, delay_factor=0.0)
     assert run.seconds == pytest.approx(500 * 6.0, rel=0.05)
 
