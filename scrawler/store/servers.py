@@ -49,7 +49,7 @@ class Servers:
         """Note what this machine holds at addresses, and those that it has left; return its shares.
 
         `held` is how many requests it may have in flight by now. Where its share is smaller from now on, tell so again
-        when it keeps to it. None: it is the only machine that lives, and is not restricted; only if `alone` allows that.
+        when it keeps to it. None: it is the only machine that lives, without a limit; only if `alone` allows that.
         """
 
         def work(connection: Connection) -> Mapping[str, int] | None:
