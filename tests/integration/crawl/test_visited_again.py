@@ -108,10 +108,40 @@ def test_a_url_is_visited_again(
 
 
 def test_what_is_asked_of_a_page_that_is_known() -> None:
-    known = KnownVisit(0, "http://a.example/", 1, b"", '"x"', "Sun, 22 Nov 2026 20:00:00 GMT")
+    known = KnownVisit(0, "http://a.example/", 1, b"d" * 20, '"x"', "Sun, 22 Nov 2026 20:00:00 GMT")
     assert conditions(known) == (
         ("If-None-Match", '"x"'),
         ("If-Modified-Since", "Sun, 22 Nov 2026 20:00:00 GMT"),
     )
     assert conditions(known._replace(etag="")) == (("If-Modified-Since", "Sun, 22 Nov 2026 20:00:00 GMT"),)
     assert conditions(known._replace(etag="", last_modified="")) == ()
+
+
+@pytest.mark.parametrize(
+    "tag",
+    ['"x"\r\nCookie: a=b', '"x"\n', "\r", '"\0"', '"\x1f"', '"a\tb"', '"\x7f"', '"\u20ac"', '"\udc80"', "*", " * ", ""],
+)
+def test_a_tag_is_not_named_that_is_no_value_of_a_header_or_stands_for_all(tag: str) -> None:
+    known = KnownVisit(0, "http://a.example/", 1, b"d" * 20, tag, tag)
+    assert conditions(known) == ()
+
+
+@pytest.mark.parametrize("tag", ['"x"', 'W/"x y"', "unquoted", '"\xe4"', '"a", "b"', '"*"'])
+def test_a_tag_is_named_as_it_was_sent(tag: str) -> None:
+    known = KnownVisit(0, "http://a.example/", 1, b"d" * 20, tag)
+    assert conditions(known) == (("If-None-Match", tag),)
+
+
+@pytest.mark.parametrize("digest", [b"", b"d" * 19, b"d" * 32])
+def test_what_the_archive_cannot_refer_to_is_asked_for_as_a_whole(
+    crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, digest: bytes
+) -> None:
+    server = serve(Site())
+    crawl.add([server.url()])
+    crawl.run()
+    visited = {row.url: KnownVisit(0, row.url, row.fetched_at, digest, '"1"') for row in crawl.pages()}
+    monkeypatch.setattr(assembly, "_recall_robots", partial(bring_back, visited))
+    list_again(crawl.url)
+    crawl.run()
+    assert [(row.result, row.visit) for row in crawl.pages() if row.visit] == [(Result.FETCHED, 1)] * 3
+    check_records(crawl.url, crawl.folder / "pages")
