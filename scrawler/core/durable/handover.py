@@ -1,7 +1,9 @@
 """What the machine's sites have done, on its way to the checkpointer. Guarded by the machine's turn.
 
 There is one clock for the machine: a site is handed over when its oldest change is old, or when it has many. What a
-kill costs is bounded by that: the work of `checkpoint_interval` seconds at most, and of `MOST_ANSWERS` answers.
+kill costs is bounded by that: the work of `checkpoint_interval` seconds at most, and of `MOST_ANSWERS` answers. Where
+many sites have changed, they are handed over evenly, some each half second. They all began within a second or two, so
+that by age alone they would come at once: a commit of 2,000 sites took a second in which nothing could be asked for.
 
 Of a site that lists a page part by part nothing is handed over until its end: whoever takes the site over after a kill
 finds all of that page, or nothing, and no part of it counts twice.
@@ -11,7 +13,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from math import inf
+from math import ceil, inf
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
@@ -24,6 +26,7 @@ _SITES_A_SECOND = 50  # so many are handed over; where more have changed, each w
 # (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page; 5,000 sites on five
 # machines at a page in 5 s: with 100 a second MariaDB has two pages of a site at a time, with 50 three, for 15 % less)
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
+_PACE = 0.5  # seconds between two times at which some of many sites are handed over, be they old or not
 
 
 class Handover:
@@ -37,13 +40,22 @@ class Handover:
         self._rules = rules
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # how many answers all these sites hold back
+        self._paced_at = -inf  # machine time at which some of many were last handed over
 
     @property
     def next_at(self) -> float:
         """The machine time at which `checkpoint` has something to do, inf if nothing has changed."""
         for oldest in self._unsaved.values():
-            return oldest if self._answers >= MOST_ANSWERS else oldest + self._longest_age()
+            if self._answers >= MOST_ANSWERS:
+                return oldest
+            old_at = oldest + self._longest_age()
+            return min(old_at, self._paced_at + _PACE) if self._are_many else old_at
         return inf
+
+    @property
+    def _are_many(self) -> bool:
+        """Whether more sites have changed than can be handed over while their changes are young."""
+        return len(self._unsaved) > _SOON * _SITES_A_SECOND
 
     def _longest_age(self) -> float:
         """Return the seconds for which a change may wait now: the longer, the more sites have changed."""
@@ -66,11 +78,20 @@ class Handover:
     def checkpoint(self, now: float) -> None:
         """Hand over the sites whose changes are old, or the oldest of too many, as is to be done at `next_at`."""
         due = now + _AT_A_TIME - self._longest_age()
+        share = self._share(now)
         while self._unsaved:
             site, since = next(iter(self._unsaved.items()))
-            if since > due and (self._answers < MOST_ANSWERS or since >= now):
+            if since > due and (since >= now or (share <= 0 and self._answers < MOST_ANSWERS)):
                 return
             self.changes(site, now)
+            share -= 1
+
+    def _share(self, now: float) -> int:
+        """Return how many of many sites are to be handed over now, so that all are within the longest age."""
+        if not self._are_many or now < self._paced_at + _PACE:
+            return 0
+        self._paced_at = now
+        return ceil(len(self._unsaved) * _PACE / self._longest_age())
 
     def changes(self, site: SiteContext, now: float) -> None:
         """Hand over what a site has not yet handed over, unless a page of it is listed in part."""
