@@ -37,7 +37,7 @@ from scrawler.urls.scope import site_key
 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
-_PROMPT = 10.0  # seconds after which a transaction of theirs is left to their own patience
+_PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thread tries again by itself
 
 
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
@@ -86,7 +86,7 @@ def run_crawl(
             with closing(open_database(settings.db, stop=stop, waiting=prompt_waiting)) as prompt:
                 tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
-                deaths.look()  # before it is known which machines are gone: nobody else has their sites yet
+                deaths.look()  # first: once other machines know which ones are gone, they have their sites
                 run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say)
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))

@@ -37,4 +37,4 @@ def _imported(name: str) -> ModuleType | None:
 
 
 def _fits(name: str, part: ModuleType) -> bool:
-    return getattr(part, "INTERFACE", 0) == INTERFACES[name]  # the first ones had no number
+    return getattr(part, "INTERFACE", 0) == INTERFACES[name]  # the first parts that were compiled had no number

@@ -12,8 +12,8 @@ from email.utils import parsedate_tz
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_LONGEST = 64  # characters
-_NO_DATE = (ValueError, OverflowError, TypeError, IndexError)  # what is raised by whatever somebody made of a date
+_LONGEST = 64  # longer texts are no date
+_NO_DATE = (ValueError, OverflowError, TypeError, IndexError)  # what Python's parsers raise for what is no date
 # W3C date and time formats, of which RFC 3339 is a part; a blank for the T and no zone (UTC) are let pass.
 _W3C = re.compile(
     r"""(\d{4})(?:-(\d\d)(?:-(\d\d)
@@ -28,7 +28,7 @@ _DAY = re.compile(r"([0-9]{1,2})(?![0-9])")
 _MONTH = re.compile(r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)", re.IGNORECASE)
 _YEAR = re.compile(r"([0-9]{2,4})(?![0-9])")
 _MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec"
-_FIRST_YEAR = 1601  # of a cookie's date
+_FIRST_YEAR = 1601  # the first year that a cookie's date may have (RFC 6265, 5.1.1)
 
 
 def read_date(text: str) -> int | None:
@@ -47,7 +47,7 @@ def mail_date(text: str) -> int | None:
         if parsed is None:
             return None
         year, month, day, hour, minute, second = parsed[:6]
-        date = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)  # 60 is a leap second
+        date = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=UTC)  # leap seconds are 60
         return _milliseconds(date - timedelta(seconds=parsed[9] or 0))
     except _NO_DATE:
         return None

@@ -59,7 +59,7 @@ class LeaseLostError(ScrawlerError):
 
     def __init__(self, text: str, *, was_to_end: bool) -> None:
         super().__init__(text)
-        self.was_to_end = was_to_end  # as the user wanted: then it does not begin anew
+        self.was_to_end = was_to_end  # whether the user had wanted it to end: then it does not begin anew
 
 
 class RecordsLostError(ScrawlerError):
@@ -88,7 +88,7 @@ def message_of(error: BaseException) -> str:
     """Return what an exception says of itself in one line: nothing, where it cannot say that."""
     try:
         return " ".join(str(error).split())
-    except BaseException as worse:  # what other people's code raises may do anything here
+    except BaseException as worse:  # an exception of other people's code may do anything when it is turned into text
         if is_interrupt(worse):
             raise
         return ""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from scrawler.errors import ScrawlerError, is_interrupt, message_of
 
-MOST_FAULTS = 5  # of a seed; then it ends
+MOST_FAULTS = 5  # a seed ends after so many faults
 
 _PACKAGE = Path(__file__).parent
 _MESSAGE_CHARACTERS = 300

@@ -7,7 +7,7 @@ import os
 
 try:
     import fcntl
-except ImportError:  # Windows
+except ImportError:  # Windows has no such module
     fcntl = None  # type: ignore[assignment]
 
 SUPPORTED = fcntl is not None

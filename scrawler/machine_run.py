@@ -48,7 +48,7 @@ LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
 _LOOK_EVERY = 0.5  # seconds between looks at the progress
 _COUNT_EVERY, _COUNT_AT_LATEST = 2.0, 30.0  # seconds between two counts of the seeds
 _FILES_OF_A_THREAD, _FILES_SHARED, _FILES_TO_SPARE = 8, 64, 192  # descriptors
-_SLOTS = 64  # for threads that read pages, at least: their number can be changed while they run
+_SLOTS = 64  # threads may be added while the machine runs: there is room for so many at least
 _INDEX_EVERY = 10.0  # seconds between looks for WARC files that are full and committed
 
 
@@ -58,7 +58,7 @@ class Launch:
 
     at: Millis
     machines: int
-    prefix: str  # with which the names of the files of all machines of the crawl begin
+    prefix: str  # the names of all machines' WARC files begin with it
 
 
 def _files_of(settings: Settings) -> int:
@@ -154,7 +154,7 @@ class MachineRun:
             heartbeat = self._heartbeat(machine)
             look = partial(self._look, machine, resolver, on_progress)
             with suppress(StoreBusyError):
-                look()  # before a page is read, the supervisor shall know which machine it is
+                look()  # the supervisor has to know which machine it is before a page is read
             with self._indexing(archive, machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             outcome = "ended" if machine.ending.ended else "stopped"
@@ -170,7 +170,7 @@ class MachineRun:
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._tell(done, self._database)
-        self._finish_gone(self._database, self._records)  # some may have died meanwhile
+        self._finish_gone(self._database, self._records)  # other machines may have died meanwhile
         self._deaths.look()
         names = tuple(file.name for file in files())
         return Ended(outcome, mine, machine.crew.totals().requests, resolver.lookups, names)
@@ -260,7 +260,7 @@ class MachineRun:
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
             self._left = self._stores.claims.work_left()
-            took = time.monotonic() - now  # a million seeds take a while; a database that was away says nothing of it
+            took = time.monotonic() - now  # to count a million seeds takes a while
             every = _COUNT_EVERY * self._launch.machines  # one progress line is shown for all of them
             self._count_at = now + min(max(every, 50 * took), _COUNT_AT_LATEST)
         left = self._left

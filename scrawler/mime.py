@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-_LONGEST_KNOWN = 256  # characters of a header that is remembered
+_LONGEST_KNOWN = 256  # longer headers are not remembered
 _LONGEST = 8_192  # characters of all headers together; of longer ones the rest is not read
-_MOST_PARAMETERS = 100  # of one media type
+_MOST_PARAMETERS = 100  # parameters of one media type that are read
 _SPACE = " \t\r\n"
 _TOKEN = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 _QUOTABLE = re.compile(r"[\t -~\x80-\xff]*")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 OWN_PACKAGE = "scrawler"
-_SPECIAL_METHODS = ("__call__", "__contains__")  # that an interface may ask for
+_SPECIAL_METHODS = ("__call__", "__contains__")  # an interface may ask for these special methods
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +129,7 @@ class _Answerable:
         self._made = made
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") and name not in _SPECIAL_METHODS:  # no part of the interface, whoever looks for it
+        if name.startswith("_") and name not in _SPECIAL_METHODS:  # no interface asks for such names
             return getattr(self._made, name)
         found = self._answered(getattr, self._made, name)
         if not callable(found):
@@ -137,7 +137,7 @@ class _Answerable:
         call = partial(self._answered, found)
         if (reference := self._part.kind.answers.get(name)) is not None:
             call = partial(self._checked, name, load_object(reference), call)
-        self.__dict__[name] = call  # found there from now on
+        self.__dict__[name] = call  # the next look finds it there
         return call
 
     def _answered(self, call: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
@@ -167,7 +167,7 @@ def _check_fit(part: Part, made: object) -> None:
     names = [name for name, value in asked_for if name in _SPECIAL_METHODS or _is_public(name, value)]
     try:
         missing = [name for name in names if not hasattr(made, name)]
-    except Exception as error:  # of a property
+    except Exception as error:  # a property may raise anything
         raise PluginError(f"{part} failed: {in_a_line(error)}") from error
     if missing:
         raise PluginError(f"{part} does not fit {part.kind.interface}: it has no {', '.join(missing)}")
@@ -178,7 +178,7 @@ def _is_public(name: str, value: object) -> bool:
 
 
 def _entry_points(kind: PartKind, name: str | None = None) -> list[EntryPoint]:
-    from importlib.metadata import entry_points  # reads the metadata of all packages, and itself takes long to import
+    from importlib.metadata import entry_points  # its import takes long, as does reading the metadata of all packages
 
     return list(entry_points(group=kind.group) if name is None else entry_points(group=kind.group, name=name))
 

@@ -51,10 +51,10 @@ class Verified:
     read: int = 0
     whole: int = 0  # records of answers that are as the database says
     gone: int = 0  # rows without their record
-    accepted: int = 0  # of files whose losses were accepted
+    accepted: int = 0  # rows without their record in files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
-    unreadable: int = 0  # files
-    lossy: dict[str, int] = field(default_factory=dict)  # records that are gone, by file, but for what was accepted
+    unreadable: int = 0  # files that cannot be read
+    lossy: dict[str, int] = field(default_factory=dict)  # file -> records gone and not accepted
 
 
 class Upkeep:
@@ -125,7 +125,7 @@ class Upkeep:
             except UnreadableError:
                 done.unreadable += 1
                 yield Finding(name, 0, _size(path), Problem.UNREADABLE, "")
-                continue  # nothing is known of what is gone
+                continue  # of a file that cannot be read nothing more is known
             self._note(name, path, accepted.lost)
             if accepted.suffices:
                 done.accepted += accepted.lost
@@ -141,7 +141,7 @@ class Upkeep:
             path = self.files.path(name)
             if path is None:
                 continue
-            with suppress(UnreadableError):  # by now
+            with suppress(UnreadableError):  # a file may have become unreadable by now
                 found = self._verify_file(name, path, Verified(1, 0, 0), _unseen)
                 self._note(name, path, sum(one.problem in LOST for one in found))
 
@@ -154,7 +154,7 @@ class Upkeep:
             done.read = before + at
             on_progress(done)
 
-        finished, end = is_finished(path), self._end(name)  # before the size of a file that grows
+        finished, end = is_finished(path), self._end(name)  # asked before the size: the file may grow meanwhile
         with open_warc(path) as file:
             size = 0 if file is None else file.size
             verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
@@ -204,7 +204,7 @@ class Upkeep:
             try:
                 taken = rows.take_back(loss.warc_file, offsets)
             except UnreadableError:
-                continue  # which the look has told
+                continue  # the look has told of it already
             left = taken.in_work + taken.unreachable
             total = total.plus(taken)
             if left:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import islice
-from json.encoder import encode_basestring_ascii as _quoted  # to encode the line as an object would double its cost
+from json.encoder import encode_basestring_ascii as _quoted  # quoting is all that JSON needs here, at half the cost
 from os import urandom
 from pathlib import Path
 from typing import IO
@@ -23,7 +23,7 @@ from scrawler.archive.surt import surt
 from scrawler.errors import ArchiveError
 from scrawler.model.records import CdxRow
 
-UNFINISHED = ".tmp"  # ends the name of a file that a killed process may leave
+UNFINISHED = ".tmp"  # the end of the names of files that a killed process may leave
 _ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and merged
 
 
@@ -32,7 +32,7 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
 
     Raises ArchiveError where the folder or the disk refuses.
     """
-    unfinished = path.with_name(f"{path.name}.{urandom(4).hex()}{UNFINISHED}")  # no other writer's
+    unfinished = path.with_name(f"{path.name}.{urandom(4).hex()}{UNFINISHED}")  # a name that no other writer has
     lines = map(cdxj_line, rows)
     count = 0
     try:
@@ -41,7 +41,7 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
                 out.write(line)
                 count += 1
             out.flush()
-            os.fsync(out.fileno())  # the name says that it is whole, after a power cut as well
+            os.fsync(out.fileno())  # under its name a file is whole, after a power cut as well
         os.replace(unfinished, path)
     except OSError as error:
         raise ArchiveError(f"cannot write {path}: {error.strerror or error}") from error

@@ -12,12 +12,12 @@ from collections.abc import Callable
 
 try:
     from isal import isal_zlib
-except ImportError:  # no wheel and no compiler for this platform
+except ImportError:  # there is neither a wheel nor a compiler for this platform
     isal_zlib = None  # type: ignore[assignment]
 
 Compress = Callable[[bytes], bytes]
 
-GZIP = 31  # wbits: a gzip wrapper around a 32 KB window
+GZIP = 31  # wbits that ask zlib for a gzip wrapper around a window of 32 KB
 
 
 def isal_member(data: bytes) -> bytes:

@@ -35,7 +35,7 @@ class PrefixLock:
         if file is None:
             return
         with contextlib.suppress(OSError), file:
-            os.unlink(file.name)  # before it is unlocked: whoever opened it meanwhile finds it gone, and makes one anew
+            os.unlink(file.name)  # it is unlocked after that: whoever has opened it finds it gone, and makes another
 
 
 def take_lock(folder: Path, prefix: str) -> PrefixLock | None:

@@ -18,10 +18,10 @@ from scrawler.archive.gzipping import GZIP
 
 MEMBER_START = b"\x1f\x8b\x08"
 _READ = 1 << 16
-_INFLATE = 1 << 20  # so that a member of any size takes little memory
+_INFLATE = 1 << 20  # bytes that are unpacked at a time: a member of any size takes little memory
 
 
-_OVERLAP = len(MEMBER_START) - 1  # bytes that may begin a member which goes on in the next piece
+_OVERLAP = len(MEMBER_START) - 1  # so many bytes at the end of a piece may begin a member
 _RECORD_START = b"WARC/1."
 _NOT_WAITING = getattr(os, "O_NONBLOCK", 0)
 

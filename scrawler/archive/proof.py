@@ -18,11 +18,11 @@ from scrawler.archive.members import MEMBER_START, Span, is_torn, members, next_
 from scrawler.archive.record import base32
 from scrawler.errors import UnreadableError
 
-_HEADER = 1 << 17  # bytes; a URL has at most 16,000 characters
-_FIRST_RECORD = b"WARC/1.1\r\nWARC-Type: warcinfo\r\n"  # as the writer makes it
+_HEADER = 1 << 17  # bytes in which a record's header ends: a URL has at most 16,000 characters
+_FIRST_RECORD = b"WARC/1.1\r\nWARC-Type: warcinfo\r\n"  # how the writer begins each file
 _VERSION = b"WARC/1."
 _FIELD = re.compile(rb"\r\nWARC-(Type|Target-URI|Payload-Digest|Filename): ([^\r\n]*)")
-_FIELDS = (b"Type", b"Target-URI", b"Payload-Digest", b"Filename")  # as the attributes of a Record
+_FIELDS = (b"Type", b"Target-URI", b"Payload-Digest", b"Filename")  # header fields, in the order of Record
 _ANSWERS = ("response", "revisit")
 
 
@@ -33,7 +33,7 @@ class Record(NamedTuple):
     kind: str  # WARC-Type; empty: a gzip member that is no record
     url: str
     digest: str
-    filename: str  # of the file that was begun with it
+    filename: str  # of the file that begins with this record
 
     @property
     def is_answer(self) -> bool:

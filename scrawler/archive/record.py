@@ -26,8 +26,8 @@ _SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-diges
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
-_ODD_LINE_STARTS = re.compile(rb"\n(?:[^!-~\r]|\r[^\n])")  # a look for this is cheaper than one for white lines
-_WHITE_LINES = re.compile(  # as readers see them that strip lines as Latin-1, or as UTF-8
+_ODD_LINE_STARTS = re.compile(rb"\n(?:[^!-~\r]|\r[^\n])")  # any white line begins so: cheaper to look for
+_WHITE_LINES = re.compile(  # lines that look empty to readers which strip them as Latin-1, or as UTF-8
     rb"\n(?:(?:[ \t\x0b\x0c\x1c-\x1f\x85\xa0]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
     rb"|\xe2\x81\x9f|\xe3\x80\x80)+\r?\n)+"
 )
@@ -41,7 +41,7 @@ class RevisitOf(NamedTuple):
 
     url: str
     date_ms: Millis
-    said_by_server: bool = False  # it has answered 304 Not Modified; else the same bytes came again
+    said_by_server: bool = False  # whether it answered 304 Not Modified; otherwise the same bytes came again
 
 
 @dataclass(slots=True, eq=False)
@@ -62,8 +62,8 @@ class Exchange:
     payload_digest: bytes
     truncated: Truncation = ""
     revisit_of: RevisitOf | None = None
-    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; one that is empty is not known
-    cipher_suite: str = ""  # by its name at the IANA; empty: not known, or none
+    protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; an empty one stands for what is not known
+    cipher_suite: str = ""  # its name at the IANA; empty where there is none, or it is not known
     metadata: bytes = b""  # what was found in the answer (application/warc-fields); empty: no record of that
 
 
@@ -99,7 +99,7 @@ def _spreads(size: int) -> Iterator[tuple[int, int, int]]:
     `size` is in bytes, five times a power of two.
     """
     half, spread = size * 4, size // 5 * 64
-    spacing = spread  # from one piece, of two halves, to the next
+    spacing = spread  # bytes from the begin of one piece, which has two halves, to that of the next
     while half >= 5:
         low = sum(((1 << half) - 1) << at for at in range(0, spread, spacing))
         yield low, low << half, spacing // 2 - half
@@ -185,7 +185,7 @@ def archived_head(head: bytes) -> bytes:
 
 def _mark_misleading(head: bytes) -> bytes:
     marked = _MISLEADING_FIELDS.sub(b"X-Archive-Orig-", head)
-    return marked if b"\nx-archive-orig-transfer-encoding" in marked.lower() else head  # else it was in a value only
+    return marked if b"\nx-archive-orig-transfer-encoding" in marked.lower() else head  # in others it is in a value
 
 
 def _answer(exchange: Exchange) -> tuple[bytes, str, str]:

@@ -20,10 +20,10 @@ from pathlib import Path
 from scrawler.archive.members import Span, members, next_record, open_file
 from scrawler.errors import ArchiveError
 
-DAMAGED = ".damaged"  # ends the name under which is kept what a file held and nobody can account for
+DAMAGED = ".damaged"  # the end of the name of what is kept of a file though nobody can account for it
 _COPYING = ".tmp"
 _READ = 1 << 16
-_HEAD = 64  # bytes of a record that tell its type
+_HEAD = 64  # so many bytes of a record tell its type
 _RECORD = re.compile(rb"WARC/1\.1\r\nWARC-Type: (\w+)")
 _ANSWERS = (b"response", b"revisit")
 
@@ -97,13 +97,13 @@ def _free_name(path: Path) -> Path:
 
 def _copy(path: Path, start: int, kept: Path) -> None:
     """Copy the end of a file into one that has its name, and is on disk, only once it is whole."""
-    unfinished = path.with_name(path.name + DAMAGED + _COPYING)  # that of an earlier try is written anew
+    unfinished = path.with_name(path.name + DAMAGED + _COPYING)  # one that an earlier try has left is overwritten
     try:
         with open_file(path) as file, unfinished.open("wb") as out:
             file.seek(start)
             shutil.copyfileobj(file, out, _READ)
             out.flush()
-            os.fsync(out.fileno())  # what it is a copy of is cut off next
+            os.fsync(out.fileno())  # the copy has to last: what it was made of is cut off next
         unfinished.rename(kept)
     except OSError:
         unfinished.unlink(missing_ok=True)

@@ -18,7 +18,7 @@ _SESSION = re.compile(r"sid=|sessionid|cfid=")
 _DEFAULT_PORTS = {b"http": b"80", b"https": b"443"}
 _WWW = re.compile(rb"www[0-9]*\.")
 _KEPT = "!\"$&'()*+,-./:;<=>?@[\\]^_`{|}~"
-_PLAIN = re.compile(rb"[!\"$&-~]*")  # neither '%' nor anything to escape
+_PLAIN = re.compile(rb"[!\"$&-~]*")  # a path without '%' and without anything to escape
 _PATH_SESSIONS = tuple(
     re.compile(rb"(.*/)" + session + rb"/([^?]+\.aspx.*)")
     for session in (rb"\((?:[a-z]\([0-9a-z]{24}\))+\)", rb"\([0-9a-z]{24}\)")

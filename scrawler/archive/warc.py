@@ -27,7 +27,7 @@ from scrawler.archive.record import Exchange, RecordRef, records_of, warcinfo
 from scrawler.errors import ArchiveError
 from scrawler.model.terms import Millis
 
-HELD_BYTES = 65_536  # of whole exchanges that wait in memory for the next flush, or for company
+HELD_BYTES = 65_536  # so many bytes of whole exchanges wait in memory for the next flush, or to be written together
 
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -37,7 +37,7 @@ class _Begun(NamedTuple):
 
     name: str
     there: os.stat_result
-    size: int  # bytes that are in it, at least
+    size: int  # the file has so many bytes at least
 
 
 class WarcWriter:
@@ -79,8 +79,8 @@ class WarcWriter:
         self._size = 0
         self._records = 0
         self._there = os.stat_result([0] * 10)
-        self._unproved: list[_Begun] = []  # closed since the last flush
-        self._held: list[bytes] = []  # the last exchanges of these, not yet in the file, which ends where they begin
+        self._unproved: list[_Begun] = []  # files that were closed since the last flush
+        self._held: list[bytes] = []  # the last exchanges, which are not in the file yet: it ends where they begin
         self._written = 0
         self._serial = 0
         self._closed_files: list[ClosedFile] = []
@@ -110,7 +110,7 @@ class WarcWriter:
                 return
             handle, name = os.dup(self._file.fileno()), self._name
         try:
-            os.fsync(handle)  # outside the lock: others go on writing
+            os.fsync(handle)  # without the lock: others go on writing
         except OSError as error:
             raise self._error(name, error) from error
         finally:
@@ -197,7 +197,7 @@ class WarcWriter:
             if self._written or self._held:
                 return
             os.unlink(file.name)
-        except OSError:  # the torn record stays, so nothing may follow it here
+        except OSError:  # the torn record cannot be cut off, and nothing may follow it
             self._note_closed()
         self._file = None
         with contextlib.suppress(OSError):
@@ -215,7 +215,7 @@ class WarcWriter:
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             self._take_prefix()
-            while (self._folder / self._name).exists():  # a writer before this one began it in the same millisecond
+            while (self._folder / self._name).exists():  # an earlier writer has begun a file in the same millisecond
                 self._name = self._next_name()
             self._file = io.FileIO(self._folder / self._name, "x")
             self._there = os.fstat(self._file.fileno())

@@ -19,9 +19,9 @@ from scrawler.settings import CONFIG_FILE, Settings
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 
-# Wherever they stand: the settings of this command need not name the folder in which pages were kept.
+# These names are looked for in any folder: the settings of this command need not name that of the pages.
 _ARCHIVED = (records.WARC, ".warc", ".cdxj", slots.SUFFIX)
-_SET_ASIDE = records.WARC + DAMAGED  # and a number, maybe
+_SET_ASIDE = records.WARC + DAMAGED  # a number may follow
 _BESIDE_ARCHIVED = (locks.SUFFIX, cdxj.UNFINISHED)
 
 
@@ -58,9 +58,9 @@ def _archive(database: Database, settings: Settings) -> Iterator[os.stat_result]
     folders = {settings.pages_dir, *Machines(database).folders(socket.gethostname()).values()}
     for folder in folders:
         names: list[str] = []
-        with suppress(OSError):  # it is elsewhere, or keeps us out
+        with suppress(OSError):  # a folder may be elsewhere, or closed to us
             names = os.listdir(folder)
         for name in names:
             if _is_archived(name) or name.lower().endswith(_BESIDE_ARCHIVED):
-                with suppress(OSError):  # it was removed meanwhile, as locks are
+                with suppress(OSError):  # locks are removed by whoever is done with them
                     yield (folder / name).stat()

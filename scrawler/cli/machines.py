@@ -22,7 +22,7 @@ _ALL = (
     *("id", "name", "host", "pid", "state", "wanted", "started_at", "heartbeat_at", "heartbeat_age_ms"),
     *("sites", "seeds", "held", "pages", "bytes", "errors", "refused", "uncommitted", "pages_per_second", "memory"),
 )
-_RECENT = 3_600_000  # milliseconds for which a dead machine is shown though nothing waits for it any more
+_RECENT = 3_600_000  # for so many milliseconds a dead machine is shown, though nothing waits for it any more
 
 
 @click.group(invoke_without_command=True)

@@ -41,7 +41,7 @@ _COMMANDS = {
     "synthweb": "scrawler.cli.synthweb:synthweb",
 }
 
-# They only say what there is: a reader who has seen enough (`| head`) is no error.
+# These commands only list things: a reader who has seen enough (`| head`) is no error.
 _LISTING = frozenset(("plan", "export", "machines", "status", "seeds", "pages", "why", "report", "db", "plugins"))
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 _UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
@@ -134,7 +134,7 @@ def _told(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return line
-    if error.message == context.get_help():  # a group without a command
+    if error.message == context.get_help():  # click answers so where a group was given no command
         return error.message
     return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
 
@@ -147,13 +147,13 @@ def main() -> None:
     make_streams_usable()
     try:
         code = scrawler.main(standalone_mode=False)
-        sys.stdout.flush()  # --help and --version run no command
+        sys.stdout.flush()  # --help and --version write without running a command
     except ScrawlerError as error:
         click.echo(f"scrawler: error: {one_line(str(error))}", err=True)
         sys.exit(error.exit_code)
     except click.ClickException as error:
         click.echo(_told(error), err=True)
         sys.exit(error.exit_code)
-    except click.Abort:  # what click makes of a Ctrl-C
+    except click.Abort:  # click raises this for a Ctrl-C
         sys.exit(STOPPED_BY_USER)
     sys.exit(code if isinstance(code, int) else 0)

@@ -62,7 +62,7 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
             except DatabaseUrlError as error:
                 if not db:
                     raise
-                # The user may not know of the variable, or of the file.
+                # The message says where the URL came from: the user may have forgotten a variable, or a file.
                 raise DatabaseUrlError(f"{origin_of('db', joined, config)}: {error}") from error
 
         with_loaded: Command = loading

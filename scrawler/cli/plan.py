@@ -43,7 +43,7 @@ _BOUNDS = {
     Bound.PLACES: "places, for all threads hold as many seeds as they may,",
     Bound.POLITENESS: "politeness",
 }
-_SAME = 0.01  # of the time, within which a change makes no difference
+_SAME = 0.01  # a change of the time by a smaller share makes no difference
 
 
 def _seconds(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -150,7 +150,7 @@ def _wanted(settings: Settings, file: str, scope: Scope) -> Mapping[str, int]:
     """Count the seeds of a file by site, in the order in which machines claim sites: by batches, then by hash."""
     found: Counter[str] = Counter()
     urls: set[bytes] = set()
-    invalid: list[int] = []  # lines
+    invalid: list[int] = []  # numbers of invalid lines
     with open_input(file, settings.input_dir) as stream:
         judged = judged_batches(
             read_entries(stream, read_as(file), file),

@@ -61,9 +61,9 @@ class ProgressLine:
 
 
 def _live_line() -> tqdm[NoReturn]:
-    from tqdm import tqdm  # a tenth of the start of the program, and not every run has a terminal
+    from tqdm import tqdm  # to import it takes a tenth of the start, and not every run has a terminal
 
-    tqdm.monitor_interval = 0  # a thread that would redraw a line that is drawn twice a second
+    tqdm.monitor_interval = 0  # 0: no thread of its own redraws the line, which is drawn twice a second
     return tqdm(bar_format=_LIVE, dynamic_ncols=True, file=sys.stderr)
 
 

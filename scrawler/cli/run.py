@@ -31,8 +31,8 @@ from scrawler.supervisor.supervisor import Supervisor
 from scrawler.units import human_bytes
 
 _SECOND_SIGNAL_CODE = 130
-_LOST = "lost"  # what can be tried again beside end reasons
-_FILES_SHOWN = 5  # a long crawl has thousands
+_LOST = "lost"  # a word of --retry that is no end reason
+_FILES_SHOWN = 5  # WARC files that are told by name: a long crawl has thousands
 _SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_dir")]
 
 
@@ -87,7 +87,7 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
     if exporting and summary.outcome == "ended":
         write_export(settings)
     if summary.lost[0]:
-        with suppress(StoreError):  # not marked, they are told once more
+        with suppress(StoreError):  # losses that could not be marked are told once more
             mark_losses_told(settings, summary)
         raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
 
@@ -129,7 +129,7 @@ def _stop_on_signals(stop: threading.Event, line: ProgressLine, kill: Callable[[
     def handle(number: int, frame: FrameType | None) -> None:
         if stop.is_set():
             kill()
-            os._exit(_SECOND_SIGNAL_CODE)  # at once: no thread is waited for, the database is safe at any moment
+            os._exit(_SECOND_SIGNAL_CODE)  # no thread is waited for: the database is safe at any moment
         stop.set()
         line.message("stopping; what is in hand is finished and saved (once more: stop at once)")
 

@@ -25,7 +25,7 @@ from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.reports import Reports
 from scrawler.units import human_bytes
 
-# Counts of the seeds that are told when there are some: the others stand in `scrawler seeds --json`.
+# Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
 _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
     *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified"),

@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from scrawler.errors import ScrawlerError
 
-_INPUT, _OUTPUT, _ERROR = 0, 1, 2  # descriptors
+_INPUT, _OUTPUT, _ERROR = 0, 1, 2  # file descriptors
 
 
 class OutputError(ScrawlerError):
@@ -31,7 +31,7 @@ def make_streams_usable() -> None:
 
 
 def _open_closed() -> None:
-    nowhere = os.open(os.devnull, os.O_RDWR)  # it gets the lowest free number
+    nowhere = os.open(os.devnull, os.O_RDWR)  # the system gives it the lowest free number
     while nowhere <= _ERROR:
         nowhere = os.open(os.devnull, os.O_RDWR)
     os.close(nowhere)

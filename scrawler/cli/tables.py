@@ -16,8 +16,8 @@ import click
 from scrawler.model.seeds import EndReason, SeedState
 
 Row = Mapping[str, Any]
-_WIDEST = 100  # characters of a cell in aligned text
-_SAMPLE = 1000  # rows by which columns are aligned
+_WIDEST = 100  # a cell of aligned text has so many characters at most
+_SAMPLE = 1000  # columns are aligned by so many rows
 _FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]")  # a spreadsheet takes such text for a formula (OWASP)
 # What a terminal obeys, or what shows text in another order than it has; lone surrogates cannot be written at all.
 _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -48,7 +48,7 @@ def seed_filters(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _choice(kind: type[StrEnum]) -> click.Choice[str]:
-    return click.Choice([member.value for member in kind])  # of an enum click would show the names
+    return click.Choice([member.value for member in kind])  # click shows members by name
 
 
 def _member(kind: type[StrEnum]) -> Callable[[click.Context, click.Parameter, str | None], StrEnum | None]:

@@ -54,7 +54,7 @@ def verify(settings: Settings, written: str | None) -> None:
                 deque(rows, maxlen=0)
         lost = upkeep.losses.totals().open
         click.echo(_said(found), err=True)
-        upkeep.losses.mark_told(found.lossy)  # now that they stand there
+        upkeep.losses.mark_told(found.lossy)  # the user has just read of them
     if found.gone or found.unknown or found.unreadable:
         raise RecordsLostError(_what_is_wrong(found, lost))
 

@@ -9,11 +9,11 @@ from typing import Any
 
 from scrawler.model.terms import Millis
 
-WAITING = "waiting"  # listed, and its turn comes
-LEFT_OUT = "left-out"  # listed, but its seed ended before its turn
-PASSED_BY = "passed-by"  # listed, and left to another seed
-OUTSIDE = "outside-boundary"  # external, and outside of what may enter the crawl
-CANDIDATE = "candidate"  # external: handed back as a candidate seed
+WAITING = "waiting"  # it is listed, and its turn comes
+LEFT_OUT = "left-out"  # it is listed, but its seed ended before its turn
+PASSED_BY = "passed-by"  # it is listed, and left to another seed
+OUTSIDE = "outside-boundary"  # it is external, and may not enter the crawl
+CANDIDATE = "candidate"  # it is external, and was handed back as a candidate seed
 REFUSED = "refused"  # a link to it was refused, or would be
 NOT_SEEN = "not-seen"  # no crawled page links to it
 

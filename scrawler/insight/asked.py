@@ -19,10 +19,10 @@ from scrawler.urls.verdict import Verdict
 class Asked:
     """A URL as asked for."""
 
-    forms: tuple[str, ...]  # in which the crawl may know it, a link's first; none if it is no URL that is ever crawled
-    shown: str  # by which it is told
-    verdict: str  # of the analyzer that knows no seed: EXTERNAL if a link to it is not refused
-    hashes: tuple[bytes, ...]  # of all its forms
+    forms: tuple[str, ...]  # how the crawl may spell it, as a link first; none if it is no URL that is ever crawled
+    shown: str  # how it is spelt in the answer
+    verdict: str  # what an analyzer without a seed says of a link to it: EXTERNAL if it is not refused
+    hashes: tuple[bytes, ...]  # hashes of all its forms
     problem: str = ""  # what is wrong with it, in words
 
     @property
@@ -37,7 +37,7 @@ def read_asked(text: str, analyzer: UrlAnalyzer, settings: Settings) -> Asked:
     seed, problem = seed_url(text, max_length)
     plain, reason = normalise(text, max_length=max_length)
     url = seed or plain
-    written = normalise(text, max_length=LONGEST_REFUSED).url or text  # as samples of refused links have it
+    written = normalise(text, max_length=LONGEST_REFUSED).url or text  # samples of refused links are spelt so
     kept = sample_text(written).encode("utf-8", "backslashreplace").decode()
     if not url:
         return Asked((), kept, reason or Verdict.SYNTAX, _hashes(written, text), problem)

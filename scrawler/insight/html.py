@@ -34,7 +34,7 @@ dt { color: var(--faint) }
 dd { margin: 0; overflow-wrap: anywhere } footer { color: var(--faint); margin-top: 3rem }
 """
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-_BARS = 30  # of one plot
+_BARS = 30  # bars of one plot at most
 
 
 def html_page(report: Report) -> Iterator[str]:

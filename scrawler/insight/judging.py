@@ -24,9 +24,9 @@ from scrawler.urls.refusals import words_for
 from scrawler.urls.scope import origin, scope_of, site_key
 from scrawler.urls.verdict import Verdict
 
-_SITE_SEEDS = 1_000  # of a site with more seeds, only these are looked at
-_SHOWN = 5  # seeds that are told one by one
-_ANY_DEPTH = 1  # at which URL filters are asked
+_SITE_SEEDS = 1_000  # so many seeds of a site are looked at
+_SHOWN = 5  # so many seeds are told one by one
+_ANY_DEPTH = 1  # URL filters are asked at any depth but 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def judged(
     of_site = seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
     inside = [one for one in of_site if any(map(scope_of(one.seed.home_url, scope).contains, asked.forms))]
     case = _Case(asked, settings, of_site, inside)
-    if asked.verdict != Verdict.EXTERNAL:  # asked in the name of no seed: all that is not refused is external
+    if asked.verdict != Verdict.EXTERNAL:  # it is judged without a seed, for which all that is not refused is external
         return [] if seen else [_verdict_fact(case)], REFUSED
     facts = [_scope_fact(case, site_key(asked.url, scope))]
     row = traces.robots(origin(asked.url)) if settings.robots else None

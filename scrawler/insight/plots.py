@@ -12,10 +12,10 @@ from html import escape
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WIDTH = 640
-_LABELS, _VALUES = 190, 90  # columns of text beside horizontal bars
+_LABELS, _VALUES = 190, 90  # widths of the text beside horizontal bars
 _ROW, _BAR = 22, 14
 _LABEL_CHARACTERS = 26
-_HEIGHT, _FOOT, _HEAD = 150, 34, 18  # of upright bars, of the text below and above them
+_HEIGHT, _FOOT, _HEAD = 150, 34, 18  # heights of upright bars, and of the text below and above them
 
 
 def text(value: str) -> str:
@@ -44,7 +44,7 @@ def columns(name: str, title: str, points: Sequence[tuple[str, float, str]]) -> 
     """Draw upright bars side by side, in the order of a scale."""
     most = max((value for _, value, _ in points), default=0) or 1
     step = _WIDTH / max(len(points), 1)
-    every = -(-len(points) // 12)  # labels that have room
+    every = -(-len(points) // 12)  # as many labels as there is room for
     parts = []
     for number, (label, value, written) in enumerate(points):
         height = max(_HEIGHT * value / most, 1 if value else 0)

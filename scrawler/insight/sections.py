@@ -19,7 +19,7 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[tuple[Any, ...]]
     plot: str = ""
-    ordered: bool = False  # the first column is a scale: the plot keeps its order, and gaps mean something
+    ordered: bool = False  # whether the first column is a scale, so that a plot keeps its order and its gaps
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the rows by column."""
@@ -62,7 +62,7 @@ def shown(name: str, value: Any) -> str:
     """Write a value for reading; the end of its name says what it is: bytes, ms, at, share."""
     if value is None or isinstance(value, str):
         return value or "-"
-    if name in ("status", "depth"):  # names, though of digits
+    if name in ("status", "depth"):  # numbers in these columns are names
         return str(value)
     if name.endswith("bytes"):
         return human_bytes(value)

@@ -13,7 +13,7 @@ from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 
 MULTIMEDIA = ("image", "audio", "video")
 _STATUSES_SHOWN = 30
-_SAMPLES_SHOWN = 3  # of each reason
+_SAMPLES_SHOWN = 3  # samples that are shown of each reason
 _TARGETS = (Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE)
 
 

@@ -48,12 +48,12 @@ def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Setting
     """Return the settings of the last run, whose flags nobody may know any more, with what was ordered since."""
     stored = traces.last_settings()
     if stored is not None:
-        with suppress(ValidationError):  # of another version of the program: then those of today
+        with suppress(ValidationError):  # where another version stored what does not fit, those of today hold
             settings = Settings.model_validate(stored | {"db": settings.db})
     return settings.model_copy(update=dict(ordered))
 
 
-_SITE_SEEDS = 1_000  # of a site with more seeds, only these are looked at
+_SITE_SEEDS = 1_000  # so many seeds of a site are looked at
 
 _STATES = {
     SeedState.READY: "it waits for a machine",
@@ -142,7 +142,7 @@ class _Enquiry:
 
     def _outside(self, site_id: int | None) -> None:
         """Say that the URL may not enter the crawl, unless a seed of its site has entered."""
-        if self._asked.verdict != Verdict.EXTERNAL:  # no link to it is taken, wherever it is
+        if self._asked.verdict != Verdict.EXTERNAL:  # a link to it is refused, wherever it leads
             return
         here = self._seeds.of_site(site_id, _SITE_SEEDS) if site_id is not None else ()
         if any(view.seed.end_reason is not EndReason.OUTSIDE_BOUNDARY for view in here):

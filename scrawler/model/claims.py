@@ -12,10 +12,10 @@ from scrawler.model.terms import Millis
 class SiteState(StrEnum):
     """Life of a site: ready (or resting before it is) -> active (owned by a machine) -> ready, resting or done."""
 
-    READY = "ready"  # it has seeds that are ready or active, and no owner
-    RESTING = "resting"  # as ready, from the end of its rest on: a server has asked for time
-    ACTIVE = "active"  # a machine owns it
-    DONE = "done"  # none of its seeds is ready or active
+    READY = "ready"  # the site has seeds that are ready or active, and no owner
+    RESTING = "resting"  # the site is ready from the end of its rest on: a server has asked for time
+    ACTIVE = "active"  # a machine owns the site
+    DONE = "done"  # no seed of the site is ready or active
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class ClaimedSite:
     token: int
     next_due_at: Millis
     seeds: tuple[Seed, ...]
-    fresh: bool  # no party of it was ever begun: no lanes, no chunks to read
-    pause_ms: int = 0  # between two requests, as its last owner kept
-    pushbacks: int = 0  # in a row
+    fresh: bool  # whether no party of it was ever begun, so that there are no lanes and chunks to read
+    pause_ms: int = 0  # pause between two requests that its last owner kept
+    pushbacks: int = 0  # answers of 429 or 503 that it has given in a row
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
-    after_death: bool = False  # its owner did not give it back: it may have been asked after the last checkpoint
-    silent_since: Millis = 0  # after death: its owner can have asked nothing later, by the database's clock
+    after_death: bool = False  # whether its owner died, which may have asked it after the last checkpoint
+    silent_since: Millis = 0  # its dead owner can have asked nothing after this time of the database's clock
 
 
 @dataclass(frozen=True, slots=True)

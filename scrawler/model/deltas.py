@@ -39,9 +39,9 @@ class SeedDelta:
     state: SeedState = SeedState.ACTIVE
     end_reason: EndReason | None = None
     end_detail: str = ""
-    rehoming: Rehoming | None = None  # then state is READY again
+    rehoming: Rehoming | None = None  # where the seed goes on: its state is READY again then
     relations: tuple[RelationRow, ...] = ()
-    patterns: tuple[PatternRow, ...] = ()  # absolute, as the counts
+    patterns: tuple[PatternRow, ...] = ()  # what each pattern has come to by now, not since the last checkpoint
     rejections: tuple[RejectionRow, ...] = ()
     sitemap_urls: tuple[SitemapRow, ...] = ()
     jar: bytes | None = None  # the party's cookies, if they changed
@@ -54,13 +54,13 @@ class SiteDelta:
     site_id: int
     token: int
     seeds: tuple[SeedDelta, ...]
-    next_due_at: Millis  # politeness clock, travels with the site
+    next_due_at: Millis  # the site's politeness clock, which goes to its next owner
     address: str = ""
-    released: bool = False  # the machine lets go of the site
-    pause_ms: int = 0  # between two requests
+    released: bool = False  # whether the machine lets go of the site
+    pause_ms: int = 0  # pause between two requests to the site
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
-    pushbacks: int = 0  # in a row
-    resting: bool = False  # released, and taken up by nobody before next_due_at
+    pushbacks: int = 0  # answers of 429 or 503 that the site has given in a row
+    resting: bool = False  # whether a site that is released is taken up by nobody before `next_due_at`
     robots: tuple[RobotsRow, ...] = ()
     robots_records: tuple[RobotsRecord, ...] = ()
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import NamedTuple
 
-CHUNK_ENTRIES = 128  # of a full chunk; those that programs for schema 2 wrote have more
+CHUNK_ENTRIES = 128  # a full chunk has so many; those that programs for schema 2 wrote have more
 
 
 class LaneKind(Enum):
@@ -44,9 +44,9 @@ class LaneKey(NamedTuple):
 _SITEMAP = -3
 _LEFTOVER = -1
 _NORMAL = 0
-_PUSHED_BACK = 100  # a time that a URL was pushed back is worth so many that it was tried again
-_SLOW = -1000  # lanes from here on downwards
-_REFETCH = 1_000_000  # lanes from here on
+_PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as so many of them
+_SLOW = -1000  # the numbers of slow lanes begin here and go down
+_REFETCH = 1_000_000  # the numbers of lanes that refetch begin here
 
 _keys: dict[int, LaneKey] = {}
 

@@ -11,17 +11,17 @@ from typing import Any, NamedTuple
 
 from scrawler.model.terms import Millis
 
-BEAT_EVERY: Millis = 2_000  # between two heartbeats of a machine
-LEASE: Millis = 15_000  # after its last heartbeat, by the database's clock, for which a machine is believed to live
+BEAT_EVERY: Millis = 2_000  # a machine has a heartbeat so often
+LEASE: Millis = 15_000  # a machine is believed to live for so long after a heartbeat, by the database's clock
 
 
 class MachineState(StrEnum):
     """Life of a machine: the first three say of themselves that they live, the others own nothing for long."""
 
     RUNNING = "running"
-    PAUSED = "paused"  # starts no request, keeps its sites
-    STOPPING = "stopping"  # finishes what is in hand, takes nothing up
-    STOPPED = "stopped"  # ended by itself
+    PAUSED = "paused"  # it starts no request, and keeps its sites
+    STOPPING = "stopping"  # it finishes what is in hand, and takes nothing up
+    STOPPED = "stopped"  # it has ended by itself
     DEAD = "dead"  # its process is gone or its lease is over: others take its sites over
 
 
@@ -70,7 +70,7 @@ class Orders:
     the time by the database's clock.
     """
 
-    alive: bool  # False: it was declared dead, others may own its sites; nothing that it holds is its own any more
+    alive: bool  # False: it was declared dead, and others may own all that it holds
     command: Command
     settings: Mapping[str, Any]
     revision: int

@@ -19,15 +19,15 @@ class CdxRow(NamedTuple):
     length: int
     offset: int
     file: str
-    revisit: int  # 1: it is a revisit
+    revisit: int  # 1 for a revisit record, 0 for another one
 
 
 class LossKind(StrEnum):
     """How a WARC file lost records that page rows refer to."""
 
     MISSING = "missing"  # the file is not in its folder
-    CUT = "cut"  # it is shorter than it was
-    DAMAGED = "damaged"  # what stands there is no record, or another one
+    CUT = "cut"  # the file is shorter than it was
+    DAMAGED = "damaged"  # where the record was there is none, or another one
 
 
 class LossState(StrEnum):

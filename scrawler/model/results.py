@@ -8,16 +8,16 @@ from enum import IntFlag, StrEnum
 class Result(StrEnum):
     """What came of a download attempt, and, once final, of a URL."""
 
-    FETCHED = "fetched"  # a whole answer with 2xx
+    FETCHED = "fetched"  # a whole answer with 2xx has come
     REDIRECT = "redirect"  # 3xx with a Location that is not empty
-    HTTP_ERROR = "http-error"  # any other whole answer
+    HTTP_ERROR = "http-error"  # a whole answer with another status has come
     NOT_MODIFIED = "not-modified"  # 304: the page is as it was at the last visit, which the request had named
     TOO_LARGE = "too-large"  # body stopped at max_body; what came is archived as truncated
     CUT = "cut"  # connection lost, or fewer bytes than announced
     TIMEOUT = "timeout"
     CONNECT_FAILED = "connect-failed"
     TLS_FAILED = "tls-failed"
-    BAD_ANSWER = "bad-answer"  # not HTTP
+    BAD_ANSWER = "bad-answer"  # what came is not HTTP
     NO_ADDRESS = "no-address"
     PRIVATE_ADDRESS = "private-address"
     ROBOTS_DENIED = "robots-denied"
@@ -59,7 +59,7 @@ class PageFlag(IntFlag):
     """What else is to be said of a page."""
 
     NOINDEX = 1  # its robots meta or X-Robots-Tag forbids to index it
-    NOFOLLOW = 2  # ... to follow its links
+    NOFOLLOW = 2  # its robots meta or X-Robots-Tag forbids to follow its links
     INSECURE = 4  # fetched over TLS whose certificate was not checked
     SLOW = 8  # fetched in the slow lane
     ASSET = 16  # listed as an image, script or style of a page

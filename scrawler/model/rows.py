@@ -10,13 +10,13 @@ from scrawler.model.terms import Millis
 class PageRow(NamedTuple):
     """The final result of one visit to a URL; `warc_file` is empty where nothing was archived."""
 
-    seed_id: int  # fetched for this seed
+    seed_id: int  # the seed for which the URL was fetched
     url_hash: bytes
     url: str
     depth: int
-    lane_seed: int  # listed by this seed ...
-    position: int  # ... at this position of its normal lane; -1, -2, ...: of that of its sitemaps
-    result: str  # a Result
+    lane_seed: int  # the seed that has listed the URL
+    position: int  # where, in that seed's normal lane; -1, -2, ... in its lane of sitemaps
+    result: str  # the value of a Result
     status: int  # HTTP status, 0 for none
     content_type: str  # media type without parameters, lower case
     length: int  # body bytes over the wire
@@ -29,9 +29,9 @@ class PageRow(NamedTuple):
     warc_length: int
     revisit: int  # 1 if the record is a revisit
     detail: str  # redirect target, or what went wrong; at most 1,000 characters
-    flags: int = 0  # of PageFlag
-    simhash: int = 0  # of the visible text, signed 64 bits; 0: not computed
-    visit: int = 0  # 0: the first to this URL; n: it was visited n times before
+    flags: int = 0  # a sum of PageFlag
+    simhash: int = 0  # simhash of the visible text, as a signed number of 64 bits; 0: not computed
+    visit: int = 0  # how many visits to this URL there were before
 
 
 class ExternalRow(NamedTuple):
@@ -40,14 +40,14 @@ class ExternalRow(NamedTuple):
     seed_id: int
     url_hash: bytes
     url: str
-    depth: int  # of the page where it was first found
+    depth: int  # depth of the page on which it was first found
     count: int  # type: ignore[assignment]
 
 
 class RelationRow(NamedTuple):
     """A page says that another URL stands for it: "canonical", or "redirect"."""
 
-    url_hash: bytes  # of the page
+    url_hash: bytes  # hash of the URL of the page
     kind: str
     seed_id: int
     target: str
@@ -63,8 +63,8 @@ class PatternRow(NamedTuple):
     pattern_hash: bytes
     pattern: str
     fetched: int
-    exact: int  # of these, with a payload known before
-    near: int  # of these, with a text like an earlier one and no new word
+    exact: int  # fetched pages whose payload was known before
+    near: int  # fetched pages with a text like an earlier one and no new word
     refused: int  # URLs not asked for, or not listed, because it is capped
     evidence: str
 
@@ -76,7 +76,7 @@ class RejectionRow(NamedTuple):
     url_hash: bytes
     reason: str
     url: str
-    evidence: str  # the page on which it stands, the limit, ...
+    evidence: str  # why it is refused in words: the page on which it stands, the limit, ...
 
 
 class SitemapRow(NamedTuple):
@@ -84,5 +84,5 @@ class SitemapRow(NamedTuple):
 
     seed_id: int
     url_hash: bytes
-    lastmod: Millis  # 0: not said
+    lastmod: Millis  # 0 where the sitemap does not say it
     sitemap: str  # URL of the sitemap

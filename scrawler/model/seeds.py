@@ -25,7 +25,7 @@ class EndReason(StrEnum):
 
     COMPLETED = "completed"  # every listed URL has its final result
     COVERED = "covered"  # its URL was fetched already for another seed of the site
-    MAX_DEPTH = "max-depth"  # all fetched, but links below the depth limit were left out
+    MAX_DEPTH = "max-depth"  # all is fetched, but links below the depth limit were left out
     MAX_PAGES = "max-pages"
     MAX_BYTES = "max-bytes"
     MAX_TIME = "max-time"
@@ -64,14 +64,14 @@ class SeedCounts:
     listed: int = 0  # URLs appended to the party's list
     revisits: int = 0  # pages whose payload was archived before
     candidates: int = 0  # external links handed back
-    near_duplicates: int = 0  # pages flagged so
-    noindex: int = 0  # pages flagged so
-    nofollow: int = 0  # pages flagged so
+    near_duplicates: int = 0  # pages with the flag of this name
+    noindex: int = 0  # pages with the flag of this name
+    nofollow: int = 0  # pages with the flag of this name
     assets: int = 0  # URLs listed as images, scripts or styles
     sitemap_urls: int = 0  # URLs listed from sitemaps
     pushed_back: int = 0  # answers of 429 or 503
     slowed: int = 0  # URLs put off to the slow lane
-    slow_pages: int = 0  # pages fetched there
+    slow_pages: int = 0  # pages fetched in the slow lane
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness
     internal_errors: int = 0  # answers that met a fault of this program, those of robots.txt among them
     not_modified: int = 0  # not-modified
@@ -81,7 +81,7 @@ class SeedCounts:
         return SeedCounts(*_numbers(self))
 
 
-_numbers = attrgetter(*(one.name for one in fields(SeedCounts)))  # a fifth of what `dataclasses.replace` costs
+_numbers = attrgetter(*(one.name for one in fields(SeedCounts)))  # so a copy takes a fifth of `dataclasses.replace`
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Seed:
 
     id: int
     site_id: int
-    url: str  # as imported (normalised)
+    url: str  # its normalised URL, as it was imported
     home_url: str  # where the party starts: url, or where its redirects led
     rehomed: int  # redirects followed to get there, across sites
     hops: int  # 0: given by the user; n: found n sites away
@@ -99,4 +99,4 @@ class Seed:
     counts: SeedCounts = field(default_factory=SeedCounts)
     verdicts: Mapping[str, int] = field(default_factory=dict)  # URL verdict reason -> times
     elapsed_ms: int = 0  # time in work so far, for max_time
-    slow_pass: bool = False  # it has waited with its slow lane, which is to be fetched now
+    slow_pass: bool = False  # whether its slow lane has waited, and is to be fetched now

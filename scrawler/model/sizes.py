@@ -9,9 +9,9 @@ class SizedSite(NamedTuple):
     """What an earlier crawl knows of a site."""
 
     key: str
-    requests: tuple[int, ...]  # of each seed that was begun, robots.txt not among them; if it is not done: so far known
-    waiting: int  # seeds that were not begun
-    pages: int  # fetched for all of them
-    response_ms: float | None  # mean over its answers; None: it gave none
-    deviation_ms: float  # of these, their standard deviation
+    requests: tuple[int, ...]  # what each seed that was begun has asked for so far, without robots.txt
+    waiting: int  # so many seeds were not begun
+    pages: int  # pages that were fetched for all seeds
+    response_ms: float | None  # mean time of its answers; None where it gave none
+    deviation_ms: float  # standard deviation of that time
     robots: tuple[bytes, ...]  # its robots.txt files, compressed (zlib)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-SUSPECTED, CONDEMNED = 1, 2  # blame; with that of all deaths together from CONDEMNED on a URL is not asked for again
+SUSPECTED, CONDEMNED = 1, 2  # blame of a death; a URL whose blame adds up to CONDEMNED is not asked for again
 
 
 class SuspectRow(NamedTuple):
@@ -15,4 +15,4 @@ class SuspectRow(NamedTuple):
     machine_id: int
     url: str
     blame: int
-    detail: str  # of what it died
+    detail: str  # what the process died of

@@ -23,12 +23,12 @@ class KnownVisit(NamedTuple):
     leaves it out of what is known, and so asks for all of it.
     """
 
-    number: int  # as in its page row
-    payload_url: str  # of the record that holds what it brought: another URL may have had the same before
-    payload_at: Millis  # of that record
+    number: int  # the `visit` of its page row
+    payload_url: str  # URL of the record with what it brought, perhaps another one that had the same before
+    payload_at: Millis  # time of that record
     digest: bytes  # SHA-1 of the payload, 20 bytes; of another length where that is not known
     etag: str = ""  # as the server sent it, quotes included
-    last_modified: str = ""  # likewise
+    last_modified: str = ""  # as the server sent it
 
 
 def conditions(known: KnownVisit) -> tuple[tuple[str, str], ...]:

@@ -6,7 +6,7 @@ from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Protocol
 
-_STALE = 4  # entries of the heap to each site and collector in work, before it is cleared of those that hold no more
+_STALE = 4  # the heap is cleared of old entries once it has so many for each site and collector in work
 
 
 class Due(Protocol):
@@ -24,7 +24,7 @@ class Agenda:
     """What is due when; of several times of a site or collector the one that it notes itself counts."""
 
     def __init__(self) -> None:
-        self.now = 0.0  # seconds
+        self.now = 0.0  # seconds since the crawl began
         self._heap: list[tuple[float, int, Due]] = []
         self._ticket = count()
         self._most = 1_000

@@ -39,9 +39,9 @@ class PlannedCollector:
         self.sites: dict[int, SiteRun] = {}
         self.held = 0
         self.room = rules.seeds_per_thread
-        self.wait = 0.0  # of its sites for the thread, if it serves one at a time
+        self.wait = 0.0  # seconds that its sites wait for the thread, if it serves one at a time
         self.woken = False
-        self.event_at = -1.0  # when it is looked at for an answer; negative: it is not
+        self.event_at = -1.0  # when its next answer comes; negative while none is awaited
         self._short: dict[int, SiteRun] = {}  # sites that have seeds set aside
 
     # -- called by the distribution ------------------------------------------------------------------------

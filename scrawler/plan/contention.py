@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-_ENOUGH = 1e-4  # of a server's time
+_ENOUGH = 1e-4  # share of a server's time that is near enough
 _TRIES = 60
 
 
@@ -23,7 +23,7 @@ def thread_wait(sites: Sequence[tuple[float, float]]) -> float:
     if len(sites) < 2 or sum(service / (pause + service) for service, pause in sites if service) <= 1.0:
         return 0.0
     wait = max(0.0, sum(service for service, _ in sites) - max(pause for _, pause in sites))
-    for _ in range(_TRIES):  # Newton's steps; the function falls and is convex, and this is left of its zero
+    for _ in range(_TRIES):  # Newton's method comes from the left of the zero, for the function falls and is convex
         used, slope = -1.0, 0.0
         for service, pause in sites:
             cycle = pause + (wait if wait > service else service)
@@ -47,7 +47,7 @@ def processor_wait(used: Callable[[float], float], costs: Iterable[float]) -> fl
     if at_low <= 0.0 or at_high >= 0.0:
         return low if at_low <= 0.0 else high
     wait = high
-    for _ in range(_TRIES):  # the secant of 1 / used, which is nearly straight
+    for _ in range(_TRIES):  # 1 / used is nearly a straight line, so that secants come near soon
         a, b = 1.0 / (at_low + 1.0), 1.0 / (at_high + 1.0)
         wait = low + (high - low) * (1.0 - a) / (b - a)
         at = used(wait) - 1.0

@@ -14,7 +14,7 @@ from scrawler.plan.progress import Bound, Progress
 from scrawler.plan.rules import FREE, PlanRules
 from scrawler.plan.site import SiteRun
 
-_TOLERANCE = 0.02  # of the processor's time, by which its use may be off before waits are found anew
+_TOLERANCE = 0.02  # the processor's use may be off by this share before waits are computed anew
 
 
 @dataclass(slots=True)
@@ -57,9 +57,9 @@ class PlannedMachine:
             self.free = FreeCompetition(self.queue, self.collectors, RLock(), Event())
         self._claiming = False
         self._changed: dict[PlannedCollector, None] = {}  # threads whose sites wait for each other
-        self._wait = 0.0  # of each request for the processor
-        self._used = 0.0  # share of the processor's time
-        self._held = 0  # seeds, when it was last settled
+        self._wait = 0.0  # seconds that each request waits for the processor
+        self._used = 0.0  # share of the processor's time that is used
+        self._held = 0  # seeds that were held when the rates were last settled
         self._bound: Bound | None = None
         self._bound_since = 0.0
 

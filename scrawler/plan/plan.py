@@ -14,14 +14,14 @@ from scrawler.plan.rules import PlannedSite, PlanRules
 from scrawler.plan.simulation import Run, simulate
 from scrawler.units import counted
 
-SHARES = (0.5, 0.9, 0.97, 0.99)  # of seeds, for which it is told when they are done
+SHARES = (0.5, 0.9, 0.97, 0.99)  # it is told when these shares of all seeds are done
 TENTHS = tuple(part / 10 for part in range(10))
-_LARGEST = 3  # that are told
-_PLAYED = 100_000  # sites, once and again with something different
-_KEPT = 1_000  # the largest ones, which are among these
-_LESS, _MORE = 0.5, 2.0  # times the assumed sizes, for the range
-_NEVER = 0.01  # share of a crawl's time for which a bound is not worth a word
-_LIKELY = 0.98  # of a crawl's time, from which on one site's own pace is what bounds it
+_LARGEST = 3  # so many of the largest sites are told
+_PLAYED = 100_000  # of more sites, only so many are played through again with one thing changed
+_KEPT = 1_000  # so many of the largest sites are always among those
+_LESS, _MORE = 0.5, 2.0  # the range is told for sizes that are so many times the assumed ones
+_NEVER = 0.01  # a bound that holds for a smaller share of the time is not told
+_LIKELY = 0.98  # where one site takes this share of the crawl's time, its own pace is the bound
 
 
 class Alone(NamedTuple):
@@ -46,18 +46,18 @@ class Plan:
 
     seconds: float
     low: float  # seconds, with half the assumed sizes; as `seconds` if nothing is assumed
-    high: float  # with twice the assumed sizes
+    high: float  # seconds, with twice the assumed sizes
     seeds: int
     sites: int
     pages: int
-    requests: int  # with robots.txt and all that are no pages
+    requests: int  # all requests, those for robots.txt among them
     bound: Bound
     bounds: dict[Bound, float]  # shares of the time
-    tail_at: float  # from here on no seed waits but for politeness
-    tail_seeds: int  # that are not done then
+    tail_at: float  # second from which on no seed waits but for politeness
+    tail_seeds: int  # seeds that are not done at that second
     done: dict[float, float]  # share of all seeds -> when they are done
     places: int
-    held: tuple[int, ...]  # of these, after each tenth of the time
+    held: tuple[int, ...]  # places that are taken after each tenth of the time
     largest: tuple[Alone, ...]
     changes: tuple[Change, ...]
     assumed: tuple[str, ...]
@@ -139,7 +139,8 @@ class _Variants:
         if rules.delay:
             less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2)
             yield Change("half the delay and delay_factor", self._seconds(self._inputs.sites, less))
-        others = 1.0 - self._run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER  # else neither of these can help
+        # Where politeness is all that bounds it, neither machines nor threads can help.
+        others = 1.0 - self._run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER
         for what, more in (
             ("twice the threads", replace(rules, threads=2 * rules.threads)),
             ("twice the machines", replace(rules, machines=2 * rules.machines, cores=2 * rules.cores)),

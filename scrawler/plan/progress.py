@@ -7,7 +7,7 @@ from collections import defaultdict
 from enum import StrEnum
 from typing import NamedTuple
 
-_POINTS = 2_000  # kept at most
+_POINTS = 2_000  # so many points are kept at most
 
 
 class Bound(StrEnum):
@@ -15,9 +15,9 @@ class Bound(StrEnum):
 
     PROCESSOR = "processor"
     DATABASE = "database"
-    THREADS = "threads"  # that download one page at a time
-    PLACES = "places"  # of seeds at threads: all are taken while seeds wait
-    POLITENESS = "politeness"  # no seed waits any more
+    THREADS = "threads"  # the threads download one page at a time, and all are busy
+    PLACES = "places"  # threads hold as many seeds as they may, and others wait
+    POLITENESS = "politeness"  # no seed waits for anything else
 
 
 class Point(NamedTuple):
@@ -34,14 +34,14 @@ class Progress:
 
     def __init__(self) -> None:
         self.points: list[Point] = []
-        self.ends = array("d")  # of seeds, in order
+        self.ends = array("d")  # seconds at which seeds have ended, in order
         self.requests = 0.0
         self.rate = 0.0  # requests a second, of all sites now
         self.held = 0
         self.bounds: defaultdict[Bound, float] = defaultdict(float)  # seconds of machines, by what bounds them
-        self.tail_at = 0.0  # when politeness was all that was left
+        self.tail_at = 0.0  # second from which on politeness was all that was left
         self._since = 0.0
-        self._step = 0.0  # seconds between two points at least
+        self._step = 0.0  # two points are so many seconds apart at least
 
     def go_on(self, now: float) -> None:
         """Let virtual time go by; what comes after is at `now`."""

@@ -15,16 +15,16 @@ from scrawler.settings import Settings
 # Seconds of one core, measured on pages of 14 KB of the synthetic web, 40 sites of 200 pages without delay, and 1,500
 # sites of one page; the parts differ by what parses a page.
 CPU_PER_REQUEST = {"scanner": 0.0006, "lexbor": 0.0007, "html5lib": 0.0042}
-CPU_PER_SEED = 0.001  # to claim it, take it up, ask for robots.txt and let go of it
-ROWS_PER_REQUEST = 2.0  # page rows and all others (candidates, relations, ...), on the same webs
+CPU_PER_SEED = 0.001  # seconds of a core to claim a seed, take it up, ask for robots.txt and let go of it
+ROWS_PER_REQUEST = 2.0  # rows of page and all other tables (candidate, relation, ...) on the same webs
 DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
 
 DISTRIBUTOR, FREE = "distributor", "free"
 
 _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
-_JITTER = 0.1  # of a response time, up and down
-_GOLDEN = (5**0.5 - 1) / 2  # its multiples are spread evenly
+_JITTER = 0.1  # response times vary by this share, up and down
+_GOLDEN = (5**0.5 - 1) / 2  # multiples of the golden ratio are spread evenly
 _CYCLES = 64  # rounds of requests after which the rate of a site with several in flight is taken as steady
 
 
@@ -33,7 +33,7 @@ class PlannedSite(NamedTuple):
 
     requests: tuple[int, ...]
     response: float  # mean time from a request to the end of its answer
-    crawl_delay: float = 0.0  # of its robots.txt
+    crawl_delay: float = 0.0  # the Crawl-delay of its robots.txt
     deviation: float = 0.0  # standard deviation of the response time
 
     @property
@@ -45,8 +45,8 @@ class PlannedSite(NamedTuple):
 class Pace(NamedTuple):
     """How fast a site may be asked if nothing else holds it up, in seconds."""
 
-    busy: float  # that a request is in flight
-    cycle: float  # from one request to the next, on the average
+    busy: float  # seconds that a request is in flight
+    cycle: float  # mean seconds from one request to the next
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,8 @@ class PlanRules:
     threads: int = 20
     seeds_per_thread: int = 10
     distribution: str = DISTRIBUTOR
-    blocking: bool = False  # a thread downloads one page at a time
-    cores: int = 1  # for all machines
+    blocking: bool = False  # whether a thread downloads one page at a time
+    cores: int = 1  # cores that all machines share
     cpu_per_request: float = CPU_PER_REQUEST["scanner"]
     cpu_per_seed: float = CPU_PER_SEED
     database_rows: float = DATABASE_ROWS

@@ -19,12 +19,12 @@ class Run:
 
     seconds: float
     sites: int
-    requests: int  # with robots.txt
+    requests: int  # all requests, those for robots.txt among them
     ends: Sequence[float]  # when each seed ends, in order
     points: Sequence[Point]
     bounds: dict[Bound, float]  # what bounds the machines, and for which share of their time
     tail_at: float  # from here on only politeness bounds it: no seed waits for anything else
-    moves: int  # of sites between threads
+    moves: int  # so many times a site went from one thread to another
 
     def at_share(self, share: float) -> float:
         """Return when such a share of all seeds is done."""
@@ -51,7 +51,7 @@ def simulate(sites: Sequence[PlannedSite], rules: PlanRules) -> Run:
     pool = Pool((SiteRun(number, site, rules, agenda) for number, site in enumerate(sites)), len(sites))
     machines = [PlannedMachine(rules, pool, agenda, progress) for _ in range(rules.machines)]
     pool.owned.update(dict.fromkeys(machines, 0))
-    while sum(machine.begin() for machine in machines):  # each in turn, until all have what they want or may have
+    while sum(machine.begin() for machine in machines):  # machines claim in turn until none claims any more
         pass
     for machine in machines:
         machine.settle()

@@ -9,7 +9,7 @@ from typing import Protocol
 from scrawler.plan.agenda import Agenda
 from scrawler.plan.rules import PlannedSite, PlanRules
 
-_NOTHING = 1e-6  # of a cycle
+_NOTHING = 1e-6  # a smaller part of a cycle is nothing
 
 
 class Holder(Protocol):
@@ -42,11 +42,11 @@ class SiteRun:
         self._ends = _ends(site.requests, rules.robots - self.left_out)
         self.waiting = len(site.requests)  # seeds for which there was no room yet
         self.count = 0  # seeds that its collector holds
-        self.ended = 0  # seeds
-        self.cycles = 0.0  # of requests, done
+        self.ended = 0  # seeds that have ended
+        self.cycles = 0.0  # cycles of requests that are done
         self.rate = 0.0  # cycles a second since `_since`
         self._since = 0.0
-        self.event_at = -1.0  # when it is looked at next; negative: it is not
+        self.event_at = -1.0  # second at which it is looked at next; negative: it is not
         self.collector: Holder | None = None
 
     @property

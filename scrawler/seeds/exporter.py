@@ -20,14 +20,14 @@ class ExportRow(NamedTuple):
     """One exported URL; the columns of CSV and the keys of JSONL (None: does not apply)."""
 
     url: str
-    kind: str  # seed, candidate, page
+    kind: str  # "seed", "candidate" or "page"
     state: str | None = None
     end_reason: str | None = None
     hops: int | None = None
     depth: int | None = None
     result: str | None = None
     status: int | None = None
-    found: int | None = None  # times a candidate was found
+    found: int | None = None  # how often a candidate was found
 
 
 _row = ExportRow._make

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 STANDARD = "-"
-_SNIFFED = 8192  # bytes in which a binary file shows itself by a NUL
-_BUFFER = 1 << 16  # bytes
+_SNIFFED = 8192  # a binary file shows itself by a NUL in so many bytes at its beginning
+_BUFFER = 1 << 16  # bytes that are read at a time
 _PACKED = (".gz", ".zst")
 _KNOWN = ".txt, .csv and .jsonl, plain or packed as .gz or .zst,"
 _TABLES = (".parquet", ".json", ".tsv", ".xls", ".xlsx", ".ods", ".db", ".sqlite")

@@ -14,7 +14,7 @@ from scrawler.errors import InputError
 from scrawler.seeds.files import Format
 
 LINE_LIMIT = 1 << 20  # bytes; a longer line is invalid, whatever the format
-RECORD_LINES = 100  # of a CSV record, whose cells may hold lines
+RECORD_LINES = 100  # lines of a CSV record at most, for cells may hold line ends
 URL_COLUMN = "url"
 
 _LATE_COMMENT = re.compile(r"\s#")

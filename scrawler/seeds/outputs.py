@@ -23,9 +23,9 @@ from scrawler.errors import ScrawlerError
 from scrawler.flocks import lock_if_possible
 from scrawler.seeds.files import STANDARD
 
-# Beginnings of names of what is open already: a file put in their place would not reach whoever reads there.
+# Folders whose names stand for open files: one that is renamed to such a name would not reach whoever reads there.
 _OPEN_FILES = ("/dev/fd/", "/dev/std", "/proc/")
-_LINKS = 40  # as many as Linux follows
+_LINKS = 40  # so many symbolic links are followed, as Linux does
 
 
 @contextmanager
@@ -79,7 +79,7 @@ def _replaced(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_left(path)
     part, raw = _new_part(path)
-    held = os.dup(raw.fileno())  # who wraps `raw` closes it; the lock stays until the file has its name
+    held = os.dup(raw.fileno())  # whoever wraps `raw` closes it, but the lock has to stay until the file has its name
     try:
         with raw:
             yield raw
@@ -97,7 +97,7 @@ def _new_part(path: Path) -> tuple[Path, BinaryIO]:
         raw = open(part, "wb")  # noqa: SIM115
         lock_if_possible(raw.fileno())
         with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(raw.fileno()), part.stat()):  # else it was removed before it was locked
+            if os.path.samestat(os.fstat(raw.fileno()), part.stat()):  # it was not removed before it was locked
                 break
         raw.close()
     with suppress(FileNotFoundError):

@@ -59,7 +59,7 @@ class WithinHops(AsCandidates):
         self._database = database
         self._scope = scope
         self._boundary = boundary
-        self.hops = hops  # can be changed while the machine runs
+        self.hops = hops  # the machine changes it while it runs, as users do
 
     def become_seeds(self) -> int:
         """Promote what is near enough."""

@@ -53,7 +53,7 @@ def open_rejects(file: Path | None, tell: Callable[[str], None]) -> Iterator[Rep
     try:
         yield tell_and_write
     finally:
-        with errors():  # what is written last reaches the disk only here
+        with errors():  # what was written last reaches the disk with the close
             out.flush()
             if out is not sys.stdout:
                 out.close()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 BROKEN = (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError)  # what a broken archive raises while it is read
 
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
-_SKIPPABLE = b"\x2a\x4d\x18"  # bytes 2 to 4 of a frame with nothing for us, with which pzstd's files begin
+_SKIPPABLE = b"\x2a\x4d\x18"  # bytes 2 to 4 of a frame without data, such as those with which pzstd's files begin
 _PACKED_READ = 1024  # bytes read at a time: a block of 4 bytes can stand for 128 KiB, so this for 32 MiB
 
 

@@ -19,7 +19,7 @@ from scrawler.settings.parts import Settings
 from scrawler.settings.words import allowed_values, flag_name, part_kind
 
 CONFIG_FILE = "scrawler.toml"
-_PREFIX = "SCRAWLER_"  # of variables, in any case
+_PREFIX = "SCRAWLER_"  # names of variables begin so, in upper or lower case
 
 
 def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Settings:

@@ -22,7 +22,7 @@ from scrawler.threads import start
 
 def main() -> None:
     """Crawl as the line on standard input says, until no seed is left, its end is reached, or SIGTERM comes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the supervisor
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C reaches all, and is meant for the supervisor
     stop = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: stop.set())
     if heeds_hangups():
@@ -31,7 +31,7 @@ def main() -> None:
     reporter = _Reporter(_take_standard_output())
     order = sys.stdin.buffer.readline()
     if not order.endswith(b"\n"):
-        return  # the supervisor is gone already
+        return  # without a first line the supervisor is gone already
     last = _crawl(*read_order(order), reporter, stop)
     reporter.close(last)
     if isinstance(last, Failure):
@@ -49,7 +49,7 @@ def write_what_waits() -> None:
 
 def _crawl(settings: Settings, launch: Launch, reporter: _Reporter, stop: threading.Event) -> Report:
     try:
-        # Nothing can wake a read of standard input, and at its end there may be nobody left to close it: so a daemon.
+        # It is a daemon: nothing can wake a read of standard input, which perhaps nobody is left to close.
         start(threading.Thread(target=_stop_at_end_of_stdin, args=(stop,), name="stdin", daemon=True))
         start(reporter)
         return run_crawl(settings, reporter.show, stop, launch, reporter.say, own_process=True)
@@ -90,7 +90,7 @@ class _Reporter(threading.Thread):
             self._changed.notify()
         if self.is_alive():
             self.join()
-        elif self.ident is None:  # its thread could not be started
+        elif self.ident is None:  # its thread could not be started, and nobody else would close the pipe
             self.run()
 
     def run(self) -> None:

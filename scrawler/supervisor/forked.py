@@ -18,7 +18,7 @@ from scrawler.supervisor import child
 from scrawler.supervisor.signals import terminal_signals_later
 
 _FILES = "/proc/self/fd"
-_TASKS = Path("/proc/self/task")  # also threads that Python knows nothing of; where it is missing nothing is forked
+_TASKS = Path("/proc/self/task")  # it lists threads that Python knows nothing of as well; without it nothing is forked
 
 
 class ForkedProcess:
@@ -70,7 +70,7 @@ def forked_processes(number: int) -> list[ForkedProcess]:
 
     Raises what a standard output raises that cannot be written; then none is left.
     """
-    sys.stdout.flush()  # what waits to be written would be written by each of them
+    sys.stdout.flush()  # text that waits to be written would be written by each process
     forked: list[ForkedProcess] = []
     with ExitStack() as undo:
         with suppress(OSError):  # whoever lacks a process starts one by its command, and tells what is in the way
@@ -93,7 +93,7 @@ def _close_others() -> None:
     """Close all but the standard streams: another machine's order ends only when nobody else can write to it."""
     for name in os.listdir(_FILES):
         if int(name) > 2:
-            with suppress(OSError):  # that by which the folder was read is closed already
+            with suppress(OSError):  # the descriptor by which the folder was read is closed already
                 os.close(int(name))
 
 

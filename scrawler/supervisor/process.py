@@ -19,11 +19,11 @@ from scrawler.supervisor.messages import Failure, Remark, Report, read_report
 from scrawler.supervisor.signals import terminal_signals_later
 from scrawler.threads import start
 
-# -P: modules of the folder in which the user crawls are not ours.
+# -P: modules in the user's current folder must not be taken for ours.
 _COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.child")
 
-_FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGPROF"})  # as which a page may end it
-_FRESH = 3.0  # seconds for which a rate is believed
+_FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGPROF"})  # a page can end it by these
+_FRESH = 3.0  # a rate that was told is believed for so many seconds
 
 
 class MachineProcess:
@@ -43,15 +43,15 @@ class MachineProcess:
     ) -> None:
         self._process = _started() if forked is None else forked
         self.pid = self._process.pid
-        self.machines: list[int] = []  # ids by which it took part: one whose lease ran out begins anew as another
+        self.machines: list[int] = []  # ids under which it took part: a new one after each lease that ran out
         self.progress: Progress | None = None
-        self.last: Report | None = None  # a summary or a failure, if it got so far
+        self.last: Report | None = None  # its summary or failure, once it has sent that
         self.ended = False
         self._started = time.monotonic()
         self._told_at = self._started
         self._lock = threading.Lock()  # guards the end of standard input
         self._pid_lock = threading.RLock()  # a signal handler may kill in the midst of what holds it
-        self._reaped = False  # its pid may be another's
+        self._reaped = False  # whether its end was taken, after which its pid may be another's
         self._ordered = False
         self._stopping = False
         self._order = order
@@ -134,7 +134,7 @@ class MachineProcess:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         try:
-            with suppress(OSError):  # gone already
+            with suppress(OSError):  # the process may be gone already
                 self._process.stdin.write(self._order)
                 self._process.stdin.flush()
             with self._lock:
@@ -142,7 +142,7 @@ class MachineProcess:
                 if self._stopping:
                     self._end_input()
             for line in self._process.stdout:
-                if line.endswith(b"\n"):  # else it was killed while it wrote
+                if line.endswith(b"\n"):  # a line without an end is of a process that was killed while it wrote
                     self._take(read_report(line))
         except Exception as error:  # the program was changed under our feet
             self._take(Failure(f"what it reports cannot be read ({error!r})", 1))
@@ -168,7 +168,7 @@ class MachineProcess:
             return
         if isinstance(report, Failure):
             self.last = report
-            self.kill()  # that was its last word, and not every thread of it may come to an end
+            self.kill()  # it has said its last word, and not every thread of it may come to an end
             return
         self.machines += [number for number in report.machines if number not in self.machines]
         if isinstance(report, Progress):

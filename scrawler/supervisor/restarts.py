@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FAILURES = 5  # in a row, then a machine is given up
+FAILURES = 5  # a machine that fails so often in a row is given up
 _RAN_WELL = 60.0  # seconds after which a failure is the first one again
 _FIRST_PAUSE = 1.0  # seconds, doubled with each further failure
 

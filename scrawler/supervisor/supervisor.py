@@ -22,9 +22,9 @@ from scrawler.threads import start
 
 _LOOK_EVERY = 0.5  # seconds between two sums of the progress
 _CLEAN_END = 300.0  # seconds beyond `stop_timeout`, for what is written last; then a machine is killed
-_REMARK_EVERY = 30.0  # seconds
-_FILES = 2  # open for each machine process: both ways
-_OWN_FAILURE = 1  # exit code of what may concern one machine only; any other one every machine would meet
+_REMARK_EVERY = 30.0  # seconds between two remarks of one kind
+_FILES = 2  # files that are open for each machine process: pipes to it and from it
+_OWN_FAILURE = 1  # this exit code may concern one machine alone; what any other means would meet all
 
 
 class MachinesFailedError(ScrawlerError):
@@ -71,19 +71,19 @@ class Supervisor:
         self._say = say
         self._stop = stop
         self._own_process = own_process
-        self._forked: list[ForkedProcess] = []  # they wait for their orders
+        self._forked: list[ForkedProcess] = []  # processes that were forked, and wait for their orders
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
         self._seats = [_Seat(number) for number in range(1, settings.machines + 1)]
         self._tally = Tally()
-        self._prefix = ""  # of the files of the crawl's machines, once the crawl is open
+        self._prefix = ""  # how the names of all machines' files begin, once the crawl is open
         self._outcomes: set[str] = set()
         self._given_up: list[str] = []
         self._restarted = 0
         self._failure: Failure | None = None
         self._passed_on_at = -inf
-        self._look_at = 0.0  # monotonic seconds, as all of these
-        self._kill_at: float | None = None  # once the machines were asked to stop
+        self._look_at = 0.0  # monotonic seconds of the next sum of the progress
+        self._kill_at: float | None = None  # monotonic seconds, once the machines were asked to stop
 
     def run(self) -> RunSummary:
         """Crawl until no machine has work left, or until stopped.
@@ -148,7 +148,7 @@ class Supervisor:
         forked = self._forked.pop() if self._forked else None
         try:
             seat.process = MachineProcess(order, self._pass_on, self._wake, forked)
-        except OSError as error:  # no room for a process
+        except OSError as error:  # the system has no room for a process
             self._take_failure(seat, f"cannot be started: {error.strerror or error}")
         except StartError as error:
             self._take_failure(seat, f"cannot be started: {error}")
@@ -247,5 +247,5 @@ class Supervisor:
     def _outcome(self) -> str:
         if self._given_up:
             return "failed"
-        # One that found no seed left speaks for the crawl, although another one may have been drained or stopped.
+        # A machine that found no seed left speaks for the crawl, though another one may have been drained or stopped.
         return "ended" if "ended" in self._outcomes else "stopped"

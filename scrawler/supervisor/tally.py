@@ -27,7 +27,7 @@ class Tally:
 
     def __init__(self) -> None:
         self._started = time.monotonic()
-        self._machines: list[int] = []  # ids of those that are gone; the counts are theirs
+        self._machines: list[int] = []  # ids of machines that are gone, whose counts these are
         self._pages = 0
         self._requests = 0
         self._bytes = 0
@@ -110,6 +110,6 @@ class Tally:
         )
 
     def _warc_files(self, folder: Path, crawl: Crawl) -> Iterator[str]:
-        for machine_id in self._machines:  # a killed one could not say which it had written
+        for machine_id in self._machines:  # a machine that was killed could not say which files it had written
             pattern = f"{warc_prefix(crawl, machine_id)}-*.warc.gz"
             yield from sorted(path.name for path in folder.glob(pattern))
