@@ -34,7 +34,7 @@ class RequestsDownloader:
         self._limits = limits
         self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
         if not limits.tls_verify:
-            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # it is what the user asked for
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the user asked for `insecure`
         self._headers = wire.header_lines(limits.user_agent, limits.accept)
         self._header_text = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
         self._queue: deque[Request] = deque()
@@ -98,7 +98,7 @@ class RequestsDownloader:
     def _attempts(self, request: Request, target: wire.RequestTarget) -> Response:
         response = self._attempt(request, target)
         if response.result is Result.CUT and self._exchange.reused and not self._exchange.lines:
-            # The server closed the kept-alive connection just as the request went out: not its fault, nor the page's.
+            # The server closed an idle connection just as the request went out, which says nothing of the page.
             response = self._attempt(request, target)
         return response
 
@@ -143,7 +143,7 @@ class RequestsDownloader:
     def _send(self, request: Request, target: wire.RequestTarget, own: Sequence[tuple[str, str]]) -> requests.Response:
         prepared = requests.PreparedRequest()
         prepared.method = "GET"
-        prepared.url = request.url  # by hand: prepare_url would rewrite it
+        prepared.url = request.url  # requests would rewrite it: %7E as ~
         headers = [("Host", target.authority), *self._headers, *own]
         prepared.headers = requests.structures.CaseInsensitiveDict(headers)
         whole = request.timeout or self._limits.timeout
@@ -155,7 +155,7 @@ def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool
     """Read the body as transferred into `body`; False, with more than `limit` bytes there, if it is too large."""
     announced = wire.announced_length(head)
     keep_reading = announced is not None and announced - limit <= wire.SPARE_BODY
-    while piece := raw.read1(PIECE, decode_content=False):  # what is there: what came before an end is not lost
+    while piece := raw.read1(PIECE, decode_content=False):  # what came before a cut is not lost
         if len(body) <= limit:
             body += piece
         if len(body) > limit and not keep_reading:
@@ -172,7 +172,7 @@ def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result,
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
 
-    if among(urllib3.exceptions.NewConnectionError):  # first, as it counts among the timeouts
+    if among(urllib3.exceptions.NewConnectionError):  # it is asked first, for requests counts it among the timeouts
         return Result.CONNECT_FAILED, detail
     if among(TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError):
         return Result.TIMEOUT, detail

@@ -30,16 +30,16 @@ MAX_COOKIE = 4096  # bytes of name and value
 MAX_PER_DOMAIN = 50
 MAX_PER_JAR = 200
 MAX_HEADER = 8192  # bytes of a Cookie header
-MAX_KEPT = 65_536  # bytes of a jar as it is kept
+MAX_KEPT = 65_536  # bytes of a jar in the database
 
 _MAX_SET = MAX_PER_DOMAIN  # Set-Cookie headers that are read of one answer
-_MAX_ATTRIBUTE = 1024  # bytes; a longer one is as if it were not there
-_MAX_AGE = 400 * 86_400  # seconds
-_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # could end the header that is sent
+_MAX_ATTRIBUTE = 1024  # bytes of an attribute; a longer one is ignored
+_MAX_AGE = 400 * 86_400  # seconds for which a cookie lives at most
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")  # characters that could end the header in which they are sent
 _AGE = re.compile(r"-?[0-9]+")
 _PAIR = re.compile(r"[\t -<>-~\x80-\xff]*=[\t -~\x80-\xff]*")
-_PREFIXES = ("__host-", "__secure-")  # of names, in any case
-_encode = json.JSONEncoder(separators=(",", ":")).encode  # ASCII
+_PREFIXES = ("__host-", "__secure-")  # names that begin so, in any case, have conditions (RFC 6265bis, 4.1.3)
+_encode = json.JSONEncoder(separators=(",", ":")).encode  # what it writes is ASCII
 
 # The parts of a cookie-date (RFC 6265, 5.1.1), in the order in which a token is tried for them.
 
@@ -50,19 +50,19 @@ class SetCookie(NamedTuple):
     name: str
     value: str
     domain: str = ""  # lower case, without a dot before it
-    path: str = ""  # empty: the default path
+    path: str = ""  # empty for the default path
     secure: bool = False
     expires_at: float = inf
 
 
 @dataclass(slots=True)
 class _Cookie:
-    pair: str  # as it is sent
+    pair: str  # name and value as they are sent
     host_only: bool
     path: str
     secure: bool
     expires_at: float
-    created: int = field(compare=False)  # by the jar's counter
+    created: int = field(compare=False)  # number of its first setting, which the jar counts
     used: int = field(compare=False)
 
 
@@ -73,7 +73,7 @@ class CookieJar:
     """
 
     def __init__(self, clock: Callable[[], float] = time) -> None:
-        self.changed = False  # since it was dumped, or made
+        self.changed = False  # whether there is something new since it was dumped, or made
         self._clock = clock
         self._domains: dict[str, dict[tuple[str, str], _Cookie]] = {}  # domain -> (name, path) -> cookie
         self._counter = count()
@@ -153,7 +153,7 @@ class CookieJar:
         for cookie in cookies:
             length = len(cookie.pair) + len("; ")
             if length > room:
-                continue  # a flood of large ones does not keep back the small ones that matter
+                continue  # the small cookies behind a large one still go out
             room -= length
             cookie.used = tick
             pairs.append(cookie.pair)
@@ -162,7 +162,7 @@ class CookieJar:
     def _store(self, target: RequestTarget, parsed: SetCookie, now: float) -> None:
         host, domain = target.host, parsed.domain or target.host
         if domain != host and (is_public_suffix(domain) or not _is_within(host, domain)):
-            return  # not its own, or of all the sites of a suffix
+            return  # the domain is not the host's own, or is a public suffix of many sites
         host_only = not parsed.domain or (domain == host and is_public_suffix(host))
         path = parsed.path or _default_path(target.path)
         if not _keeps_its_promise(target, parsed):

@@ -16,7 +16,7 @@ from scrawler.model.results import Result
 
 _MOST_IDLE = 32  # handles that are kept for the next requests, at 6 KB each; a new one costs 50 us
 
-_EVENTS = {  # what else libcurl may say means: no more of this socket
+_EVENTS = {  # whatever else libcurl says means that it is done with a socket
     pycurl.POLL_IN: READ,
     pycurl.POLL_OUT: WRITE,
     pycurl.POLL_INOUT: READ | WRITE,
@@ -60,7 +60,7 @@ class CurlDownloader:
         transfer = self._idle.pop() if self._idle else self._new_transfer()
         try:
             transfer.begin(request, target, self._header_text, self._limits)
-        except Exception as error:  # libcurl takes no such URL, or cookie
+        except Exception as error:  # libcurl refuses some URLs and cookies
             transfer.handle.close()
             self._done.append(
                 Response(request, Result.INTERNAL_ERROR, started_at=int(time() * 1000)).met(fault_of(error))

@@ -19,7 +19,7 @@ def raise_file_limit(wanted: int) -> int:
         return wanted
     target = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if target > soft:
-        # macOS refuses more than kern.maxfilesperproc even below its hard limit: then the limit stays.
+        # macOS refuses more than kern.maxfilesperproc even below its hard limit: the limit stays as it is there.
         with contextlib.suppress(ValueError, OSError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

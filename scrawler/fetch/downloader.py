@@ -21,7 +21,7 @@ from scrawler.urls.scope import origin
 # The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
 # browsers (Fetch standard, "extract a length"): the body ends with the connection then. RFC 9112 (6.3) has the answer
 # discarded. The URL is asked once more with `ignore_length`; several different ones are an error by both, and stay so.
-INVALID_LENGTH = "Invalid Content-Length: value"  # as libcurl calls it
+INVALID_LENGTH = "Invalid Content-Length: value"  # libcurl's words
 
 _CONDITIONS = ("if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since")
 
@@ -31,13 +31,13 @@ class Request(NamedTuple):
 
     url: str
     address: str  # IP address to connect to; the URL's host is used for Host and TLS only
-    tag: object = None  # handed back untouched
+    tag: object = None  # what the response hands back untouched
     max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
     timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
     cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
-    headers: tuple[tuple[str, str], ...] = ()  # of its own, behind those of all requests; none is named as one of these
-    ignore_length: bool = False  # the body ends with the connection, whatever Content-Length says: see `INVALID_LENGTH`
+    headers: tuple[tuple[str, str], ...] = ()  # its own, of other names than those of all requests
+    ignore_length: bool = False  # whether Content-Length says nothing of the body: see `INVALID_LENGTH`
 
     @property
     def is_conditional(self) -> bool:
@@ -60,7 +60,7 @@ class Protocols(NamedTuple):
 
     http: str  # "http/1.1", "h2"
     tls: str = ""  # "tls/1.3"
-    cipher: str = ""  # by its name at the IANA
+    cipher: str = ""  # the cipher suite's name at the IANA
 
 
 class Response(NamedTuple):
@@ -82,9 +82,9 @@ class Response(NamedTuple):
     request_head: bytes = b""  # the request as it was sent, for the archive
     started_at: Millis = 0
     elapsed_ms: int = 0
-    detail: str = ""  # what went wrong, one line
-    protocols: Protocols | None = None  # none where no head came
-    fault: Fault | None = None  # of this program, which it has met so far; then `result` is INTERNAL_ERROR
+    detail: str = ""  # what went wrong, in one line
+    protocols: Protocols | None = None  # None where no head came
+    fault: Fault | None = None  # a fault of this program that it has met; its `result` is INTERNAL_ERROR
 
     def met(self, fault: Fault) -> Response:
         """Return the answer as it is once it has met a fault of this program."""
@@ -102,18 +102,18 @@ class FetchLimits:
 
     user_agent: str
     connect_timeout: float
-    timeout: float  # of the whole download
+    timeout: float  # seconds that a whole download may take
     max_body: int
-    connections: int  # kept alive at most
+    connections: int  # connections that are kept open at most
     tls_verify: bool = True
     accept: tuple[str, ...] = ()  # media ranges that the Accept header prefers; none: HTML, but anything goes
-    max_head: int = 128 * 1024  # of all heads of an answer, interim ones included
+    max_head: int = 128 * 1024  # bytes of all heads of an answer, interim ones included
 
 
 class Downloader(Protocol):
     """Fetches URLs for one collector thread; it is made with FetchLimits."""
 
-    at_once: bool  # requests go out with `start`, however many; else they queue, and go out one after the other
+    at_once: bool  # whether each request goes out with `start`; otherwise they queue, and go out one by one
 
     def start(self, request: Request) -> None:
         """Take a request; never blocks, never raises for what the web does."""

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_add
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# Nobody crawls these on purpose: not unicast, of the link, or the credentials of a cloud's machine.
+# Networks that nobody crawls on purpose: not unicast, of the local link, or with the credentials of a cloud's machine.
 _NEVER_4 = tuple(
     IPv4Network(text)
     for text in (

@@ -18,7 +18,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from scrawler.fetch import wire
 
-PIECE = 64 * 1024  # bytes of the body read at a time
+PIECE = 64 * 1024  # bytes of a body that are read at a time
 _FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")
 
 
@@ -28,10 +28,10 @@ class Exchange:
 
     max_head: int
     address: str = ""
-    host: str = ""  # the URL's, for the certificate
+    host: str = ""  # host of the URL, for which the certificate has to be
     path: str = ""
     deadline: float = 0.0
-    lines: list[bytes] = field(default_factory=list)  # the answer's head
+    lines: list[bytes] = field(default_factory=list)  # lines of the answer's head
     tls: tuple[str, str] = ("", "")  # version and cipher suite of the connection, as OpenSSL calls them
     sent: bool = False
     reused: bool = False
@@ -80,7 +80,7 @@ class _HeadFile:
     def __init__(self, file: io.BufferedReader, limit: int) -> None:
         self.file = file
         self.lines: list[bytes] = []
-        self._limit = limit  # bytes of all heads
+        self._limit = limit  # bytes of all heads together, at most
         self._size = 0
         self._count = 0
 
@@ -90,7 +90,7 @@ class _HeadFile:
             while self._next(limit) not in (*wire.BLANK, b""):
                 pass
             line = self._next(limit)
-        wanted = not self.lines or (len(self.lines) > 1 and line[:1] in (b" ", b"\t"))  # a fold of what went before
+        wanted = not self.lines or (len(self.lines) > 1 and line[:1] in (b" ", b"\t"))  # a folded line
         self.lines.append(line)
         while not (wanted or line in wire.BLANK or not line or line.lower().startswith(_FRAMING)):
             line = self._next(limit)
@@ -126,7 +126,7 @@ class _Answer(http.client.HTTPResponse):
         try:
             super().begin()
         finally:
-            if self.fp is not None:  # the base class closes and forgets it where there is no body
+            if self.fp is not None:  # the base class has closed and forgotten it where there is no body
                 self.fp = head.file
         if head.lines[-1] not in wire.BLANK:
             raise http.client.IncompleteRead(b"".join(head.lines))

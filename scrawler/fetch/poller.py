@@ -77,7 +77,7 @@ class Poller:
         self._wake_writer = writer
         self._wake_fd = self._wake_reader.fileno()
         self._poll.register(self._wake_fd, READ)
-        self._registered: dict[int, int] = {}  # events by descriptor, idle ones included
+        self._registered: dict[int, int] = {}  # descriptor -> events, for idle ones as well
         self._idle: set[int] = set()
 
     def opened(self, fd: int) -> None:
@@ -114,7 +114,7 @@ class Poller:
         watched = []
         for fd, events in self._poll.poll(seconds):
             if fd in self._idle:
-                self._unregister(fd)  # mostly a server that closes a connection that nobody uses
+                self._unregister(fd)  # a server has closed a connection that nobody uses
             elif fd == self._wake_fd:
                 with contextlib.suppress(BlockingIOError):
                     self._wake_reader.recv(4096)
@@ -124,7 +124,7 @@ class Poller:
 
     def wake(self) -> None:
         """End the wait of now, or the next one, at once; callable from any thread, even after `close`."""
-        # Full: the thread will wake anyway. Closed: nobody waits any more.
+        # Where the pair is full, the thread wakes anyway; where it is closed, nobody waits any more.
         with contextlib.suppress(OSError):
             self._wake_writer.send(b"w")
 

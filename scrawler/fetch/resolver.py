@@ -17,9 +17,9 @@ from scrawler.model.results import Result
 from scrawler.threads import start
 
 _NEVER = math.inf
-_NEGATIVE_TTL = 60.0  # seconds; a name that is not there may be there soon
+_NEGATIVE_TTL = 60.0  # seconds for which it is known that there is no such name: there may be one soon
 _QUEUE_PER_THREAD = 8
-_CACHE_SIZE = 100_000  # names
+_CACHE_SIZE = 100_000  # names whose addresses are remembered
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ OnDone = Callable[[str, Resolution], None]
 
 def system_addresses(host: str) -> list[str]:
     """Ask the system's resolver; return its addresses in its order, raise OSError or UnicodeError for none."""
-    # As bytes, so that Python's IDNA codec does not refuse names (underscores, long labels) that the DNS may know.
+    # Names go as bytes: Python's IDNA codec would refuse some that the DNS may know (underscores, long labels).
     found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
 
@@ -67,7 +67,7 @@ class Resolver:
         self._look_up = look_up
         self._lock = threading.Condition()
         self._cache: OrderedDict[str, Resolution] = OrderedDict()
-        self._waiting: dict[str, list[OnDone]] = {}  # hosts queued or being looked up
+        self._waiting: dict[str, list[OnDone]] = {}  # hosts in the queue, or in work -> who waits for them
         self._queue: deque[str] = deque()
         self._room = threads * _QUEUE_PER_THREAD
         self._closed = False
@@ -124,7 +124,7 @@ class Resolver:
             self._lock.notify_all()
         deadline = monotonic() + timeout
         for thread in self._threads:
-            if thread.is_alive():  # others may never have been started
+            if thread.is_alive():  # where threads could not be started, some never were
                 thread.join(max(0.0, deadline - monotonic()))
         return not any(thread.is_alive() for thread in self._threads)
 

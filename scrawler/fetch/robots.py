@@ -19,7 +19,7 @@ _SHOWN = 300  # characters of a rule that evidence quotes
 _STARS = re.compile(r"\*+")
 _ESCAPE = re.compile(r"%[0-9A-Fa-f]{2}")
 _NOT_ASCII = re.compile(r"[^ -~]+")
-_END = "\0"  # stands at the end of each path that is compared, and for the "$" of a rule; nowhere else
+_END = "\0"  # the end of each path that is compared, and the "$" of a rule; it stands nowhere else
 
 
 def _unescaped(kept: str) -> dict[str, str]:
@@ -44,10 +44,10 @@ def robots_url(url: str) -> str:
 class _Rule(NamedTuple):
     """A line as it is matched. Of those that match, the least decides: the longest, then one that allows (2.2.2)."""
 
-    shortness: int  # minus the octets that are compared; a row of stars is one
+    shortness: int  # minus the number of octets of the rule, where a row of stars is one
     refuses: bool
     number: int
-    parts: tuple[str, ...]  # what has to stand before the first star, and behind each
+    parts: tuple[str, ...]  # texts that have to stand before the first star, and behind each
     line: Line
 
 
@@ -60,8 +60,8 @@ class RobotsRules:
     __slots__ = ("_group", "_plain", "_starred", "crawl_delay", "sitemaps", "unavailable")
 
     def __init__(self, text: RobotsText, *, unavailable: bool = False) -> None:
-        self.unavailable = unavailable  # nothing is allowed, because the site could not say (RFC 9309, 2.3.1.4)
-        self.crawl_delay = text.crawl_delay  # seconds
+        self.unavailable = unavailable  # the site could not say what is allowed: nothing is (RFC 9309, 2.3.1.4)
+        self.crawl_delay = text.crawl_delay  # seconds of pause that the site asks for
         self.sitemaps = text.sitemaps
         self._group = text.group
         rules = _by_parts(text.rules)
@@ -126,7 +126,7 @@ class _Plain:
     def __init__(self, rules: dict[str, _Rule]) -> None:
         self._beginnings = sorted(rules)
         self._rules = [rules[beginning] for beginning in self._beginnings]
-        self._shorter: list[int] = []  # for each the index of the longest other one with which it begins, or -1
+        self._shorter: list[int] = []  # rule -> index of the longest other one with which it begins, or -1
         nested = [-1]
         for index, beginning in enumerate(self._beginnings):
             while nested[-1] >= 0 and not beginning.startswith(self._beginnings[nested[-1]]):
@@ -136,7 +136,7 @@ class _Plain:
 
     def longest(self, path: str) -> _Rule | None:
         """Return the rule of the longest beginning of a path."""
-        # All that stand between a beginning of the path and the path begin like it, so the last one leads there.
+        # All rules between a beginning of the path and the path itself begin like it: the last one leads to it.
         index = bisect_right(self._beginnings, path) - 1
         while index >= 0 and not path.startswith(self._beginnings[index]):
             index = self._shorter[index]

@@ -14,15 +14,15 @@ from typing import NamedTuple
 
 MAX_ROBOTS = 500 * 1024  # bytes read of a robots.txt (RFC 9309, 2.5)
 _MAX_SITEMAPS = 1000
-_LONGEST_SITEMAP = 8 * 1024  # characters of its line
-_LONGEST_DELAY = 1e9  # seconds; text that says more says this
+_LONGEST_SITEMAP = 8 * 1024  # characters of a Sitemap line at most
+_LONGEST_DELAY = 1e9  # seconds; a longer pause is read as this one
 
-_GUESSED = 64  # bytes by which UTF-16 without a mark is known
-_LOOKED_AT = 1024  # bytes by which text is told from what is compressed
-_MARKS = "\ufeff\udcfe\udcff\udcef\udcbb\udcbf"  # byte order marks, half ones too, and UTF-16 ones where it is none
+_GUESSED = 64  # bytes by which UTF-16 without a byte order mark is known
+_LOOKED_AT = 1024  # bytes by which text is told from compressed data
+_MARKS = "\ufeff\udcfe\udcff\udcef\udcbb\udcbf"  # byte order marks, halves of them too, and UTF-16 ones in other text
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SECONDS = re.compile(r"\d+(?:\.\d*)?|\.\d+", re.ASCII)
-_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x19\x1b-\x1f]")  # \x1a ends files of DOS
+_NO_TEXT = re.compile(r"[\0-\x08\x0e-\x19\x1b-\x1f]")  # controls that no text has; \x1a ends files of DOS
 _NO_UTF8 = re.compile(r"[\udc80-\udcff]")
 _NAME_END = re.compile(r"[/\s(;,]")
 
@@ -59,16 +59,16 @@ class Line(NamedTuple):
 
     allows: bool
     value: str
-    number: int  # from 1
+    number: int  # number of the line, from 1
 
 
 @dataclass(slots=True)
 class RobotsText:
     """What a robots.txt says to one crawler."""
 
-    group: str = "*"  # whose rules these are: the crawler's own product token, or "*"
+    group: str = "*"  # the name to which the rules apply: the crawler's product token, or "*"
     rules: list[Line] = field(default_factory=list)
-    crawl_delay: float | None = None  # seconds; the longest, if the group has several
+    crawl_delay: float | None = None  # seconds, the longest where the group has several
     sitemaps: tuple[str, ...] = ()
 
 
@@ -100,10 +100,10 @@ class _Reader:
         self._own = RobotsText(product_token)
         self._common = RobotsText()
         self._named = False  # whether any group names the crawler
-        self._opening = False  # names may still be added to the group
-        self._naming = False  # the last line that was no sitemap's was a name
-        self._groups: dict[str, RobotsText] = {}  # to which the rules that follow belong
-        self._delayed: dict[str, RobotsText] = {}  # to which a pause belongs
+        self._opening = False  # whether names may still be added to the group
+        self._naming = False  # whether the last line was a name, but for lines of sitemaps
+        self._groups: dict[str, RobotsText] = {}  # the groups to which the next rules belong
+        self._delayed: dict[str, RobotsText] = {}  # the groups to which the next pause belongs
         self._sitemaps: dict[str, None] = {}
 
     def agent(self, value: str) -> None:
@@ -122,12 +122,12 @@ class _Reader:
 
     def rule(self, line: Line) -> None:
         self._opening = self._naming = False
-        if line.value.startswith(("/", "*")):  # anything else is no path, and matches none
+        if line.value.startswith(("/", "*")):  # other text is no path, and matches no URL
             for group in self._groups.values():
                 group.rules.append(line)
 
     def delay(self, value: str) -> None:
-        self._naming = False  # it is no rule of the standard, so the group stays open (2.2.4)
+        self._naming = False  # a pause is no rule of the standard, so that the group stays open (RFC 9309, 2.2.4)
         if _SECONDS.fullmatch(value):
             for group in self._delayed.values():
                 group.crawl_delay = max(min(float(value), _LONGEST_DELAY), group.crawl_delay or 0.0)
@@ -155,7 +155,7 @@ def _split(line: str) -> tuple[_Field, str] | None:
     if colon and (kind := _FIELDS.get(name.strip().lower())):
         return kind, value.strip()
     if colon and (not value or value[0].isspace()):
-        return None  # a field of which nothing is known; it ends no group (2.2.4)
+        return None  # an unknown field ends no group (RFC 9309, 2.2.4)
     for count in (1, 2):
         words = line.split(maxsplit=count)
         if kind := _FIELDS.get(" ".join(words[:count]).lower()):

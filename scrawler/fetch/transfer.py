@@ -14,10 +14,10 @@ from scrawler.model.results import Result
 from scrawler.model.terms import Millis
 
 _SECURED = (
-    b"SSL connection using "  # begins what libcurl says once a connection is secured: version / cipher suite / ...
+    b"SSL connection using "  # so libcurl's words begin once a connection is secured: version / cipher suite / ...
 )
-_SERVERS = 10_000  # of which it is remembered
-_RECEIVE_BUFFER = 64 * 1024  # a usual page comes in one piece, so that it is copied once
+_SERVERS = 10_000  # servers whose protocols are remembered
+_RECEIVE_BUFFER = 64 * 1024  # bytes; a usual page comes in one piece, and is copied once
 
 # The symbolic names of libcurl's codes above 91 are missing in pycurl.
 _E_HTTP2_STREAM = 92
@@ -39,7 +39,7 @@ _RESULTS = {
     pycurl.E_SEND_ERROR: Result.CUT,
     _E_HTTP2_STREAM: Result.CUT,
     pycurl.E_FTP_WEIRD_SERVER_REPLY: Result.BAD_ANSWER,
-    pycurl.E_UNSUPPORTED_PROTOCOL: Result.BAD_ANSWER,  # an answer as of HTTP/0.9
+    pycurl.E_UNSUPPORTED_PROTOCOL: Result.BAD_ANSWER,  # libcurl says so of an answer as of HTTP/0.9
     pycurl.E_HTTP2: Result.BAD_ANSWER,
     pycurl.E_BAD_CONTENT_ENCODING: Result.BAD_ANSWER,
     _E_TOO_LARGE: Result.BAD_ANSWER,
@@ -65,9 +65,9 @@ class TlsSessions:
 
     def note(self, server: tuple[str, str], version: str, cipher: str) -> None:
         """Remember how a connection to a server is secured."""
-        self._known.pop(server, None)  # a server of which it is told anew becomes the newest
+        self._known.pop(server, None)  # a server that is told anew becomes the newest
         while len(self._known) >= _SERVERS:
-            del self._known[next(iter(self._known))]  # the oldest alone: what is not known costs callbacks
+            del self._known[next(iter(self._known))]  # only the oldest goes, for it costs callbacks to learn it again
         self._known[server] = version, cipher
 
 
@@ -119,7 +119,7 @@ class Transfer:
         self.server = "", ""
         self.secured = False
         self.sessions = sessions
-        self.verbose = False  # libcurl tells what it does, to learn how the connection is secured
+        self.verbose = False  # whether libcurl tells what it does, by which we learn how the connection is secured
         self.headers = headers
         self.max_head = limits.max_head
         self.sent = b""
@@ -129,16 +129,16 @@ class Transfer:
         self.size = 0
         self.overflow = False
         self.refusal: tuple[Result, str] | None = None
-        self.fault: Fault | None = None  # met while the body came
+        self.fault: Fault | None = None  # a fault that was met while the body came
         self.final: Sequence[bytes] = ()  # lines of the head that counts
-        self.first = wire.NO_STATUS  # its first line, once that head is whole
+        self.first = wire.NO_STATUS  # the first line of the head that counts, once that is whole
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, headers, ca_file)
         self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
         self.handle.setopt(pycurl.DEBUGFUNCTION, self._note_tls)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
-        self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # no Python frame for each header line
+        self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # it costs no Python frame a header line
 
     def begin(self, request: Request, target: wire.RequestTarget, headers: str, limits: FetchLimits) -> None:
         """Forget the last request and take `request`; only what differs between requests is set."""
@@ -155,7 +155,7 @@ class Transfer:
             self.origin = origin
             self.secured = target.scheme == "https"
             handle.setopt(pycurl.URL, origin)
-        handle.setopt(pycurl.REQUEST_TARGET, target.path)  # as it is; in a URL libcurl would write %7e as %7E
+        handle.setopt(pycurl.REQUEST_TARGET, target.path)  # in a URL libcurl would write %7e as %7E
         if request.address != self.address:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
@@ -168,7 +168,7 @@ class Transfer:
         timeout = request.timeout or limits.timeout
         if timeout != self.timeout:
             self.timeout = timeout
-            handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # ends a connect too
+            handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # it ends a connect, too
         own = request.cookie != self.cookie or request.headers != self.own_headers
         if own or request.ignore_length or self.ignores_length:
             self._set_headers(request)
@@ -201,7 +201,7 @@ class Transfer:
         """Let go of everything that belongs to the request."""
         self.request = None
         self.final = ()
-        self.lines.clear()  # the very list that the handle has
+        self.lines.clear()  # the handle has this very list
         self.body = []
 
     def _take(self, data: bytes) -> int | None:
@@ -215,7 +215,7 @@ class Transfer:
                 self.body.append(data)
                 return None
             return self._overflow(data, before)
-        except Exception as error:  # libcurl's callback could only print it
+        except Exception as error:  # out of libcurl's callback it could only be printed
             self.fault = fault_of(error)
             return 0
 
@@ -231,12 +231,12 @@ class Transfer:
     def _judge_head(self) -> None:
         """Find the head that counts; refuse its body if it is no head, too large, or of a type that is not wanted."""
         assert self.request is not None
-        lines = self.final = wire.final_head(self.lines[:])  # behind these, trailers may come
+        lines = self.final = wire.final_head(self.lines[:])  # a copy, for trailers may come behind these
         whole = bool(lines) and lines[-1] in wire.BLANK
         self.first = wire.status_line(lines[0]) if whole else wire.NO_STATUS
         if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
             self.refusal = Result.BAD_ANSWER, problem
-        elif whole and not self.first.status:  # as a stray line end behind the body of the answer before
+        elif whole and not self.first.status:  # such is a stray line end behind the body of the answer before
             self.refusal = Result.BAD_ANSWER, "no status where the head should begin"
         elif self.request.accept and (media_type := wire.unwanted_type(lines, self.request.accept)):
             self.refusal = Result.UNWANTED_TYPE, f"{media_type} is not accepted"
@@ -265,7 +265,7 @@ class Transfer:
         result, detail = self._result(request, code, message, status, headers)
         sent = self.sent
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
-            sent = b""  # it never came to that
+            sent = b""  # no request has gone out
         response = Response(
             request,
             result,
@@ -303,7 +303,7 @@ def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl
     for option, value in (
         (pycurl.NOSIGNAL, 1),
         (pycurl.PROTOCOLS, pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS),
-        (pycurl.PROXY, ""),  # else the environment's
+        (pycurl.PROXY, ""),  # an empty one keeps libcurl from taking the environment's
         (pycurl.FOLLOWLOCATION, 0),
         (pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_2TLS),
         (pycurl.HTTP_CONTENT_DECODING, 0),

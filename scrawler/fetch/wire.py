@@ -16,10 +16,10 @@ from scrawler.urls.ports import is_refused_port
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
 ACCEPT_ENCODING = "gzip, deflate, br, zstd"
-ACCEPT_REST = "*/*;q=0.1"  # so that a server has a robots.txt, or an error page, for somebody who wants PDF files
-MAX_LINES = 1000  # of all heads of one answer, interim ones included; the most that pages are seen to send is about 100
+ACCEPT_REST = "*/*;q=0.1"  # with it a server has a robots.txt, or an error page, for somebody who wants PDF files
+MAX_LINES = 1000  # lines of all heads of one answer, interim ones included; pages send about 100 at most
 CLOSE = "Connection: close"  # a header line
-SPARE_BODY = 64 * 1024  # unwanted rest of a body that is read out rather than paid for with a new connection
+SPARE_BODY = 64 * 1024  # bytes of an unwanted body that are read, for a new connection would cost more
 
 BLANK = (b"\r\n", b"\n")  # the line that ends a head
 
@@ -29,16 +29,16 @@ _STATUS_LINE = 64  # bytes of a status line that are looked at: what comes behin
 _HTTP_NAMES = {"HTTP/2": "h2", "HTTP/2.0": "h2", "HTTP/3": "h3"}
 _REDIRECTS = frozenset((301, 302, 303, 307, 308))
 _SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose values make no list (RFC 9110, 5.2 and 5.3)
-_LENGTH_DIGITS = 19  # of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
+_LENGTH_DIGITS = 19  # digits of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
 
 class StatusLine(NamedTuple):
     """What the first line of a head says."""
 
-    status: int  # of three digits; 0: there is none, or one that there cannot be
-    is_interim: bool  # of a 1xx head, after which another one comes (RFC 9110, 15.2)
-    is_http1: bool  # as every reader of HTTP/1.1 knows it
+    status: int  # three digits; 0 where there is none, or one that there cannot be
+    is_interim: bool  # whether it is that of a 1xx head, after which another one comes (RFC 9110, 15.2)
+    is_http1: bool  # whether every reader of HTTP/1.1 knows it for one of its own
     http: str  # "http/1.1", "h2"
 
 
@@ -114,7 +114,7 @@ def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:
     `lines` are as they came, each with its line end.
     """
     if lines and lines[-1] == BLANK[0] and lines.index(BLANK[0]) == len(lines) - 1 and BLANK[1] not in lines:
-        return [] if status_line(lines[0]).is_interim else lines  # one head, nothing behind it: so are nearly all
+        return [] if status_line(lines[0]).is_interim else lines  # nearly all have one head, and nothing behind it
     start = 0
     for index, line in enumerate(lines):
         if line in BLANK:
@@ -198,7 +198,7 @@ def _parse_folded(lines: list[str]) -> dict[str, str]:
         if name not in headers:
             headers[name] = value.strip()
         elif name in _SINGLE:
-            name = ""  # what is folded behind it goes with it
+            name = ""  # of a line that is dropped what is folded behind it goes as well
         else:
             headers[name] += f", {value.strip()}"
     return headers
@@ -247,7 +247,7 @@ def result_of(status: int, headers: dict[str, str], request: Request) -> Result:
     """
     if 200 <= status < 300:
         return Result.FETCHED
-    if status in _REDIRECTS and headers.get("location"):  # an empty one leads nowhere: browsers show the body
+    if status in _REDIRECTS and headers.get("location"):  # an empty Location leads nowhere: browsers show the body
         return Result.REDIRECT
     if status == HTTPStatus.NOT_MODIFIED and request.is_conditional:
         return Result.NOT_MODIFIED

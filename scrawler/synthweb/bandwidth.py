@@ -19,7 +19,7 @@ class Bandwidth:
     def __init__(self, rate: int) -> None:
         self._rate = rate
         self._waiting: deque[_Transfer] = deque()
-        self._free_at = 0.0  # loop time: when all that was handed over so far had passed
+        self._free_at = 0.0  # loop time at which all will have passed that was handed over so far
         self._timer: asyncio.TimerHandle | None = None
 
     def send(self, transport: asyncio.Transport, data: bytes, sent: Callable[[], None]) -> None:

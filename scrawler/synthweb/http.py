@@ -27,10 +27,10 @@ class HttpRequest(NamedTuple):
     """What the server needs to know of a request."""
 
     method: str
-    authority: str  # of the Host header, or of the absolute target; empty in HTTP/1.0 without Host
+    authority: str  # authority of the Host header, or of the absolute target; empty in HTTP/1.0 without Host
     path: str
     keep_alive: bool
-    old: bool  # HTTP/1.0
+    old: bool  # whether it is HTTP/1.0
 
 
 class BadRequest(NamedTuple):
@@ -82,11 +82,11 @@ def frame(answer: Answer, request: HttpRequest | None) -> bytes:
 class Service(NamedTuple):
     """What a connection calls: who answers, how long a site takes, who is told of open connections."""
 
-    answer: Callable[[HttpRequest, str, float], Answer]  # request, own address, when it came
+    answer: Callable[[HttpRequest, str, float], Answer]  # takes request, own address, when it came
     delay: Callable[[HttpRequest, str], float]  # seconds
     opened: Callable[[Connection], None]
     closed: Callable[[Connection], None]
-    bandwidth: Bandwidth | None  # through which all answers go; None: at once
+    bandwidth: Bandwidth | None  # what all answers go through; None where they go at once
 
 
 class Connection(asyncio.Protocol):
@@ -95,9 +95,9 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._buffer = b""
-        self._held = False  # an answer waits for its latency, or is on the wire
-        self._full = False  # the client reads more slowly than we write
-        self._ended = False  # the client sends no more
+        self._held = False  # whether an answer waits for its latency, or is on the wire
+        self._full = False  # whether the client reads more slowly than we write
+        self._ended = False  # whether the client sends no more
         self._local = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -139,7 +139,7 @@ class Connection(asyncio.Protocol):
 
     def _work(self) -> None:
         while not (self._held or self._full or self._transport.is_closing()):
-            if self._buffer.startswith(b"\r\n"):  # RFC 9112, 2.2
+            if self._buffer.startswith(b"\r\n"):  # an empty line before a request is skipped (RFC 9112, 2.2)
                 self._buffer = self._buffer[2:]
                 continue
             end = self._buffer.find(b"\r\n\r\n")
@@ -174,7 +174,7 @@ class Connection(asyncio.Protocol):
     def _release(self, request: HttpRequest, came: float) -> None:
         self._held = False
         if self._transport.is_closing():
-            self._service.answer(request, self._local, came)  # nobody hears it, but it was asked for
+            self._service.answer(request, self._local, came)  # nobody hears the answer, but the request counts
         else:
             self._send(request, came)
             self._work()

@@ -41,7 +41,7 @@ class PageWriter:
     def __init__(self, web: SyntheticWeb) -> None:
         self._web = web
         self._text = TextBlock(web.spec.seed, 4 * web.spec.page_bytes)
-        self._noise = random.Random(web.spec.seed).randbytes(64 * 1024)  # for files: does not compress
+        self._noise = random.Random(web.spec.seed).randbytes(64 * 1024)  # what files are made of: it does not compress
 
     def answer(self, site: int, path: str) -> Answer:
         """Answer a request for a path (with query) of a site."""

@@ -33,7 +33,7 @@ class LoggedRequest(NamedTuple):
 class WebProcess:
     """Runs `python -m scrawler.synthweb`; it is ready when the context is entered, and gone when it is left."""
 
-    port: int  # at which it serves, known when it is ready
+    port: int  # the port at which it serves, known when it is ready
 
     def __init__(self, *options: str) -> None:
         self._command = [sys.executable, "-m", "scrawler.synthweb", *options, "--stop-with-stdin"]
@@ -63,7 +63,7 @@ class WebProcess:
     def _stop(self) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.close()  # it stops at the end of its standard input
+        self._process.stdin.close()  # at the end of its standard input it stops
         try:
             self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:

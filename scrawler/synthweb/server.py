@@ -105,7 +105,7 @@ def _places(spec: WebSpec, port: int) -> list[tuple[str, int]]:
     """Return where to listen: on all addresses, or at one port for each site."""
     if spec.hosts is not Hosts.PORTS:
         return [(EVERY_ADDRESS, port)]
-    SyntheticWeb(spec, port)  # refuses ports that do not exist
+    SyntheticWeb(spec, port)  # it refuses ports that do not exist
     return [("127.0.0.1", port + index) for index in range(spec.sites)]
 
 
@@ -124,5 +124,5 @@ def _allow_many_files() -> None:
     """Raise the soft limit of open files to the hard one: a crawler keeps thousands of connections."""
     if sys.platform != "win32":
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with suppress(ValueError, OSError):  # macOS has a lower limit than it says
+        with suppress(ValueError, OSError):  # macOS has a lower limit than it says it has
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -15,7 +15,7 @@ from scrawler.synthweb.bandwidth import Bandwidth
 from scrawler.synthweb.http import Connection, HttpRequest, Service
 from scrawler.synthweb.pages import Answer
 
-EVERY_ADDRESS = "0.0.0.0"  # of which only loopback ones are answered
+EVERY_ADDRESS = "0.0.0.0"  # all addresses of the host; only loopback ones are answered
 BACKLOG = 4096
 
 
@@ -50,7 +50,7 @@ def stop_asked(stop_with_stdin: bool) -> asyncio.Event:
     if stop_with_stdin:
         try:
             loop.add_reader(0, _stop_at_end_of_stdin, stop)
-        except PermissionError:  # no pipe and no terminal: what a file holds is there already, with its end
+        except PermissionError:  # standard input is a file, neither a pipe nor a terminal: its end is there already
             stop.set()
     return stop
 
@@ -72,7 +72,7 @@ async def serve_pages(
     limit = Bandwidth(bandwidth) if bandwidth else None
     service = Service(answer, delay, connections.add, connections.discard, limit)
     servers = [await loop.create_server(lambda: Connection(service), sock=sock, backlog=BACKLOG) for sock in sockets]
-    gc.freeze()  # what lives as long as the process need not be looked at again
+    gc.freeze()  # the collector need not look at what lives as long as the process
     ready()
     await stop.wait()
     for server in servers:

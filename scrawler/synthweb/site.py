@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 from scrawler.synthweb.spec import WebSpec
 
-FANOUT = 3  # of the tree that leads to every page of a section: 40 pages are 3 levels deep, 1,000,000 are 13
-PARETO_SHAPE = 1.2  # of site sizes; near to what is measured on the real web
+FANOUT = 3  # children in the tree that leads to every page of a section: 40 pages are 3 deep, 1,000,000 are 13
+PARETO_SHAPE = 1.2  # shape of the distribution of site sizes, near to what is measured on the real web
 _MASK = (1 << 64) - 1
 
 
@@ -34,12 +34,12 @@ class Site:
     """
 
     index: int
-    authority: str  # as in a URL: host, and port if it is not 80
+    authority: str  # host, and port if it is not 80, as a URL has them
     pages: int
     starts: tuple[int, ...]  # first page of each section
     alias_of: int | None
     latency_s: float
-    slow_share: float  # of its pages
+    slow_share: float  # share of its pages that take seconds
     disallows_private: bool
     has_robots: bool
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from scrawler.errors import SettingsError
 
-MAX_SITES = 10_000_000  # addresses from 127.10.0.1 upwards
+MAX_SITES = 10_000_000  # there are so many addresses from 127.10.0.1 upwards
 
 
 class Hosts(StrEnum):
@@ -28,15 +28,15 @@ class WebSpec:
 
     seed: int = 1
     sites: int = 50
-    mean_pages: int = 40  # of a site; sizes follow a bounded Pareto distribution
-    max_pages: int = 0  # of the largest site; 0: 50 times the mean
-    equal: bool = False  # every site has mean_pages pages and none is an alias
+    mean_pages: int = 40  # mean pages of a site; sizes follow a bounded Pareto distribution
+    max_pages: int = 0  # pages of the largest site; 0: 50 times the mean
+    equal: bool = False  # whether every site has mean_pages pages, and none is an alias
     page_bytes: int = 14_000  # mean size of an HTML page; its links alone can need more
     links: int = 20  # mean number of links on a page
-    latency_ms: float = 0.0  # mean over sites; heavy-tailed; 0: answer at once
+    latency_ms: float = 0.0  # mean over sites, heavy-tailed; 0: answers come at once
     latency_spread: float = 1.0  # sigma of the lognormal distribution of latencies; 0: all sites alike
     slow_share: float = 0.0  # share of pages that take seconds
-    slow_sites: float = 0.25  # share of sites, spread evenly, that have all of these
+    slow_sites: float = 0.25  # share of sites, spread evenly, that have all slow pages
     slow_ms: float = 8_000.0  # mean answering time of a slow page: half of it for sure, the rest exponential
     bandwidth: int = 0  # bytes a second that the server sends, over all connections; 0: no limit
     hidden: float = 0.1  # share of a site's pages that its home page does not lead to
@@ -63,7 +63,7 @@ class WebSpec:
         for name, low, high in limits:
             value = getattr(self, name)
             if not low <= value <= high:
-                option = f"--{name.replace('_', '-')}"  # by which users know it
+                option = f"--{name.replace('_', '-')}"  # users know it by this name
                 raise SettingsError(f"synthetic web: {option} is {value}, must be between {low:,} and {high:,}")
         if 0 < self.max_pages < self.mean_pages:
             raise SettingsError(f"synthetic web: --max-pages {self.max_pages} is below --mean-pages {self.mean_pages}")

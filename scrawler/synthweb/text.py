@@ -8,11 +8,11 @@ from itertools import accumulate
 
 _SYLLABLES = (
     *("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "or", "pu", "ra", "se", "ti", "ul", "va", "wen", "xi", "yo"),
-    *("zar", "ché", "für", "mün", "øst", "ñan", "šil"),  # several bytes in UTF-8
+    *("zar", "ché", "für", "mün", "øst", "ñan", "šil"),  # these take several bytes in UTF-8
 )
 _INLINE = ("<em>{}</em>", '<span class="term">{}</span>', "<code>{}</code>", "{} &amp; co.")
 _WORDS = 3_000
-_BLOCK = 512 * 1024  # bytes; several times what a deflate window holds
+_BLOCK = 512 * 1024  # bytes, several times as many as a deflate window holds
 
 
 class TextBlock:

@@ -22,13 +22,13 @@ class Party:
     """
 
     home: str
-    pages: set[str] = field(default_factory=set)  # HTML, answered with 200
-    redirects: set[str] = field(default_factory=set)  # the re-homing ones of the seed included
-    missing: set[str] = field(default_factory=set)  # 404
-    files: set[str] = field(default_factory=set)  # .pdf, .png: 200, but told by their names not to be HTML
-    denied: set[str] = field(default_factory=set)  # by robots.txt
-    late: set[str] = field(default_factory=set)  # HTML that is answered after the timeout only
-    external: set[str] = field(default_factory=set)  # outside the scope, linked to or redirected to
+    pages: set[str] = field(default_factory=set)  # HTML pages that are answered with 200
+    redirects: set[str] = field(default_factory=set)  # URLs that redirect, those that re-home the seed among them
+    missing: set[str] = field(default_factory=set)  # URLs that are answered with 404
+    files: set[str] = field(default_factory=set)  # .pdf and .png, which are answered with 200
+    denied: set[str] = field(default_factory=set)  # URLs that robots.txt forbids
+    late: set[str] = field(default_factory=set)  # HTML pages whose answers come after the timeout
+    external: set[str] = field(default_factory=set)  # URLs outside the scope to which links or redirects lead
 
     @property
     def requested(self) -> set[str]:

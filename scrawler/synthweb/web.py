@@ -28,12 +28,12 @@ _PATH = re.compile(
 class Kind(IntEnum):
     """What stands behind a URL."""
 
-    PAGE = 0  # HTML
+    PAGE = 0  # is an HTML page
     OLD = 1  # redirects to the page of the same number, every 8th by way of MOVED
     MOVED = 2  # redirects to the page of the same number
     OUT = 3  # redirects to another site
-    MISSING = 4  # 404
-    FILE = 5  # PDF for even numbers, PNG for odd ones
+    MISSING = 4  # is answered with 404
+    FILE = 5  # is a PDF for even numbers, a PNG for odd ones
 
 
 _BY_FOLDER = {"old": Kind.OLD, "moved": Kind.MOVED, "out": Kind.OUT, "files": Kind.FILE}
@@ -139,7 +139,7 @@ class SyntheticWeb:
         else:
             target = Target(site, _BY_FOLDER[match["kind"]], int(match["number"]))
         exists = target.number < self.site(site).pages and (target.kind is not Kind.OUT or self.spec.sites > 1)
-        return target if exists and self.path(target) == path else None  # one page has one path
+        return target if exists and self.path(target) == path else None  # a page has one path, and no other
 
     def target(self, url: str) -> Target:
         """Find what stands at a URL of this web; KeyError where nothing does."""
@@ -202,7 +202,7 @@ class SyntheticWeb:
             links.append(Link(Target(index, Kind.PAGE, child), draws[1] >> (place * 12 % 48) & 0xFFF))
         down = min(size, FANOUT * local + FANOUT + 1)
         for draw in draws[2:]:
-            if number == 1 and draw & 0x30000 == 0:  # a hidden section that leads out
+            if number == 1 and draw & 0x30000 == 0:  # this section is hidden, and leads out
                 links.append(self._drawn(site, page, 0, site.starts[1], draw, links[-1].target))
             else:
                 # No link leads further down than the tree does, so that depths stay what the tree makes them.
@@ -211,7 +211,7 @@ class SyntheticWeb:
 
     def _draws(self, site: int, page: int) -> tuple[int, ...]:
         """Return two words and one more for every drawn link; their number is exponentially distributed."""
-        mean = self.spec.links - 3  # home, parent and, on the average, one child are there anyway
+        mean = self.spec.links - 3  # links to home, parent and, on the average, one child are there anyway
         share = ((mix(self.spec.seed, site, page) >> 32) + 0.5) / (1 << 32)
         count = 2 + round(-mean * math.log(share))
         key = b"%d/%d/%d" % (self.spec.seed, site, page)
@@ -240,7 +240,7 @@ class SyntheticWeb:
         elif choice == 6:
             target = Target(site.index, Kind.MISSING, aim % site.pages)
         else:
-            target = previous  # twice on the page, perhaps written differently
+            target = previous  # the link stands twice on the page, perhaps written differently
         return Link(target, draw & 0xFFFF)
 
     def _elsewhere(self, site: int, draw: int) -> Target:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrawler.synthweb.faults.visit import Fault, page, says, whole
 
 _NOSNIFF = "X-Content-Type-Options: nosniff"
-_PLAIN = "Content-Type: text/html"  # without a charset
+_PLAIN = "Content-Type: text/html"  # it names no charset
 _MIB = 1 << 20
 
 

@@ -82,7 +82,7 @@ class _Server:
             while site.startswith("http://127.") and await self._answer(site, reader, writer):
                 pass
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.CancelledError):
-            pass  # the client went away, asked for too much, or the server stops
+            pass  # the client has gone, or asked for too much, or the server stops
         finally:
             self._open.discard(task)
             writer.close()

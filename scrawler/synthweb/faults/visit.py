@@ -15,10 +15,10 @@ class Visit:
 
     writer: asyncio.StreamWriter
     site: str  # scheme://address:port of the fault's site
-    home: str  # the same of the site of page faults
-    path: str  # with its query
+    home: str  # scheme://address:port of the site of page faults
+    path: str  # the path with its query
     head: bytes
-    number: int  # this path's requests so far, this one included
+    number: int  # how many times the path was asked for, this time included
 
     async def send(self, data: bytes) -> None:
         """Send bytes; ConnectionError when the client is gone."""
@@ -44,9 +44,9 @@ class Fault:
     """A misbehaviour: its name is also its path, or the first word of what its site says."""
 
     name: str
-    does: str  # in a few words
+    does: str  # what it does, in a few words
     answer: Script
-    keeps: bool = False  # the connection is in order after it
+    keeps: bool = False  # whether the connection is in order after it
 
 
 def reply(body: bytes | str, status: str = "200 OK", *headers: str) -> bytes:

@@ -39,7 +39,7 @@ class TrapSite:
 
     name: str
     does: str
-    real: tuple[str, ...]  # paths of the pages beside the trap, all linked to
+    real: tuple[str, ...]  # paths of the pages beside the trap; links lead to all of them
     answer: Answer
 
 
