@@ -219,7 +219,7 @@ def _put_together(
         site_inactive=distribution.site_inactive,
         wants_site=distribution.wants_site,
         more_seeds=inbox.ask_more,
-        site_released=partial(crew.site_released, sharing.budget),
+        site_released=partial(_site_released, crew, sharing.budget, checkpointer),
         grace=ending.grace,
         failed=ending.failed,
     )
@@ -295,6 +295,12 @@ def _collector_maker(
             )
 
     return make_collector
+
+
+def _site_released(crew: Crew, budget: AddressBudget, checkpointer: Checkpointer, site: SiteContext) -> None:
+    crew.site_released(budget, site)
+    if not crew.has_sites():
+        checkpointer.linger_no_more()
 
 
 def _recall_robots(origins: Origins, stores: Stores, site: SiteContext) -> None:

@@ -66,6 +66,7 @@ class Checkpointer(threading.Thread):
         self._rows = 0  # waiting or being written
         self._busy = False
         self._full = False
+        self._alone = False  # no company is to be waited for
         self._closing = False
         self._broken = False
         self._give_up_at = inf
@@ -77,6 +78,12 @@ class Checkpointer(threading.Thread):
         with self._changed:
             self._deltas.append(delta)
             self._rows += _weight(delta)
+            self._changed.notify()
+
+    def linger_no_more(self) -> None:
+        """Commit at once what was submitted: the machine holds nothing else that could come."""
+        with self._changed:
+            self._alone = True
             self._changed.notify()
 
     def read(self, job: Callable[[], None]) -> None:
@@ -111,7 +118,8 @@ class Checkpointer(threading.Thread):
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._deltas or self._reads or self._closing)
-                self._changed.wait_for(lambda: self._reads or self._closing or self._rows >= self._room / 4, _LINGER)
+                self._changed.wait_for(self._waits_for_nothing, _LINGER)
+                self._alone = False
                 deltas, self._deltas = self._deltas, []
                 reads, self._reads = self._reads, deque()
                 if not deltas and not reads:
@@ -125,6 +133,9 @@ class Checkpointer(threading.Thread):
                 self._failed(error)
             with self._changed:
                 self._busy = False
+
+    def _waits_for_nothing(self) -> bool:
+        return bool(self._reads) or self._alone or self._closing or self._rows >= self._room / 4
 
     def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
         lost: Collection[int] = ()

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from scrawler.core.durable import checkpointer as checkpointer_module
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.deltas import SeedDelta, SiteDelta
@@ -98,6 +99,22 @@ def test_what_comes_together_is_one_transaction_after_one_flush(shop: Shop, open
     assert shop.batches == [[0, 1, 2, 3, 4]]
     assert shop.events == ["flush", "commit"]
     assert checkpointer.idle
+
+
+def test_the_last_delta_of_a_machine_waits_for_no_company(
+    shop: Shop, opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpointer_module, "_LINGER", 10 * HANGS)
+    checkpointer = opened()
+    checkpointer.submit(delta(1))
+    checkpointer.linger_no_more()
+    shop.wait()
+    assert shop.batches == [[1]]
+    checkpointer.submit(delta(2))
+    assert not shop.told.acquire(timeout=0.05), "only what had been submitted is in a hurry"
+    checkpointer.linger_no_more()
+    shop.wait()
+    assert shop.batches == [[1], [2]]
 
 
 def test_what_comes_during_a_commit_is_the_next_one(shop: Shop, opened: Opened) -> None:
