@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
 VECTORS := .vectors/html5lib-tests
-COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/extract/_simhash.c scrawler/urls/_lookup.c
+COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/extract/_simhash.c $(wildcard scrawler/urls/*.[ch])
 PYTEST_ARGS ?=
 # Tests wait for pauses and leases more than they compute.
 PYTEST = $(BIN)/python -m pytest -n 4 --dist worksteal

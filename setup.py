@@ -9,6 +9,7 @@ HERE = Path(__file__).parent
 VERSION = re.search(r'^__version__ = "(.+)"$', (HERE / "scrawler/__init__.py").read_text(), re.MULTILINE)[1]
 LINKSCAN = "scrawler/extract/linkscan_c"
 LINKSCAN_PARTS = sorted(f"{LINKSCAN}/{part.name}" for part in (HERE / LINKSCAN).glob("*.h"))
+URLS = "scrawler/urls"
 TEST = ["pytest>=8", "pytest-xdist>=3.6", "hypothesis>=6.100", "protego>=0.7", "setuptools>=77", "warcio>=1.7.5"]
 EXPERIMENTS = ["lxml>=5.3", "matplotlib>=3.9"]
 DEV = [
@@ -50,7 +51,7 @@ setup(
     ext_modules=[
         Extension("scrawler.extract._linkscan", [f"{LINKSCAN}/linkscan.c"], depends=LINKSCAN_PARTS, optional=True),
         Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
-        Extension("scrawler.urls._lookup", ["scrawler/urls/_lookup.c"], optional=True),
+        Extension("scrawler.urls._lookup", [f"{URLS}/_lookup.c"], depends=[f"{URLS}/_seen.h"], optional=True),
     ],
     install_requires=[
         "ada-url>=1.15",

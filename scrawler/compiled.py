@@ -13,7 +13,7 @@ from types import ModuleType
 INTERFACES = {
     "scrawler.extract._linkscan": 1,
     "scrawler.extract._simhash": 1,
-    "scrawler.urls._lookup": 1,
+    "scrawler.urls._lookup": 2,
 }
 
 

@@ -20,9 +20,10 @@ from pybloom_live import BloomFilter
 from rbloom import Bloom
 
 from experiments.lab.process import memory
-from scrawler.core.seen import FIRST_LAYER, GROWTH, ExactSeen, LayeredSeen, MemoryBudget, SeenFilter
+from scrawler.core.seen import FIRST_LAYER, GROWTH, ExactSeen, LayeredSeen, MemoryBudget, SeenFilter, compact_seen
 
 FILTERS: dict[str, Callable[[MemoryBudget, float], SeenFilter]] = {
+    "compact": lambda budget, rate: compact_seen(budget),
     "rbloom": lambda budget, rate: LayeredSeen(budget, Bloom, rate),
     "pybloom": lambda budget, rate: LayeredSeen(budget, BloomFilter, rate),
     "exact": lambda budget, rate: ExactSeen(budget),

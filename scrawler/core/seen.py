@@ -1,7 +1,12 @@
-"""Seen filters: has a party of this site listed this URL before? One interface, three parts.
+"""Seen filters: has a party of this site listed this URL before? One interface, four parts.
 
 A URL is listed before it is added: one that was added alone, because something came in between, would never be fetched.
-The filters are layered Bloom filters with an error rate of 1e-6 over all layers: a new layer, four times as
+
+The usual filter (`SeenUrls` in `urls/_lookup.c`) keeps 48 bits of each URL's hash: 7 to 11 bytes a URL, be there a
+hundred or ten million of them, one look into memory each time, and an error rate of 4e-8 where there are ten million.
+The look-up of a page's links asks it without a string being made.
+
+The classic ones are layered Bloom filters with an error rate of 1e-6 over all layers: a new layer, four times as
 large and half as faulty, is added when the last one is full. A machine has one memory budget for all of them.
 Python's own string hash is keyed anew in each process, so that nobody outside can choose URLs that collide.
 """
@@ -14,6 +19,7 @@ from typing import Protocol
 
 from rbloom import Bloom
 
+from scrawler.compiled import compiled_part
 from scrawler.errors import ScrawlerError
 
 ERROR_RATE = 1e-6
@@ -61,6 +67,10 @@ class SeenFilter(Protocol):
 
     def close(self) -> None:
         """Give the memory back to the budget."""
+
+
+_part = compiled_part("scrawler.urls._lookup")
+SEEN_URLS: Callable[[MemoryBudget], SeenFilter] | None = None if _part is None else _part.SeenUrls
 
 
 class _Layer(Protocol):
@@ -176,8 +186,13 @@ class ExactSeen:
         self._urls = set()
 
 
+def compact_seen(budget: MemoryBudget) -> SeenFilter:
+    """Make the default filter; it is compiled with this program, and where it is not, it is rbloom's."""
+    return rbloom_seen(budget) if SEEN_URLS is None else SEEN_URLS(budget)
+
+
 def rbloom_seen(budget: MemoryBudget) -> SeenFilter:
-    """Make the default filter (rbloom, compiled)."""
+    """Make Bloom filters by rbloom, which comes compiled."""
     return LayeredSeen(budget, Bloom)
 
 

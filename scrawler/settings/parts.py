@@ -57,13 +57,14 @@ class Settings(CrawlSettings):
             group="scrawler.seen_filters",
             interface="scrawler.core.seen:SeenFilter",
             own={
+                "compact": "scrawler.core.seen:compact_seen",
                 "rbloom": "scrawler.core.seen:rbloom_seen",
                 "pybloom": "scrawler.core.seen:pybloom_seen",
                 "exact": "scrawler.core.seen:ExactSeen",
             },
             answers={"unseen": "builtins:list"},
         ),
-    ] = Field("rbloom", description="Part that knows which URLs a party has seen.")
+    ] = Field("compact", description="Part that knows which URLs a party has seen.")
     url_filters: Annotated[
         PartNames,
         PartKind(

@@ -12,10 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define INTERFACE 1 /* see scrawler/compiled.py */
+#include "_seen.h"
+
+#define INTERFACE 2 /* see scrawler/compiled.py */
 
 enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* characters, bytes, characters */
-enum { LONGEST_PUT_TOGETHER = 1024, MOST_LISTED = 4096 }; /* bytes of a URL; URLs that are known to be listed */
+enum { LONGEST_PUT_TOGETHER = 1024 }; /* bytes of a URL */
+enum { ONCE = 512, USUAL_URLS = 128 }; /* places of hrefs that were met once; URLs of a page that need no memory */
 enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
 enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* what a text is, for its hash */
 
@@ -27,16 +30,18 @@ typedef struct { /* an href, cut before its fragment, in a folder or an origin *
 
 typedef struct {
     PyObject *what; /* a URL, or why it is refused */
-    uint64_t hash;  /* of an internal URL */
+    uint64_t hash;  /* of a URL */
     uint32_t times; /* on the page on which it was met last, if it is refused */
-    uint32_t page;  /* that page, if it is not internal */
+    uint32_t page;  /* that page */
     int kind;
 } Link;
 
-typedef struct { /* a URL that is listed, known by its hash */
-    uint64_t hash; /* 0: none */
-    uint32_t page; /* on which it was met last */
-} Listed;
+typedef struct { /* what `core/seen.py` says of seen filters */
+    PyObject_HEAD
+    PyObject *budget;
+    Prints prints;
+    size_t reserved; /* bytes that were taken from the budget */
+} SeenUrls;
 
 typedef struct {
     PyObject_HEAD
@@ -47,8 +52,7 @@ typedef struct {
     size_t entry_count, entry_room, key_size, key_room, link_count, link_room, entry_slot_count, url_slot_count;
     size_t *reasons; /* the links that are verdicts */
     size_t reason_count, reason_room;
-    Listed *listed;
-    size_t listed_count, listed_slot_count;
+    uint16_t *once; /* of hrefs that were met once some bits of their hashes, each at the place that its hash says */
     uint32_t page;
     int busy;
 } Links;
@@ -59,9 +63,10 @@ typedef struct { /* one page */
     PyObject *sure, *refused_types, *learn; /* borrowed */
     Py_ssize_t max_length, room;
     uint32_t folder, sure_folder, origin;
-    int skips_listed;
+    const Prints *seen;            /* of URLs that are left out; NULL: none are */
     PyObject *internal, *external; /* lists: distinct URLs in order */
-    PyObject *passing;             /* set of those of them that nothing else tells of */
+    uint64_t *met;                 /* hashes of the URLs of the page, or 0: a table; at first it is `usual` */
+    size_t met_count, met_slot_count;
     Py_ssize_t internal_times, external_times, same_page, remembered, listed;
     const char *above;       /* what stood before the last slash of an href in a sure folder that was met last, ... */
     Py_ssize_t above_length; /* -1: none was met */
@@ -70,6 +75,7 @@ typedef struct { /* one page */
     char url[LONGEST_PUT_TOGETHER];
     char good_type[LONGEST_TYPE]; /* a file type that was met last and is not refused, as written */
     Py_ssize_t good_length;
+    uint64_t usual[USUAL_URLS * 2];
 } Page;
 
 static uint64_t secret[2];
@@ -255,7 +261,7 @@ static Py_ssize_t add_link(Links *k, PyObject *what, int kind)
             return -1;
         put(k->url_slots, k->url_slot_count, (uint64_t)PyObject_Hash(what), k->link_count);
     }
-    uint64_t hash = kind == INTERNAL ? hash_of_url(what) : 0;
+    uint64_t hash = kind < REFUSED ? hash_of_url(what) : 0;
     k->links[k->link_count] = (Link){Py_NewRef(what), hash, 0, 0, kind};
     return (Py_ssize_t)k->link_count++;
 }
@@ -397,68 +403,79 @@ static int is_rooted(const char *path, Py_ssize_t length)
            || (length >= 8 && !memcmp(path, "https://", 8));
 }
 
-static Listed *find_listed(const Links *k, uint64_t hash)
+/* Note a URL of the page; returns whether it is the first link to it, -1 on failure. */
+static int is_first(Page *p, uint64_t hash)
 {
-    if (!k->listed_slot_count)
-        return NULL;
-    size_t mask = k->listed_slot_count - 1;
-    for (size_t at = hash & mask; k->listed[at].hash; at = (at + 1) & mask)
-        if (k->listed[at].hash == hash)
-            return &k->listed[at];
-    return NULL;
-}
-
-/* Hand out a URL that nothing but `passing` tells of. */
-static int pass_on(Page *p, PyObject *url, PyObject *urls)
-{
-    int met = p->passing ? PySet_Contains(p->passing, url) : 0;
-    if (met)
-        return met < 0 ? -1 : 0;
-    if ((!p->passing && !(p->passing = PySet_New(NULL))) || PySet_Add(p->passing, url) < 0)
+    size_t mask = p->met_slot_count - 1, at = hash & mask;
+    for (; p->met[at]; at = (at + 1) & mask)
+        if (p->met[at] == hash)
+            return 0;
+    p->met[at] = hash;
+    if (++p->met_count * 2 <= p->met_slot_count)
+        return 1;
+    uint64_t *more = PyMem_Calloc(p->met_slot_count * 2, sizeof *more);
+    if (!more) {
+        PyErr_NoMemory();
         return -1;
-    return PyList_Append(urls, url);
+    }
+    mask = p->met_slot_count * 2 - 1;
+    for (size_t i = 0; i < p->met_slot_count; i++) {
+        for (at = p->met[i] & mask; more[at]; at = (at + 1) & mask)
+            ;
+        more[at] = p->met[i];
+    }
+    if (p->met != p->usual)
+        PyMem_Free(p->met);
+    p->met = more;
+    p->met_slot_count = mask + 1;
+    return 1;
 }
 
 /* Count a link to an internal URL; where there is no object of it, it stands in `url`, and has that length. */
-static int count_internal(Links *k, Page *p, uint64_t hash, PyObject *url, Py_ssize_t length)
+static int count_internal(Page *p, uint64_t hash, PyObject *url, Py_ssize_t length)
 {
     p->internal_times++;
-    Listed *known = find_listed(k, hash);
-    if (known) {
-        int met = known->page == k->page;
-        known->page = k->page;
-        p->listed += !met && p->skips_listed;
-        if (met || p->skips_listed)
-            return 0;
+    int first = is_first(p, hash);
+    if (first <= 0)
+        return first;
+    if (p->seen && has_print(p->seen, hash)) {
+        p->listed++;
+        return 0;
     }
-    PyObject *handed = url ? Py_NewRef(url) : PyUnicode_FromStringAndSize(p->url, length);
-    int done = !handed ? -1 : known ? PyList_Append(p->internal, handed) : pass_on(p, handed, p->internal);
-    Py_XDECREF(handed);
+    if (url)
+        return PyList_Append(p->internal, url);
+    PyObject *made = PyUnicode_FromStringAndSize(p->url, length);
+    int done = made ? PyList_Append(p->internal, made) : -1;
+    Py_XDECREF(made);
     return done;
+}
+
+static int count_external(Page *p, uint64_t hash, PyObject *url)
+{
+    p->external_times++;
+    int first = is_first(p, hash);
+    return first <= 0 ? first : PyList_Append(p->external, url);
 }
 
 static int count(Links *k, Page *p, size_t index)
 {
     Link *link = &k->links[index];
     if (link->kind == INTERNAL)
-        return count_internal(k, p, link->hash, link->what, 0);
-    int met = link->page == k->page;
+        return count_internal(p, link->hash, link->what, 0);
+    if (link->kind == EXTERNAL)
+        return count_external(p, link->hash, link->what);
+    link->times = link->page == k->page ? link->times + 1 : 1;
     link->page = k->page;
-    if (link->kind == EXTERNAL) {
-        p->external_times++;
-        return met ? 0 : PyList_Append(p->external, link->what);
-    }
-    link->times = met ? link->times + 1 : 1;
     return 0;
 }
 
-/* Count a link to a URL of which nothing is kept. */
-static int count_passing(Links *k, Page *p, PyObject *url, int kind)
+/* Tell whether an href was met before, as far as is known, and note that it was. */
+static int met_before(Links *k, uint64_t hash)
 {
-    if (kind == INTERNAL)
-        return count_internal(k, p, hash_of_url(url), url, 0);
-    p->external_times++;
-    return pass_on(p, url, p->external);
+    uint16_t told = (uint16_t)(hash >> 48 | 1), *place = &k->once[hash % ONCE];
+    int met = *place == told;
+    *place = told;
+    return met;
 }
 
 /* Count a link of which was learned what it comes to; `e` is what to remember of its href, if it is to be. */
@@ -466,17 +483,19 @@ static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const
 {
     PyObject *what;
     int kind = kind_of(known, &what);
-    Py_ssize_t link = kind < 0 ? -1 : kind == REFUSED ? find_reason(k, what) : find_url(k, what, kind);
-    if (link < 0 && !PyErr_Occurred()) {
-        if (!e && kind != REFUSED)
-            return count_passing(k, p, what, kind);
+    if (kind < 0)
+        return -1;
+    if (e && kind == EXTERNAL && !met_before(k, e->hash)) /* many external links stand on one page alone */
+        e = NULL;
+    Py_ssize_t link = kind == REFUSED ? find_reason(k, what) : find_url(k, what, kind);
+    if (link < 0 && PyErr_Occurred())
+        return -1;
+    if (link < 0 && !e && kind == INTERNAL)
+        return count_internal(p, hash_of_url(what), what, 0);
+    if (link < 0 && !e && kind == EXTERNAL)
+        return count_external(p, hash_of_url(what), what);
+    if (link < 0)
         link = add_link(k, what, kind);
-        int met = link >= 0 && p->passing && kind == EXTERNAL ? PySet_Contains(p->passing, what) : 0;
-        if (met < 0)
-            return -1;
-        if (met)
-            k->links[link].page = k->page;
-    }
     if (link < 0 || (e && remember(k, e->hash, e->where, path, e->length, (size_t)link) < 0))
         return -1;
     p->remembered += e != NULL;
@@ -490,7 +509,7 @@ static int count_in_sure_folder(Links *k, Page *p, const char *path, Py_ssize_t 
     if (whole <= 0)
         return whole < 0 ? -1 : 0;
     uint64_t hash = sip_end(p->folder_hash, p->url, (size_t)p->folder_length / 8 * 8, (size_t)whole);
-    return count_internal(k, p, hash, NULL, whole) < 0 ? -1 : 1;
+    return count_internal(p, hash, NULL, whole) < 0 ? -1 : 1;
 }
 
 /* Count the link of an href. */
@@ -565,31 +584,47 @@ static void next_page(Links *k)
     k->page = 1; /* the number has run over: nothing was met yet */
     for (size_t i = 0; i < k->link_count; i++)
         k->links[i].page = 0;
-    for (size_t i = 0; i < k->listed_slot_count; i++)
-        k->listed[i].page = 0;
 }
 
-PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, skips_listed): see `lookup.KnownLinks`.");
+static PyTypeObject seen_type;
+
+/* Make the first table of hrefs that were met once. */
+static int make_once(Links *k)
+{
+    if (!k->once && !(k->once = PyMem_Calloc(ONCE, sizeof *k->once))) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    return 0;
+}
+
+PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, seen): see `lookup.KnownLinks`.");
 
 static PyObject *look_up(Links *k, PyObject *args)
 {
     Page p; /* all but `url`, which is long, is set to zero */
-    PyObject *hrefs, *result = NULL, *folder, *root, *is_plain;
+    PyObject *hrefs, *result = NULL, *folder, *root, *is_plain, *seen;
     int is_page;
     unsigned int folder_number, origin_number;
     memset(&p, 0, offsetof(Page, url));
+    memset(p.usual, 0, sizeof p.usual);
     p.good_length = p.above_length = -1;
-    if (!PyArg_ParseTuple(args, "O!p(OOOO!II)(On)nOp:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root,
+    if (!PyArg_ParseTuple(args, "O!p(OOOO!II)(On)nOO:look_up", &PyBytes_Type, &hrefs, &is_page, &folder, &root,
                           &is_plain, &PyDict_Type, &p.sure, &folder_number, &origin_number, &p.refused_types,
-                          &p.max_length, &p.room, &p.learn, &p.skips_listed))
+                          &p.max_length, &p.room, &p.learn, &seen))
         return NULL;
     if (k->busy) {
         PyErr_SetString(PyExc_RuntimeError, "links are looked up already");
         return NULL;
     }
+    if (make_once(k) < 0)
+        return NULL;
     p.folder = folder_number * WHERES + IN_FOLDER;
     p.sure_folder = folder_number * WHERES + SURE_FOLDER;
     p.origin = origin_number * WHERES + IN_ORIGIN;
+    p.seen = PyObject_TypeCheck(seen, &seen_type) ? &((SeenUrls *)seen)->prints : NULL;
+    p.met = p.usual;
+    p.met_slot_count = USUAL_URLS * 2;
     k->busy = 1;
     next_page(k);
     p.internal = PyList_New(0);
@@ -601,61 +636,11 @@ static PyObject *look_up(Links *k, PyObject *args)
                                    refused, p.remembered, p.listed);
     }
     k->busy = 0;
+    if (p.met != p.usual)
+        PyMem_Free(p.met);
     Py_XDECREF(p.internal);
     Py_XDECREF(p.external);
-    Py_XDECREF(p.passing);
     return result;
-}
-
-PyDoc_STRVAR(note_listed_doc, "note_listed(urls): these internal URLs are listed now.");
-
-static void put_listed(Listed *listed, size_t slot_count, Listed one)
-{
-    size_t at = one.hash & (slot_count - 1);
-    while (listed[at].hash)
-        at = (at + 1) & (slot_count - 1);
-    listed[at] = one;
-}
-
-static int note_one(Links *k, uint64_t hash)
-{
-    if (find_listed(k, hash))
-        return 0;
-    if (k->listed_count >= MOST_LISTED) { /* as a cache it begins anew: the seen filter knows them all */
-        memset(k->listed, 0, k->listed_slot_count * sizeof(Listed));
-        k->listed_count = 0;
-    }
-    if (k->listed_count * 4 >= k->listed_slot_count * 3) {
-        size_t wanted = k->listed_slot_count ? k->listed_slot_count * 2 : 32;
-        Listed *more = PyMem_Calloc(wanted, sizeof(Listed));
-        if (!more) {
-            PyErr_NoMemory();
-            return -1;
-        }
-        for (size_t i = 0; i < k->listed_slot_count; i++)
-            if (k->listed[i].hash)
-                put_listed(more, wanted, k->listed[i]);
-        PyMem_Free(k->listed);
-        k->listed = more;
-        k->listed_slot_count = wanted;
-    }
-    put_listed(k->listed, k->listed_slot_count, (Listed){hash, 0});
-    k->listed_count++;
-    return 0;
-}
-
-static PyObject *note_listed(Links *k, PyObject *urls)
-{
-    if (!PyList_Check(urls)) {
-        PyErr_SetString(PyExc_TypeError, "the URLs must be a list");
-        return NULL;
-    }
-    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(urls); i++) {
-        PyObject *url = PyList_GET_ITEM(urls, i);
-        if (PyUnicode_CheckExact(url) && note_one(k, hash_of_url(url)) < 0)
-            return NULL;
-    }
-    Py_RETURN_NONE;
 }
 
 static void dealloc(Links *k)
@@ -668,13 +653,12 @@ static void dealloc(Links *k)
     PyMem_Free(k->entry_slots);
     PyMem_Free(k->url_slots);
     PyMem_Free(k->reasons);
-    PyMem_Free(k->listed);
+    PyMem_Free(k->once);
     Py_TYPE(k)->tp_free((PyObject *)k);
 }
 
 static PyMethodDef links_methods[] = {
     {"look_up", (PyCFunction)look_up, METH_VARARGS, look_up_doc},
-    {"note_listed", (PyCFunction)note_listed, METH_O, note_listed_doc},
     {NULL, NULL, 0, NULL},
 };
 
@@ -687,6 +671,144 @@ static PyTypeObject links_type = {
     .tp_doc = "The links that a party knows.",
     .tp_methods = links_methods,
     .tp_new = PyType_GenericNew,
+};
+
+/* Make room for so many URLs more, and reserve the memory for it; an exception of the budget's leaves all as it was. */
+static int make_room(SeenUrls *s, size_t more)
+{
+    size_t slots = slots_for(&s->prints, s->prints.count + more), size = slots * PRINT_BYTES;
+    if (slots == s->prints.slot_count)
+        return 0;
+    if (size > s->reserved) {
+        PyObject *taken = PyObject_CallMethod(s->budget, "take", "n", (Py_ssize_t)(size - s->reserved));
+        if (!taken)
+            return -1;
+        Py_DECREF(taken);
+        s->reserved = size;
+    }
+    return resize_prints(&s->prints, slots_for(&s->prints, s->prints.count + more)); /* as Python has run meanwhile */
+}
+
+/* Add those of the URLs to a list that are not in; some may be there twice. */
+static int find_new(const SeenUrls *s, PyObject *urls, PyObject *new)
+{
+    PyObject *all = PySequence_Fast(urls, "the URLs must be iterable");
+    if (!all)
+        return -1;
+    int done = 0;
+    for (Py_ssize_t i = 0; !done && i < PySequence_Fast_GET_SIZE(all); i++) {
+        PyObject *url = PySequence_Fast_GET_ITEM(all, i);
+        if (!PyUnicode_Check(url)) {
+            PyErr_SetString(PyExc_TypeError, "a URL must be a string");
+            done = -1;
+        }
+        else if (!has_print(&s->prints, hash_of_url(url)))
+            done = PyList_Append(new, url);
+    }
+    Py_DECREF(all);
+    return done;
+}
+
+/* Leave each URL of a list in it once. */
+static int leave_once(PyObject *urls)
+{
+    Py_ssize_t kept = 0, count = PyList_GET_SIZE(urls);
+    Prints met = {NULL, 0, 0};
+    if (count < 2)
+        return 0;
+    if (resize_prints(&met, slots_for(&met, (size_t)count)) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < count; i++) { /* those that came before go behind the others */
+        PyObject *url = PyList_GET_ITEM(urls, i);
+        if (!add_print(&met, hash_of_url(url)))
+            continue;
+        PyList_SET_ITEM(urls, i, PyList_GET_ITEM(urls, kept));
+        PyList_SET_ITEM(urls, kept++, url);
+    }
+    PyMem_Free(met.slots);
+    return kept == count ? 0 : PyList_SetSlice(urls, kept, count, NULL);
+}
+
+PyDoc_STRVAR(unseen_doc, "unseen(urls): see `core.seen.SeenFilter`.");
+
+static PyObject *unseen(SeenUrls *s, PyObject *urls)
+{
+    PyObject *new = PyList_New(0);
+    if (new && (find_new(s, urls, new) < 0 || leave_once(new) < 0 || make_room(s, (size_t)PyList_GET_SIZE(new)) < 0))
+        Py_CLEAR(new);
+    return new;
+}
+
+PyDoc_STRVAR(add_doc, "add(urls): see `core.seen.SeenFilter`.");
+
+static PyObject *seen_add(SeenUrls *s, PyObject *urls)
+{
+    if (!PyList_Check(urls)) {
+        PyErr_SetString(PyExc_TypeError, "the URLs must be a list");
+        return NULL;
+    }
+    if (make_room(s, (size_t)PyList_GET_SIZE(urls)) < 0) /* where `unseen` did not */
+        return NULL;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(urls); i++)
+        if (PyUnicode_Check(PyList_GET_ITEM(urls, i)))
+            add_print(&s->prints, hash_of_url(PyList_GET_ITEM(urls, i)));
+    Py_RETURN_NONE;
+}
+
+static int seen_contains(SeenUrls *s, PyObject *url)
+{
+    return PyUnicode_Check(url) && has_print(&s->prints, hash_of_url(url));
+}
+
+PyDoc_STRVAR(close_doc, "close(): see `core.seen.SeenFilter`.");
+
+static PyObject *seen_close(SeenUrls *s, PyObject *Py_UNUSED(nothing))
+{
+    PyMem_Free(s->prints.slots);
+    s->prints = (Prints){NULL, 0, 0};
+    size_t size = s->reserved;
+    s->reserved = 0;
+    return PyObject_CallMethod(s->budget, "give_back", "n", (Py_ssize_t)size);
+}
+
+static PyObject *seen_new(PyTypeObject *type, PyObject *args, PyObject *named)
+{
+    PyObject *budget;
+    static char *names[] = {"budget", NULL};
+    if (!PyArg_ParseTupleAndKeywords(args, named, "O:SeenUrls", names, &budget))
+        return NULL;
+    SeenUrls *s = (SeenUrls *)type->tp_alloc(type, 0);
+    if (s)
+        s->budget = Py_NewRef(budget);
+    return (PyObject *)s;
+}
+
+static void seen_dealloc(SeenUrls *s)
+{
+    Py_XDECREF(s->budget);
+    PyMem_Free(s->prints.slots);
+    Py_TYPE(s)->tp_free((PyObject *)s);
+}
+
+static PyMethodDef seen_methods[] = {
+    {"unseen", (PyCFunction)unseen, METH_O, unseen_doc},
+    {"add", (PyCFunction)seen_add, METH_O, add_doc},
+    {"close", (PyCFunction)seen_close, METH_NOARGS, close_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PySequenceMethods seen_as_sequence = {.sq_contains = (objobjproc)seen_contains};
+
+static PyTypeObject seen_type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    .tp_name = "scrawler.urls._lookup.SeenUrls",
+    .tp_basicsize = sizeof(SeenUrls),
+    .tp_dealloc = (destructor)seen_dealloc,
+    .tp_as_sequence = &seen_as_sequence,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "A seen filter: see `core.seen`.",
+    .tp_methods = seen_methods,
+    .tp_new = seen_new,
 };
 
 /* Draw the key of the hash. */
@@ -712,7 +834,8 @@ static struct PyModuleDef definition = {
 PyMODINIT_FUNC PyInit__lookup(void)
 {
     PyObject *module = draw_secret() < 0 ? NULL : PyModule_Create(&definition);
-    if (module && (PyModule_AddIntMacro(module, INTERFACE) < 0 || PyModule_AddType(module, &links_type) < 0))
+    if (module && (PyModule_AddIntMacro(module, INTERFACE) < 0 || PyModule_AddType(module, &links_type) < 0
+                   || PyModule_AddType(module, &seen_type) < 0))
         Py_CLEAR(module);
     return module;
 }

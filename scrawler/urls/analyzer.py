@@ -89,15 +89,15 @@ class UrlAnalyzer:
         self._of_any_type: UrlAnalyzer | None = None
 
     def analyze(
-        self, page: str, hrefs: Sequence[str], base: str = "", charset: str = "", skips_listed: bool = False
+        self, page: str, hrefs: Sequence[str], base: str = "", charset: str = "", seen: object = None
     ) -> Analysis:
         """Judge the links of `page`, a normalised URL; `base` is what its <base href> made of it, if it has one.
 
         `charset`, a WHATWG name, is the encoding of the document, and so that of its links' queries; empty: UTF-8. What
         is known of links is known for one encoding.
         A base that is no http URL is ignored (as HTML, 4.2.3, does with broken, data and javascript ones). With a base,
-        a link that is only a fragment leads there. With `skips_listed`, URLs may be left out that are known to be
-        listed, by `note_listed`.
+        a link that is only a fragment leads there. URLs may be left out that are in `seen`, the filter of those that
+        are listed.
         """
         if not hrefs:
             return Analysis([], [], {})
@@ -112,7 +112,7 @@ class UrlAnalyzer:
         if self._known is None or joined is None:
             found = look_up(hrefs, base == page, cache, self._rules, room, learn)
         else:
-            found = self._known.look_up(joined, base == page, cache[:6], self._rules, room, learn, skips_listed)
+            found = self._known.look_up(joined, base == page, cache[:6], self._rules, room, learn, seen)
         internal, internal_times, external, external_times, same_page, refused, remembered, listed = found
         self._entries += remembered
         counts: dict[str, int] = dict(refused.items())
@@ -123,11 +123,6 @@ class UrlAnalyzer:
         if same_page:
             counts[_SAME_PAGE] = same_page
         return Analysis(internal, external, counts, listed)
-
-    def note_listed(self, urls: list[str]) -> None:
-        """Note that internal URLs are listed now, and for good."""
-        if self._known is not None:
-            self._known.note_listed(urls)
 
     def judge(self, href: str, page: str) -> tuple[Verdict, str]:
         """Judge one link that hardly comes again: nothing is kept of it. The URL is empty if it is refused."""

@@ -1,8 +1,10 @@
 """The look-up of a page's hrefs in what their party knows, compiled (`_lookup.c`) where that was built, else in Python.
 
 This is done for every link of a crawl, while about one in fifty has anything to be learned about. The compiled form
-takes the hrefs as bytes, knows what is listed already, and makes strings only of what is new. Python looks up what it
-does not take (see `hrefs`), or all where nothing is compiled; there the seen filter tells what is listed.
+takes the hrefs as bytes, asks the seen filter what is listed already, and makes strings only of what is new. Python
+looks up what it does not take (see `hrefs`), or all where nothing is compiled.
+
+The compiled form keeps an external link only when it comes for the second time: most stand on one page alone.
 """
 
 from __future__ import annotations
@@ -59,13 +61,13 @@ class KnownLinks(Protocol):
         rules: NameRules,
         room: int,
         learn: Learn,
-        skips_listed: bool,
+        seen: object,
         /,
     ) -> Found:
-        """Look up the hrefs of a page, as `Hrefs` holds them: one at least. May leave out URLs that are listed."""
+        """Look up the hrefs of a page, as `Hrefs` holds them: one at least.
 
-    def note_listed(self, urls: list[str], /) -> None:
-        """Note that internal URLs are listed now."""
+        URLs are left out that are in `seen`, where that is a compiled seen filter.
+        """
 
 
 def look_up(hrefs: Sequence[str], is_page: bool, cache: LinkCache, rules: NameRules, room: int, learn: Learn) -> Found:

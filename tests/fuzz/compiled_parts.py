@@ -53,11 +53,13 @@ def pages(seed: int, cases: int) -> Iterator[bytes]:
 
 def read_all(scanner: ModuleType, simhash: ModuleType, seed: int, cases: int) -> None:
     """Read pages by all that reads pages, in all ways, and look their links up."""
-    from scrawler.urls.analyzer import UrlAnalyzer  # which imports what was put in place of the compiled parts
+    from scrawler.core.seen import MemoryBudget, compact_seen  # which import what was put in place of compiled parts
+    from scrawler.urls.analyzer import UrlAnalyzer
     from scrawler.urls.hrefs import Hrefs
     from scrawler.urls.scope import PrefixRule
 
     scope = PrefixRule((HOME,))
+    seen = compact_seen(MemoryBudget(1 << 30))
     known, plain = UrlAnalyzer(scope, cache_entries=500), UrlAnalyzer(scope, cache_entries=500, compiled=None)
     for case, page in enumerate(pages(seed, cases)):
         exact = (ctypes.c_char * len(page)).from_buffer_copy(page)
@@ -67,7 +69,8 @@ def read_all(scanner: ModuleType, simhash: ModuleType, seed: int, cases: int) ->
         hrefs = Hrefs(found[0], found[1]) if isinstance(found[0], bytes) else found[0]
         links = known.analyze(f"{HOME}{case % 7}/", hrefs)
         assert links == plain.analyze(f"{HOME}{case % 7}/", list(hrefs)), (seed, case, page)
-        known.note_listed(links.internal)
+        seen.add(seen.unseen(links.internal))
+        assert known.analyze(f"{HOME}{case % 7}/", hrefs, seen=seen).internal == [], (seed, case, page)
         for is_xml in (False, True):
             assert simhash.fingerprint(exact, is_xml) == simhash.fingerprint(page, is_xml), (seed, case, page)
         assert simhash.skeleton(exact) == simhash.skeleton(page), (seed, case, page)

@@ -166,7 +166,7 @@ class AnswerHandler:
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
         analysis = reading.listed or flight.party.analyzer.analyze(
-            flight.entry.url, links.hrefs, links.base, links.charset, skips_listed=True
+            flight.entry.url, links.hrefs, links.base, links.charset, flight.site.seen
         )
         self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page

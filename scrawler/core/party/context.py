@@ -233,7 +233,6 @@ class SeedContext:
             self.counts.listed += len(new)
             if role is EntryRole.ASSET:
                 self.counts.assets += len(new)
-        self.analyzer.note_listed(urls)
         return new
 
     def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:

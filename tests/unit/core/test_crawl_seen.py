@@ -1,8 +1,9 @@
-"""Seen filters: one interface, three parts; never a lost URL, a known rate of errors, a ceiling for memory."""
+"""Seen filters: one interface, four parts; never a lost URL, a known rate of errors, a ceiling for memory."""
 
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 
@@ -10,14 +11,23 @@ import pytest
 
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Entry, EntryRole, decode
-from scrawler.core.seen import ExactSeen, MemoryBudget, SeenFilter, SeenFullError, pybloom_seen, rbloom_seen
+from scrawler.core.seen import (
+    SEEN_URLS,
+    ExactSeen,
+    MemoryBudget,
+    SeenFilter,
+    SeenFullError,
+    compact_seen,
+    pybloom_seen,
+    rbloom_seen,
+)
 from scrawler.model.lanes import CHUNK_ENTRIES, NORMAL, SITEMAP
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import Seed
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 
-PARTS = [rbloom_seen, pybloom_seen, ExactSeen]
+PARTS = [compact_seen, rbloom_seen, pybloom_seen, ExactSeen]
 
 
 def add_new(seen: SeenFilter, urls: Iterable[str]) -> list[str]:
@@ -53,10 +63,11 @@ def test_pages_that_share_most_links_bring_each_once(make: Callable[[MemoryBudge
     assert set(listed.values()) == {1}
 
 
-def test_a_filter_that_is_full_has_added_none_of_what_it_refused() -> None:
-    seen = rbloom_seen(MemoryBudget(20_000))
+@pytest.mark.parametrize("make", [compact_seen, rbloom_seen])
+def test_a_filter_that_is_full_has_added_none_of_what_it_refused(make: Callable[[MemoryBudget], SeenFilter]) -> None:
+    seen = make(MemoryBudget(20_000))
     assert len(add_new(seen, (f"http://a/{number}" for number in range(2_000)))) == 2_000
-    refused = [f"http://b/{number}" for number in range(100)]
+    refused = [f"http://b/{number}" for number in range(1_000)]
     with pytest.raises(SeenFullError):
         add_new(seen, refused)
     assert not any(url in seen for url in refused)
@@ -64,7 +75,7 @@ def test_a_filter_that_is_full_has_added_none_of_what_it_refused() -> None:
         add_new(seen, refused)
 
 
-@pytest.mark.parametrize("make", [rbloom_seen, pybloom_seen])
+@pytest.mark.parametrize("make", [compact_seen, rbloom_seen, pybloom_seen])
 def test_errors_stay_rare_over_many_layers(make: Callable[[MemoryBudget], SeenFilter]) -> None:
     seen = make(MemoryBudget(1 << 26))
     add_new(seen, (f"http://a/{number}" for number in range(60_000)))
@@ -83,14 +94,15 @@ def test_the_ceiling_is_an_error_and_memory_is_given_back(make: Callable[[Memory
         budget.take(1)
 
 
-def test_a_million_urls_take_some_megabytes() -> None:
+@pytest.mark.parametrize("make", [compact_seen, rbloom_seen])
+def test_a_million_urls_take_some_megabytes(make: Callable[[MemoryBudget], SeenFilter]) -> None:
     budget = MemoryBudget(1 << 30)
-    seen = rbloom_seen(budget)
+    seen = make(budget)
     add_new(seen, (f"http://a/{number}" for number in range(1_000_000)))
     budget.take((1 << 30) - 16 * (1 << 20))  # so at most 16 MiB are in use
 
 
-@pytest.mark.parametrize("make", [rbloom_seen, ExactSeen])
+@pytest.mark.parametrize("make", [compact_seen, rbloom_seen, ExactSeen])
 @pytest.mark.parametrize("role", EntryRole)
 @pytest.mark.parametrize("before", [0, 100, CHUNK_ENTRIES * 2 - 1])
 def test_whichever_allocation_fails_what_is_seen_is_listed(
@@ -145,3 +157,45 @@ def _entries(party: SeedContext) -> list[Entry]:
     rows = [row for lane in party.lanes for row in [*lane._sealed, lane._tail_row()] if row.count]
     assert [row.seq for row in rows] == list(range(len(rows)))
     return [entry for row in rows for entry in decode(row.data)]
+
+
+NOT_COMPILED = pytest.mark.skipif(SEEN_URLS is None, reason="not compiled: python setup.py build_ext --inplace")
+
+
+@NOT_COMPILED
+def test_the_usual_filter_is_small_for_a_small_site_and_takes_as_much_a_url_however_many_there_are() -> None:
+    for count, most in [(1, 200), (200, 1_500), (100_000, 11 * 100_000)]:
+        seen = compact_seen(MemoryBudget(most))
+        for number in range(0, count, 10):
+            add_new(seen, (f"http://a/{number}" for number in range(number, min(number + 10, count))))
+        assert all(f"http://a/{number}" in seen for number in range(count))
+
+
+@NOT_COMPILED
+def test_what_the_usual_filter_is_given_it_gives_back() -> None:
+    url = "".join(["http://", "given-back.org/"])
+    budget = MemoryBudget(1 << 20)
+    before = sys.getrefcount(url), sys.getrefcount(budget)
+    seen = compact_seen(budget)
+    wrong: list[tuple[Callable[[], object], type[Exception]]] = [
+        (lambda: seen.unseen([url, "http://b/", 1]), TypeError),  # type: ignore[list-item]
+        (lambda: seen.unseen(url for _ in range(1 // (len(url) - len(url)))), ZeroDivisionError),
+        (lambda: seen.unseen(1), TypeError),  # type: ignore[arg-type]
+        (lambda: seen.add((url,)), TypeError),  # type: ignore[arg-type]
+    ]
+    for _ in range(3):
+        assert seen.unseen([url, url, "http://c/", url, "http://b/", "http://c/"]) == [url, "http://c/", "http://b/"]
+        for call, error in wrong:
+            with pytest.raises(error):
+                call()
+    assert url not in seen, "until it is added"
+    seen.add([url, url, 1])  # type: ignore[list-item]
+    assert url in seen
+    assert 1 not in seen  # type: ignore[comparison-overlap]
+    assert add_new(seen, ["\udc80\u00fc", url, "\udc80\u00fc"]) == ["\udc80\u00fc"]
+    seen.close()
+    seen.close()
+    assert url not in seen
+    del seen, wrong, call
+    assert (sys.getrefcount(url), sys.getrefcount(budget)) == before
+    budget.take(1 << 20)

@@ -15,8 +15,9 @@ def test_filters_lose_about_what_the_formula_says(name: str) -> None:
     assert min(cost.add, cost.known, cost.look_up) > 0
 
 
-def test_an_exact_set_loses_nothing() -> None:
-    cost = measure("exact", 0.0, 5_000, "h.example")
+@pytest.mark.parametrize("name", ["compact", "exact"])
+def test_what_keeps_whole_hashes_or_urls_loses_nothing(name: str) -> None:
+    cost = measure(name, 0.0, 5_000, "h.example")
     assert (cost.lost, cost.false_positives) == (0, 0.0)
     assert expected_lost(5_000, 0.0) == 0
 
