@@ -196,7 +196,7 @@ static const Entry *find_entry(const Links *k, uint64_t hash, uint32_t where, co
 static int remember(Links *k, uint64_t hash, uint32_t where, const char *path, size_t length, size_t link)
 {
     if (grow((void **)&k->entries, &k->entry_room, k->entry_count, 1, sizeof(Entry)) < 0
-        || grow((void **)&k->keys, &k->key_room, k->key_size, length, 1) < 0)
+        || grow((void **)&k->keys, &k->key_room, k->key_size, length + 1, 1) < 0) /* an empty key wants memory too */
         return -1;
     uint32_t *slots = more_slots(k->entry_count, &k->entry_slot_count);
     if (slots) {

@@ -25,6 +25,7 @@ TESTS = {
         "tests/unit/urls/test_urls_analyzer.py",
         "tests/unit/urls/test_urls_query.py",
         "tests/unit/core/test_crawl_known_links.py",
+        "tests/unit/core/test_crawl_seen.py",
     ],
 }
 BROKEN = """

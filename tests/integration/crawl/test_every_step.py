@@ -234,6 +234,7 @@ def run(crawl: Crawl, server: RawServer, names: list[str], limit: float) -> None
     try:
         summary = crawl.run(
             stop=stop, sitemaps="also", assets=True, near_duplicates="all", threads=2, seeds_per_thread=40, retries=2,
+            seen="rbloom",  # the usual filter has no lines
             resolve=tuple(f"{name}=127.0.0.1" for name in names), per_ip=8,
         )  # fmt: skip
     finally:
