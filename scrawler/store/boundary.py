@@ -9,7 +9,7 @@ from scrawler.store.engine import Database
 from scrawler.store.tables import crawl, seed
 from scrawler.urls.boundary import BoundaryRule, boundary_name, not_within
 
-_SEEDS = 10_000  # held in memory at a time
+_SEEDS = 10_000  # seeds held in memory at a time
 
 
 class CrawlBoundary:
@@ -23,9 +23,9 @@ class CrawlBoundary:
         """Work on `database`."""
         self._database = database
         self._scope = scope
-        self.boundary = boundary  # can be changed while the machine runs
+        self.boundary = boundary  # the machine changes it while it runs, as users do
         self._rule = BoundaryRule()
-        self._revision = -1  # of the crawl, as the rule was read
+        self._revision = -1  # the crawl's revision when the names were read
 
     def rule(self) -> BoundaryRule:
         """Return the rule that holds now."""

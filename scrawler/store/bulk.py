@@ -20,9 +20,9 @@ from sqlalchemy.engine import Dialect
 
 from scrawler.store.rows import sliced
 
-LONGEST_TEXT = 16_000  # characters that fit a TEXT column of MySQL, whatever they are
+LONGEST_TEXT = 16_000  # so many characters fit a TEXT column of MySQL, whatever they are
 _UPDATED = 500  # rows of one UPDATE on MySQL
-_CASES = 16  # of one CASE, which MySQL goes through for each row and column: all rows in one took twice the time
+_CASES = 16  # rows of one CASE, which MySQL goes through for each row and column: all in one took twice the time
 _STATEMENT = 1_000_000  # characters of one multi-row statement of literals; servers take 16 MB by default
 _ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: few texts, so that all stay prepared
 
@@ -167,7 +167,7 @@ class BulkUpdate:
         self._columns = columns
         given = ", ".join(f"{name} = ?" for name in columns)
         self._text = f"UPDATE {table.name} SET {given} WHERE id = ?"
-        # Another plan, as for a table that is small yet, would lock all rows that it scans.
+        # The plan that MySQL makes for a table that is still small would lock all rows that it scans.
         self._head = f"UPDATE {table.name} FORCE INDEX (PRIMARY) SET "
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:

@@ -21,9 +21,9 @@ class CandidateView(NamedTuple):
 
     url_hash: bytes
     url: str
-    times: int  # found so often
-    seeds: int  # by so many seeds
-    first_seed_id: int  # the first of them in order of import
+    times: int  # how often it was found
+    seeds: int  # how many seeds have found it
+    first_seed_id: int  # the first of these seeds, in order of import
     hops: int  # one more than the fewest hops of a seed that found it
 
 
@@ -125,7 +125,7 @@ def _merging(hops: ColumnElement[int], like: str | None, min_count: int) -> AnyS
         .select_from(candidate.outerjoin(itself, itself.c.url_hash == candidate.c.url_hash))
         .where(candidate.c.promoted == 0, itself.c.id.is_(None))
         .group_by(candidate.c.url_hash)
-        .prefix_with("STRAIGHT_JOIN", dialect="mysql")  # left to itself MariaDB begins with all seeds
+        .prefix_with("STRAIGHT_JOIN", dialect="mysql")  # MariaDB would begin with all seeds
         .with_hint(candidate, "FORCE INDEX (candidate_url_hash)", "mysql")
     )
     if like is not None:

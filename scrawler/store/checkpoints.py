@@ -46,7 +46,7 @@ _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
-_LONGEST_DETAIL = 1_000  # characters
+_LONGEST_DETAIL = 1_000  # characters of a detail that is kept
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
 
@@ -63,9 +63,9 @@ class Checkpoints:
         self._database = database
         self._externals = externals or AsCandidates(database)
         self._machine_id = machine_id
-        self._committed: int | None = None  # checkpoints known to be committed; None: not asked yet
+        self._committed: int | None = None  # checkpoints that are committed; None before it was asked
         self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
-        self._stale: frozenset[int] = frozenset()  # of that try
+        self._stale: frozenset[int] = frozenset()  # sites whose deltas that try has dropped
         compiler = database.compiler
         self._pages = BulkInsert.inserting(page, PageRow._fields, compiler)
         self._lanes = BulkInsert.replacing(lane, _LANE, compiler)
@@ -99,7 +99,7 @@ class Checkpoints:
         number = self._committed
 
         def work(connection: Connection) -> None:
-            if self._tried:  # before rows are refused because they are there
+            if self._tried:  # first: rows that are there would be refused
                 self._look_back(connection, number)
             targets = self._targets(connection, deltas)
             rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
@@ -137,7 +137,7 @@ class Checkpoints:
     def _write(self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]) -> None:
         seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
         self._pages.run(connection, [row for one in seeds for row in one.pages])
-        # In key order: writers that go through a table in different orders lock each other out.
+        # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
         self._lanes.run(connection, sorted(_lane_row(row) for one in seeds for row in one.lanes))
         by_key = itemgetter(0, 1, 2)
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))

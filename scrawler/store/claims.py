@@ -32,12 +32,12 @@ from scrawler.store.sites import (
 )
 from scrawler.store.tables import lane, seed, site
 
-_SPREAD = 4  # candidates looked at first for each site wanted, where other machines look too
-_FARTHEST = 1_024  # where others have locked those, the next so many, up to this: more than machines can have locked
-_SUBSELECTS = 200  # of one query; SQLite allows 500
-_FEW = 4  # seeds of a site, on the average of those that are claimed together
-_WAKE_EVERY = 2.0  # seconds
-_DAY: Millis = 24 * 3600 * 1000  # which no setting exceeds
+_SPREAD = 4  # for each site that is wanted so many are looked at, for other machines look as well
+_FARTHEST = 1_024  # where those are locked more are looked at, up to this: machines cannot have locked so many
+_SUBSELECTS = 200  # subselects of one query, of which SQLite allows 500
+_FEW = 4  # sites that are claimed together have few seeds up to this mean
+_WAKE_EVERY = 2.0  # seconds between two looks at sites that rest
+_DAY: Millis = 24 * 3600 * 1000  # no pause that a setting allows is longer
 _OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
 _CLAIMED = (
     *(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at),
@@ -59,7 +59,7 @@ class Claims:
         self._machine_id = machine_id
         self._share = FairShare(machine_id)
         self._wake_at = 0.0  # monotonic seconds of the next look at sites that rest
-        # What was claimed when the connection broke: it may have been committed, and then it is ours.
+        # What was being claimed when the connection broke is ours if that was committed.
         self._unsure: list[ClaimedSite] = []
         self._unsure_seeds: dict[tuple[int, int], tuple[Seed, ...]] = {}  # (site id, token) -> seeds
 
@@ -77,7 +77,7 @@ class Claims:
         """
 
         def work(connection: Connection) -> list[ClaimedSite]:
-            if not self._unsure or not self._own(connection, self._unsure):  # else: an earlier try did commit
+            if not self._unsure or not self._own(connection, self._unsure):  # an earlier try has claimed nothing
                 self._wake_rested(connection, longest_rest)
                 self._unsure = self._claim(connection, sites, seeds_per_site, machines)
             return self._unsure
@@ -93,7 +93,7 @@ class Claims:
             if not self._still_own(connection, {site_id: token}):
                 return ()
             unsure = self._unsure_seeds.get((site_id, token), ())
-            if not unsure or not _are_active(connection, unsure):  # else: an earlier try did commit
+            if not unsure or not _are_active(connection, unsure):  # an earlier try has claimed nothing
                 begun = self._begin_seeds(connection, [site_id], limit, (SeedState.READY.value,))
                 unsure = self._unsure_seeds[site_id, token] = tuple(begun.get(site_id, ()))
             return unsure
@@ -147,13 +147,13 @@ class Claims:
     ) -> list[ClaimedSite]:
         claimed: list[ClaimedSite] = []
         for source in sources:
-            after, spread = 0, 1 if self._database.dialect == "sqlite" else _SPREAD  # SQLite has one writer at a time
+            after, spread = 0, 1 if self._database.dialect == "sqlite" else _SPREAD  # SQLite's writers come one by one
             while (missing := wanted - len(claimed)) and spread <= _FARTHEST:
                 ids = candidates(connection, source.condition, after, wanted * spread)
                 rows = _lock(connection, source.condition, ids, missing)
                 claimed += self._take(connection, rows, seeds_per_site, source)
                 if len(rows) == missing:
-                    after = rows[-1].id  # those behind it have not been tried
+                    after = rows[-1].id  # the rows behind it have not been tried
                 elif len(ids) == wanted * spread:
                     after, spread = ids[-1], 2 * spread
                 else:
@@ -169,7 +169,7 @@ class Claims:
             listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
             begun.update(connection.scalars(listed.distinct()))
         seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)
-        release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing to crawl there
+        release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing is to be crawled
         return [
             ClaimedSite(
                 row.id,
@@ -239,7 +239,7 @@ def _first_seeds(connection: Connection, site_ids: list[int], limit: int, states
     ids: list[int] = []
     for state in states:
         for part in sliced(site_ids):
-            # Nearly all sites have a seed or two: all of them are read at once, unless they are many.
+            # Nearly all sites have a seed or two: all their seeds are read at once, unless they are many.
             most = _FEW * len(part)
             some = select(seed.c.id).where(seed.c.site_id.in_(part), seed.c.state == state).limit(most)
             found = connection.scalars(some).all()

@@ -25,7 +25,7 @@ class CrawlOrders:
     """What holds for all machines of the crawl, those that come later among them."""
 
     paused: bool
-    settings: Mapping[str, Any]  # over files, variables and flags
+    settings: Mapping[str, Any]  # settings that hold over files, variables and flags
 
 
 class Control:
@@ -123,7 +123,7 @@ class Control:
                 raise _unknown([name], rows)
             mine, silent = update(machine).where(machine.c.id == row.id), is_silent(row, self._lease)
             connection.execute(mine.values(wanted=Command.REMOVE.value))
-            if silent:  # unless it has just come back
+            if silent:  # a machine may have come back meanwhile
                 same = mine.where(machine.c.heartbeat_at == row.heartbeat_at)
                 connection.execute(same.values(state=MachineState.DEAD.value))
             return silent

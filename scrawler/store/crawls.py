@@ -30,7 +30,7 @@ class Crawl:
     id: int
     name: str
     scope: Scope
-    created_at: Millis  # tells apart crawls of one name
+    created_at: Millis  # it tells apart crawls of one name
 
 
 _BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)

@@ -16,7 +16,7 @@ DIALECTS: dict[str, Dialect] = {"mysql": mysql.dialect(), "sqlite": sqlite.diale
 CLOCK = {
     "mysql": "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
     "sqlite": "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)",
-}  # UTC milliseconds by the database's clock
+}  # each gives UTC milliseconds by the database's clock
 
 _NAMES = {"mysql": "MySQL 8 and MariaDB 10.6+", "sqlite": "SQLite 3.37+"}
 _HEAD = """\

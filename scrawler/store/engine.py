@@ -29,13 +29,13 @@ T = TypeVar("T")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tries, in seconds
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
-_SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries after which it is said, and between two times
-_SQLITE_FILES = ("", "-wal", "-shm", "-journal")  # ends of their names
+_SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries before the user is told, and between two times
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")  # how the names of its files end
 _MYSQL_SESSION = (
     "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
     " time_zone='+00:00', innodb_lock_wait_timeout={seconds}, group_concat_max_len=1000000"
-    # Only MariaDB has it and reads this comment: a machine that freezes within a transaction loses the rows that it
-    # has locked together with its lease; without it nobody could take its sites over until it wakes.
+    # Only MariaDB has this setting, and reads such a comment. A machine that freezes within a transaction loses what it
+    # has locked together with its lease: without it nobody could take its sites over until it wakes.
     " /*M!100300 , idle_write_transaction_timeout={lease}*/"
 )
 _MYSQL_DRIVERS = {"mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql"}
@@ -54,7 +54,7 @@ class Waiting:
     give_up_after: float = 10.0
     once_stopped: float = 1.0
     answer: float = 300.0
-    to_open: float = 0.0  # as `give_up_after`, for a server that cannot be reached at first
+    to_open: float = 0.0  # seconds after which it gives up a server that it could not reach at first
     say: Callable[[str], None] = lambda line: None
 
 
@@ -71,7 +71,7 @@ class Database:
         self._stopped_at = inf
         self._said_at = -inf
         self.dialect = engine.dialect.name  # "sqlite" or "mysql", which MariaDB is too
-        # Without its parameters: a password may stand among them.
+        # The parameters are left out: a password may stand among them.
         self.where = engine.url.set(query={}).render_as_string(hide_password=True)
         self.clock = CLOCK[self.dialect]
 
@@ -84,7 +84,7 @@ class Database:
         if self.dialect != "sqlite":
             return False
         with self.read() as connection:
-            base = connection.exec_driver_sql("PRAGMA database_list").all()[0][2]  # the first is "main"
+            base = connection.exec_driver_sql("PRAGMA database_list").all()[0][2]  # the first database is "main"
         files = [Path(os.path.realpath(base + ending)) for ending in _SQLITE_FILES]
         if Path(os.path.realpath(path)) in files:
             return True
@@ -160,7 +160,7 @@ class Database:
 
     def _pause(self, seconds: float) -> None:
         if self._stop.is_set():
-            threading.Event().wait(seconds)  # the last tries shall not be a busy loop
+            threading.Event().wait(seconds)  # the last tries must not be a busy loop
         else:
             self._stop.wait(seconds)
 
@@ -241,7 +241,7 @@ def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     def check(connection: Connection) -> bool:
         return check_version(connection, database.where, may_be_empty=create)
 
-    # A file that another program is just making is locked for a moment; a server that is not there is told at once.
+    # A file is locked for a moment while another program makes it; that there is no server is told at once.
     patience = waiting.give_up_after if database.dialect == "sqlite" else waiting.to_open
     return database.reading(check, max(patience, waiting.to_open))
 
@@ -252,14 +252,14 @@ def _parsed(url: str) -> URL:
     except (ArgumentError, ValueError) as error:
         raise DatabaseUrlError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
     if target.drivername in _MYSQL_DRIVERS:
-        if "@" in (target.host or ""):  # the rest of a password, which is not to be shown
+        if "@" in (target.host or ""):  # an "@" in the host ends a part of a password, which is not to be shown
             raise DatabaseUrlError(
                 "the user or password in the database URL holds an @; write %40 for it"
                 " (and %3A, %2F, %3F, %23, %25 for : / ? # %)"
             )
         if not target.database:
             raise DatabaseUrlError("the database URL names no database; use mysql+pymysql://user:password@host/name")
-        # One dialect for both: what this package writes is understood by MySQL and by MariaDB.
+        # MySQL and MariaDB have one dialect here: both understand all that this package writes.
         return target.set(drivername="mysql+pymysql")
     if target.get_backend_name() != "sqlite":
         raise DatabaseUrlError(
@@ -281,7 +281,7 @@ def _check_path(path: Path, create: bool) -> None:
             raise DatabaseUrlError(f"there is no folder {path.parent} for the database {path.name}")
         if not create and not path.exists():
             raise StoreError(f"there is no database {path}; import seeds, or make one with `scrawler db init`")
-    except OSError as error:  # of a name that is too long, or a folder that may not be looked into
+    except OSError as error:  # the name may be too long, or its folder closed to us
         raise DatabaseUrlError(f"database {str(path)!r} cannot be opened: {error.strerror}") from error
 
 
@@ -322,21 +322,21 @@ def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # transactions begin where `_begin` says, not where the driver guesses
+        connection.isolation_level = None  # the driver does not begin transactions by itself: `_begin` does
         for pragma in (
             f"busy_timeout = {int(patience * 1000)}",
             "journal_mode = WAL",
-            "synchronous = NORMAL",  # with WAL a killed process loses nothing
-            "case_sensitive_like = ON",  # as on MySQL with a binary collation
-            "cache_size = -65536",  # KiB, taken as needed
-            # Rows keyed by hashes touch pages all over the file: the later these go there, the fewer times each.
-            "wal_autocheckpoint = 16000",  # pages of 4 KiB
+            "synchronous = NORMAL",  # with a WAL a killed process loses nothing
+            "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
+            "cache_size = -65536",  # 64 MiB at most, taken as needed
+            # Rows with hashes as keys touch pages all over the file: written late, each is written fewer times.
+            "wal_autocheckpoint = 16000",  # in pages of 4 KiB
         ):
             connection.execute(f"PRAGMA {pragma}").close()
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A deferred transaction that turns into a writing one fails at once when another one writes.
+        # BEGIN IMMEDIATE: a deferred transaction that wants to write fails at once while another one writes.
         writing = connection.get_execution_options().get("scrawler_writing", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -359,14 +359,14 @@ def _mysql_engine(target: URL, patience: float, answer: float, **options: Any) -
     session = _MYSQL_SESSION.format(seconds=max(1, int(patience)), lease=LEASE // 1000)
     return _made_engine(
         target,
-        # Round trips that nobody needs: a connection that the server closed meanwhile is found out by the first
+        # These round trips are not needed: that the server closed a connection meanwhile is found out by the first
         # statement, and `retrying` makes a new one; every transaction ends by itself before its connection goes back.
         pool_pre_ping=False,
         pool_reset_on_return=None,
         connect_args={
             "charset": "utf8mb4",
             "init_command": session,
-            "connect_timeout": min(10.0, answer),  # seconds, as the others
+            "connect_timeout": min(10.0, answer),  # in seconds, as the other times
             "read_timeout": answer,
             "write_timeout": answer,
         },

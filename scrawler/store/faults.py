@@ -23,8 +23,8 @@ _MYSQL_BUSY = {1205, 1213}  # lock wait timeout, deadlock
 # or a table is full, no memory, no thread, no room for locks or transactions, the user has too many connections; or
 # what another one did meanwhile: a row or a table was changed, the commit failed, a statement took too long.
 _MYSQL_PASSING = {1011, 1020, 1021, 1026, 1037, 1038, 1041, 1114, 1135, 1180, 1206, 1226, 1412, 1615, 1637, 1969, 3024}
-_MYSQL_OWN = 1000  # below are errors of the server's own files, mostly those of temporary tables
-# Too many connections, shut down, killed, cut, gone, lost, idle for too long.
+_MYSQL_OWN = 1000  # smaller numbers are errors of the server's own files, mostly of temporary tables
+# The server has too many connections, shuts down, has cut or lost this one, or let it go after it was idle.
 _MYSQL_AWAY = {1040, 1053, 1152, 1158, 1159, 1160, 1161, 1203, 1317, 1927, 2002, 2003, 2006, 2013, 2014, 2055, 4031}
 _MYSQL_ADVICE = {
     1044: "refuses this user",
@@ -41,7 +41,7 @@ def mapped(where: str) -> Iterator[None]:
         yield
     except DBAPIError as error:
         raise _store_error(error, where) from error
-    except sqlite3.Error as error:  # of rows that are read from the driver itself; PyMySQL has them all by then
+    except sqlite3.Error as error:  # rows are read from the driver itself; PyMySQL has all of them by then
         raise _sqlite_error(error, where) from error
 
 

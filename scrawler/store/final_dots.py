@@ -20,13 +20,13 @@ from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, robots, seed, site
 from scrawler.urls.scope import site_key
 
-# By name: this is done while the tables are those of an earlier schema.
+# Tables go by name, for those in `tables` are of a later schema than the database at this time.
 _ROW = (
     *(site.c.id, site.c.site_key, site.c.state, site.c.owner, site.c.token),
     *(site.c.next_due_at, site.c.address, site.c.pushbacks, site.c.pause_ms),
 )
 _MAY_BE_DOTTED = or_(site.c.site_key.like("%."), site.c.site_key.like("%.:%"))
-# Which state of two sites is that of both together: the first one that either of them has.
+# Of two sites that become one, the state is the first of these that either has.
 _STRONGEST_FIRST = (SiteState.ACTIVE, SiteState.READY, SiteState.RESTING, SiteState.DONE)
 
 
@@ -56,7 +56,7 @@ def _join(connection: Connection, dotted_id: int, key: str) -> None:
     dotted = next((row for row in rows if row.id == dotted_id), None)
     other = next((row for row in rows if row.id != dotted_id), None)
     if dotted is None:
-        return  # an earlier try did commit
+        return  # an earlier try has committed
     if other is None:
         renamed = {"site_key": key, "key_hash": url_hash(key)}
         connection.execute(update(site).where(site.c.id == dotted_id).values(renamed))

@@ -21,9 +21,9 @@ from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000
-_ROWS_READ = 20_000  # of a party, the newest ones, in which URLs that were redirected are looked for
+_ROWS_READ = 20_000  # the newest rows of a party are searched for URLs that were redirected, so many at most
 _PATTERNS_READ = 1_000
-_LISTED_IN = (NORMAL.number, SITEMAP.number)  # lanes; in others they are listed again
+_LISTED_IN = (NORMAL.number, SITEMAP.number)  # lanes in which URLs are listed for the first time
 
 
 class Frontier:
@@ -47,7 +47,7 @@ class Frontier:
                 or_(lane.c.cursor_position < lane.c.length, seed.c.state == SeedState.ACTIVE.value),
             )
         )
-        rows = sorted(self._database.rows(query), key=itemgetter(0, 1))  # sorted by MariaDB, `ahead` goes to its disk
+        rows = sorted(self._database.rows(query), key=itemgetter(0, 1))  # MariaDB would sort `ahead` on its disk
         return [LaneState._make((*row[:5], tuple(json.loads(row[5])))) for row in rows]
 
     def chunks(self, seed_id: int, kind: int, position: int, entries: int) -> list[ChunkRow]:
@@ -80,7 +80,7 @@ class Frontier:
         )
         lanes = sorted((row[0], row[1], row[2]) for row in self._database.rows(last))
         keys = ((seed_id, kind, seq) for seed_id, kind, length in lanes for seq in range(length + 1))
-        # By their keys: to sort or group what holds the data would put all of it on the server's disk, for each part.
+        # The keys alone are sorted: rows with the data would go to the server's disk, all of them for each part.
         for part in sliced(keys, _CHUNKS_READ):
             columns = (chunk.c.seed_id, chunk.c.kind, chunk.c.seq, chunk.c.data)
             rows = self._database.rows(select(*columns).where(or_(*(_is_chunk(*key) for key in part))))
@@ -118,7 +118,7 @@ class Frontier:
         """Return result, status, detail and flags of a URL that is the seed's own, or where its redirects led."""
         mine = page.c.url_hash == url_hash, page.c.lane_seed == seed_id, page.c.depth == 0
         query = select(page.c.result, page.c.status, page.c.detail, page.c.flags).where(*mine)
-        query = query.order_by(page.c.id.desc()).limit(1)  # behind a cookie gate it has two answers
+        query = query.order_by(page.c.id.desc()).limit(1)  # a URL behind a cookie gate has two answers
         rows = self._database.rows(query)
         return (Result(rows[0][0]), *rows[0][1:]) if rows else None
 

@@ -25,7 +25,7 @@ from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.tables import machine, orphan, page, robots, robots_record, seed, site
 from scrawler.store.vain import BY_PLACE, VainRevisits
 
-_PLACES = 200  # of one transaction
+_PLACES = 200  # rows of one transaction
 _COLUMNS = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.lane_seed, page.c.position, page.c.result,
     page.c.length, page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
@@ -37,10 +37,10 @@ class TakenBack(NamedTuple):
     """How many rows of lost records were taken back, and how many were not."""
 
     rows: int = 0
-    in_vain: int = 0  # of revisit records among them, which are there but refer to what is gone
-    in_work: int = 0  # a machine has their site in work
-    unreachable: int = 0  # their seed is at another site by now
-    robots: int = 0  # answers to requests for a robots.txt, forgotten
+    in_vain: int = 0  # how many of them are revisit records, which are there but refer to what is gone
+    in_work: int = 0  # rows whose site a machine has in work
+    unreachable: int = 0  # rows whose seed is at another site by now
+    robots: int = 0  # answers to requests for a robots.txt, which are forgotten
 
     def plus(self, other: TakenBack) -> TakenBack:
         """Add up."""
@@ -119,7 +119,7 @@ class LostRows:
         """Return the rows of sites that nobody has in work, which are locked now, and the number of the others."""
         found = connection.execute(query).all()
         held = sites_in_work(connection, {row.site_id for row in found})
-        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are, once locked
+        free = [row for row in connection.execute(query).all() if row.site_id not in held]  # as they are now, locked
         return free, len(found) - len(free)
 
     def _to_take(self, rows: Iterable[AnyRow]) -> list[AnyRow]:

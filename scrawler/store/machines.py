@@ -38,7 +38,7 @@ from scrawler.store.rows import AnyRow, inserted_id
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
 
-SAMPLE_EVERY: Millis = 10_000  # between two rows of statistics
+SAMPLE_EVERY: Millis = 10_000  # a machine writes a row of statistics so often
 
 _NONE = Living()
 _IN_ORDER = ("ended", "stopped")  # outcomes of runs that nothing cut short
@@ -75,7 +75,7 @@ class Machines:
         self._database = database
         self._lease = lease
         self._clock: ColumnElement[Millis] = literal_column(database.clock)
-        self._last_beat: Millis = -lease  # these by the database's clock
+        self._last_beat: Millis = -lease  # times of the database's clock, as the next
         self._good_since: Millis = 0
         self._sampled: tuple[Millis, MachineState, int] | None = None
 
@@ -91,8 +91,8 @@ class Machines:
         def work(connection: Connection) -> Registered:
             nonlocal made
             if made is not None and connection.scalar(select(machine.c.name).where(machine.c.id == made.id)):
-                return made  # an earlier try did commit
-            connection.execute(select(crawl.c.id).with_for_update())  # one at a time: names are unique
+                return made  # an earlier try has committed
+            connection.execute(select(crawl.c.id).with_for_update())  # one registers at a time: names are unique
             rows = connection.execute(select(machine).where(machine.c.state.in_(LIVING))).all()
             gone = [row for row in rows if runs(row.process) is False]
             self._declare(connection, gone)
@@ -181,7 +181,7 @@ class Machines:
         (a killed process is gone before the server has worked off what it sent).
         """
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
-        query = query.with_for_update(skip_locked=True)  # SQLite needs none: there a commit dies with its process
+        query = query.with_for_update(skip_locked=True)  # on SQLite a commit dies with its process
         return self._database.retrying(lambda connection: list(connection.scalars(query)))
 
     def ended_in_order(self) -> set[int]:

@@ -19,7 +19,7 @@ from sqlalchemy.exc import DBAPIError
 from scrawler.errors import StoreError
 from scrawler.store.tables import crawl, metadata, schema_version
 
-_COLUMNS = {  # names of table and column; one statement, for the inspector would need one a table
+_COLUMNS = {  # what names tables and columns in one statement, where SQLAlchemy's inspector needs one a table
     "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",
     "mysql": "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()",
 }
@@ -144,7 +144,7 @@ def _apply(connection: Connection, statement: str) -> None:
 def _was_done_before(error: DBAPIError, dialect: str) -> bool:
     """Tell whether what a statement makes is there already, or what it drops is gone."""
     said = error.orig.args[0] if error.orig is not None and error.orig.args else None
-    if dialect == "sqlite":  # which has one code for all of these
+    if dialect == "sqlite":  # SQLite has one code for all of these errors
         return _SQLITE_DONE_BEFORE.match(str(said)) is not None
     return said in _DONE_BEFORE
 

@@ -16,7 +16,7 @@ from scrawler.store.engine import Database
 from scrawler.store.rows import sliced
 from scrawler.store.tables import orphan
 
-_ROWS = 1_000  # of one transaction
+_ROWS = 1_000  # rows of one transaction
 
 
 class Orphans:

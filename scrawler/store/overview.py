@@ -17,7 +17,7 @@ from scrawler.store.rows import AnyRow, in_state
 from scrawler.store.tables import crawl, machine, machine_statistics, seed, site, thread_statistics
 
 LIVING = (MachineState.RUNNING.value, MachineState.PAUSED.value, MachineState.STOPPING.value)
-_RATE_SPAN = 60_000  # milliseconds
+_RATE_SPAN = 60_000  # milliseconds over which a rate is taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +28,22 @@ class MachineView:
     name: str
     host: str
     pid: int
-    state: MachineState  # as observed: dead before anybody has declared it dead
-    wanted: Command  # by its own orders and those for the whole crawl
-    launched_at: Millis  # when the command that started it began
+    state: MachineState  # its state as it seems from here, dead before anybody has declared it dead
+    wanted: Command  # what its own orders, and those for the whole crawl, say
+    launched_at: Millis  # when the command began that started it
     started_at: Millis
     heartbeat_at: Millis
     heartbeat_age_ms: Millis
     memory: int  # resident bytes
-    sites: int  # owned; those of a dead machine wait for another one
-    seeds: int  # active on its sites
+    sites: int  # sites that it owns; those of a dead machine wait for another one
+    seeds: int  # active seeds of its sites
     pages: int
     bytes: int
     errors: int
     refused: int
     uncommitted: int
     held: tuple[int, ...]  # seeds held by each thread at the last sample
-    pages_per_second: float  # in the last minute
+    pages_per_second: float  # mean rate of the last minute
 
 
 @dataclass(frozen=True, slots=True)

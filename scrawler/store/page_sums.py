@@ -21,7 +21,7 @@ from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page as page_table
 
-DEEPEST = 100  # depths from here on are one
+DEEPEST = 100  # deeper pages count as of this depth
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive
 TIMES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # upper bounds of milliseconds, exclusive
 _TYPES_READ = 2_000
@@ -170,7 +170,7 @@ _group = Table(
     prefixes=["TEMPORARY"],
     sqlite_with_rowid=False,
 )
-_CACHE = "PRAGMA temp.cache_size = -65536"  # KiB, taken as needed
+_CACHE = "PRAGMA temp.cache_size = -65536"  # 64 MiB at most, taken as needed
 
 
 def _make_groups(connection: Connection, seed_id: int | None) -> None:

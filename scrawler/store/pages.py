@@ -30,7 +30,7 @@ _CDX_ROBOTS: list[ColumnElement[Any]] = [
     *(robots_record.c.digest, robots_record.c.warc_length, robots_record.c.warc_offset, robots_record.c.warc_file),
     literal(0).label("revisit"),
 ]
-_TABLES: tuple[Table, ...] = (page, robots_record)  # which have rows for records
+_TABLES: tuple[Table, ...] = (page, robots_record)  # tables whose rows are records
 _READ = 1_000  # rows held in memory at a time
 
 
@@ -39,7 +39,7 @@ class PageLine(NamedTuple):
 
     url: str
     depth: int
-    result: str  # a Result
+    result: str  # the value of a Result
     status: int
 
 
@@ -79,7 +79,7 @@ class Pages:
 
     def _next_file(self, table: Table, prefix: str, after: str) -> str | None:
         file = table.c.warc_file
-        rows = self._database.rows(select(sql.min(file)).where(file > after, file < prefix + "."))  # which follows "-"
+        rows = self._database.rows(select(sql.min(file)).where(file > after, file < prefix + "."))  # "." is behind "-"
         name: str | None = rows[0][0]
         return name
 

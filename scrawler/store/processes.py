@@ -37,7 +37,7 @@ def _namespace() -> str:
     """Return what the pids of this process are unique in: a boot of a kernel, and a pid namespace of it."""
     try:
         if os.readlink(_PROC / "self") != str(os.getpid()):
-            return ""  # /proc belongs to another pid namespace
+            return ""  # this /proc is that of another pid namespace
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink(_PROC / 'self/ns/pid')}"
     except OSError:
@@ -50,7 +50,7 @@ def _stat(pid: int) -> tuple[str, str] | None:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()  # behind the command's name, which may hold anything
+    fields = text.rpartition(")")[2].split()  # they stand behind the command's name, which may hold anything
     return fields[0], fields[19]
 
 

@@ -31,7 +31,7 @@ from scrawler.store.tables import (
     sitemap_url,
 )
 
-PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of pages of a site, exclusive
+PARTIES = (1, 2, 10, 100, 1_000, 10_000, 100_000)  # upper bounds of the pages of a site, exclusive
 _VERDICTS_READ = 5_000  # seeds held in memory at a time
 _SAMPLES_READ = 5_000
 _TOP = 10
@@ -91,7 +91,7 @@ class Reports:
         query = query.where(seed.c.verdicts.is_not(None)).order_by(seed.c.id).limit(_VERDICTS_READ)
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
-            texts = Counter(verdicts for _, verdicts in rows)  # small sites have the same ones; all are read at once
+            texts = Counter(verdicts for _, verdicts in rows)  # small sites have the same: each is read once
             for verdicts, seeds in zip(json.loads(f"[{','.join(texts)}]"), texts.values(), strict=True):
                 for verdict, links in verdicts.items():
                     total[verdict] += links * seeds
@@ -101,7 +101,7 @@ class Reports:
     def sites(self) -> SiteSums:
         """Return how large the sites are; the seeds are grouped once for both answers."""
         of_site = (
-            # Of the bare column SQLite would follow its index, and look up each row where it is.
+            # For the bare column SQLite would go through its index, and look up each row.
             select((seed.c.site_id + 0).label("id"), sql.sum(seed.c.pages).label("pages"))
             .add_columns(sql.sum(seed.c.bytes).label("bytes"))
             .group_by(number("1"))

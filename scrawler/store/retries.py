@@ -36,15 +36,15 @@ RETRYABLE = (
     EndReason.INTERNAL_ERROR,
 )
 
-_SEEDS = 200  # of one transaction
-_PAGES = 1_000  # of one transaction, and of one chunk at most
+_SEEDS = 200  # seeds of one transaction
+_PAGES = 1_000  # pages of one transaction, and of one chunk at most
 _LANE = NORMAL.after(retries=1).number
 _DENIED = Result.ROBOTS_UNAVAILABLE.value
 _BUSY = or_(page.c.status.in_([408, 425, 429]), page.c.status.between(500, 599))
 _PASSING: ColumnElement[bool] = and_(
     or_(
         page.c.result.in_([_DENIED, *sorted(result.value for result in MAY_PASS)]),
-        and_(page.c.result == Result.HTTP_ERROR.value, or_(_BUSY, page.c.depth == 0)),  # 0: for which the seed ended
+        and_(page.c.result == Result.HTTP_ERROR.value, or_(_BUSY, page.c.depth == 0)),  # 0: the seed ended for it
     ),
     or_(page.c.depth > 0, page.c.lane_seed == page.c.seed_id),  # another seed's own URL is listed by that one
 )

@@ -12,7 +12,7 @@ from scrawler.store.engine import Database
 from scrawler.store.tables import robots
 
 _ROWS_READ = 64
-_BYTES_READ = 8 << 20  # packed; origins beyond are asked anew
+_BYTES_READ = 8 << 20  # packed bytes that are read; origins beyond them are asked anew
 
 
 class RobotsCopies:

@@ -68,12 +68,12 @@ def in_order_of_id(query: AnySelect, state: SeedState | None, end_reason: EndRea
     if state is None and end_reason is None:
         return query
     if end_reason is None and state is SeedState.DONE:
-        return query.where(sql.coalesce(seed.c.state, "") == state.value)  # a plain comparison would choose the index
+        return query.where(sql.coalesce(seed.c.state, "") == state.value)  # a bare column would choose its index
     wanted = [SeedState.DONE.value] if state is None else [state.value]
     if end_reason is not None and state not in (None, SeedState.DONE):
         wanted = []
     reason = seed.c.end_reason.is_(None) if end_reason is None else seed.c.end_reason == end_reason.value
-    # Left to itself, MariaDB takes the index without the id, and reads it from its start each time.
+    # MariaDB would take the index without the id, and read it from its start each time.
     return query.where(seed.c.state.in_(wanted), reason).with_hint(seed, "FORCE INDEX (seed_state)", "mysql")
 
 
@@ -85,7 +85,7 @@ def in_state(state: SiteState) -> ColumnElement[bool]:
 def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:
     """Return the id that the database gave to the one row inserted."""
     key = result.inserted_primary_key
-    assert key is not None  # SQLAlchemy has it for every INSERT of one row
+    assert key is not None  # SQLAlchemy has a key for every INSERT of one row
     return int(key[0])
 
 

@@ -26,7 +26,7 @@ from scrawler.store.tables import machine, seed, site
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _LISTED = 1_000  # seeds held in memory at a time
 _LONG = 10_000  # seeds of a batch that takes so long that others must have a chance after it
-_KEEP_ALIVE = 5.0  # seconds; servers end a transaction that stays idle
+_KEEP_ALIVE = 5.0  # seconds between two signs of life: servers end a transaction that stays idle
 
 
 class NewSeed(NamedTuple):
@@ -61,8 +61,8 @@ class SeedLine(NamedTuple):
     """A seed as a list has it: what is known of very many in little time."""
 
     url: str
-    state: str  # a SeedState
-    end_reason: str | None  # an EndReason
+    state: str  # the value of a SeedState
+    end_reason: str | None  # the value of an EndReason
     hops: int
 
 
@@ -78,7 +78,7 @@ _VIEW = (
     )
     .join(site, site.c.id == seed.c.site_id)
     .order_by(seed.c.id)
-    .prefix_with("STRAIGHT_JOIN", dialect="mysql")  # begin with seed: else a small table site makes it sort
+    .prefix_with("STRAIGHT_JOIN", dialect="mysql")  # a small table site would make it sort
 )
 
 
@@ -89,7 +89,7 @@ class Seeds:
         """Work on `database`."""
         self._database = database
         self._insert = BulkInsert.ignoring(seed, _NEW, database.compiler)
-        # How many `add` may run at once with profit: a server works on the sites of one batch and the seeds of another.
+        # So many calls of `add` at once bring something: a server works on the sites of one and the seeds of another.
         self.writers = 1 if database.dialect == "sqlite" else 2
         self._sites_turn = threading.Lock()
         self._seeds_turn = threading.Lock()
@@ -112,7 +112,7 @@ class Seeds:
         def work(connection: Connection) -> Added:
             nonlocal most, began
             began = time.monotonic()
-            most = max(most, self.add_rows(connection, batch))  # if an earlier try did commit, all are there
+            most = max(most, self.add_rows(connection, batch))  # after an earlier try that did commit, all are there
             return Added(most, len(batch) - most)
 
         added = self._database.retrying(work)
@@ -141,7 +141,7 @@ class Seeds:
                 connection.exec_driver_sql("SELECT 1")
         try:
             known: set[bytes] = set()
-            if made < len(ids):  # an owner may just be letting go of one that was there
+            if made < len(ids):  # the owner of a site that was there may just be letting go of it
                 lock_and_wake_sites(connection, ids.values())
                 known = _known(connection, hashes)
             now = database_time(connection, self._database.clock)
@@ -160,7 +160,7 @@ class Seeds:
     def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:
         """Return which of the sites have a seed that waits for a machine."""
         waiting = select(seed.c.id).where(seed.c.site_id == site.c.id, seed.c.state == SeedState.READY.value)
-        first = waiting.limit(1).scalar_subquery()  # of an EXISTS MariaDB would make a join that reads them all
+        first = waiting.limit(1).scalar_subquery()  # MariaDB would make a join of an EXISTS, and read all seeds
         found: list[int] = []
         for part in sliced(sorted(site_ids)):
             query = select(site.c.id).where(site.c.id.in_(part), first.is_not(None)).order_by(site.c.id)

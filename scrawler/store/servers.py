@@ -21,11 +21,11 @@ from scrawler.store.overview import LIVING
 from scrawler.store.rows import sliced
 from scrawler.store.tables import machine, server, server_place
 
-_ANYWHERE = ""  # in place of an address: this machine lives alone
-_NOBODY = 0  # machine id of the row that is locked first: one at a time
-_TURN_MS: Millis = 30_000  # after which others get what cannot be divided
+_ANYWHERE = ""  # the address under which a machine notes that it lives alone
+_NOBODY = 0  # machine id of the row that all lock first, so that they go one at a time
+_TURN_MS: Millis = 30_000  # after so long others get what cannot be divided
 _LONGEST_LEAD: Millis = 2_000
-_ASTRAY: Millis = 60_000  # more than a time can be off for other reasons
+_ASTRAY: Millis = 60_000  # a time that is farther off is from before the clock was set back
 
 
 class Servers:
@@ -40,8 +40,8 @@ class Servers:
             server_place, ("address", "machine_id", "places"), database.compiler, added="places"
         )
         self._servers = BulkInsert.replacing(server, ("address", "machine_id", "next_due_at"), database.compiler)
-        self._lead: Millis = 0  # how long a reservation takes
-        self._alone = False  # that it lives alone may have been noted
+        self._lead: Millis = 0  # how long a reservation takes at present
+        self._alone = False  # whether it may be noted that this machine lives alone
 
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool

@@ -20,7 +20,7 @@ from scrawler.store.rows import in_state, sliced
 from scrawler.store.sites import FREE, Open, candidates
 from scrawler.store.tables import machine, site
 
-PATIENCE = 6.0  # seconds; machines with room look every two
+PATIENCE = 6.0  # seconds for which sites are left to others; machines with room look every two
 
 
 class FairShare:
@@ -29,7 +29,7 @@ class FairShare:
     def __init__(self, machine_id: int) -> None:
         """Speak for `machine_id`."""
         self._machine_id = machine_id
-        self._open_since: dict[int, float] = {}  # sites left to others, at most as many as were wanted
+        self._open_since: dict[int, float] = {}  # site left to others -> since when; at most as many as were wanted
 
     def allowed(self, connection: Connection, wanted: int, machines: int) -> int:
         """Return how many of `wanted` sites to claim at once: all, as long as each of `machines` finds so many free.

@@ -23,8 +23,8 @@ from scrawler.store.rows import AnyRow, AnySelect, in_state, sliced
 from scrawler.store.tables import machine, seed, site
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
-_WOKEN = 500  # of one claim
-_ASTRAY: Millis = 60_000  # what clocks of machines may differ by
+_WOKEN = 500  # sites that rest which one claim wakes
+_ASTRAY: Millis = 60_000  # the clocks of machines may differ by so much
 FREE = and_(in_state(SiteState.READY), site.c.owner.is_(None))
 
 

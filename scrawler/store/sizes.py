@@ -16,7 +16,7 @@ from scrawler.model.sizes import SizedSite
 from scrawler.store.engine import Database
 from scrawler.store.tables import page, robots, seed, site
 
-_SITES_READ = 2_000  # at a time
+_SITES_READ = 2_000  # sites that are read at a time
 
 
 class _Seed(NamedTuple):

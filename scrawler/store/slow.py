@@ -10,7 +10,7 @@ from scrawler.store.rows import in_order_of_id
 from scrawler.store.sites import lock_sites, wake_sites
 from scrawler.store.tables import seed
 
-_SEEDS = 500  # of one transaction
+_SEEDS = 500  # seeds of one transaction
 
 
 class SlowSeeds:

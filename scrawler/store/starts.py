@@ -18,7 +18,7 @@ from scrawler.store.overview import MachineView
 from scrawler.store.processes import identify, runs
 from scrawler.store.tables import crawl
 
-# A machine that is not there after so long is not being started: it failed, or another host's command was ended.
+# A machine that has not come after so long will not come: it has failed, or its host's command was ended.
 LONGEST: Millis = 60_000
 
 
@@ -27,7 +27,7 @@ class Start:
     """What the newest command said when it began to start machines."""
 
     machines: int
-    at: Millis  # the time at which they were launched, by their rows
+    at: Millis  # when they were launched, as their rows say
     age_ms: Millis
 
     def missing(self, there: Iterable[MachineView]) -> int:

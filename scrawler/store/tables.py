@@ -29,7 +29,7 @@ _OPTIONS: dict[str, Any] = {
     "mysql_collate": "utf8mb4_bin",
     "sqlite_strict": True,
 }
-_CLUSTERED: dict[str, Any] = {**_OPTIONS, "sqlite_with_rowid": False}  # small rows, read in key order
+_CLUSTERED: dict[str, Any] = {**_OPTIONS, "sqlite_with_rowid": False}  # small rows that are read in key order
 
 _HASH: TypeEngine[bytes] = LargeBinary().with_variant(mysql.BINARY(16), "mysql")
 _DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(mysql.VARBINARY(20), "mysql")
@@ -163,7 +163,7 @@ _FIRST_COUNTS = (
     _tally("slow_pages", "pages fetched there"),
     _tally("wait_ms", "time in which only politeness held it up"),
 )
-_LATER_COUNTS = (  # stand behind, as if added
+_LATER_COUNTS = (  # later columns stand at the end, where a migration adds them
     _tally("internal_errors", "answers that met a fault of this program"),
     _tally("not_modified", "URLs visited again whose page is as it was"),
 )

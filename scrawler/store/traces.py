@@ -32,7 +32,7 @@ from scrawler.store.tables import (
 )
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
-_MOST = 20  # rows of one kind for one URL: more say nothing new
+_MOST = 20  # rows of one kind that are read for one URL: more say nothing new
 
 
 class Finding(NamedTuple):
@@ -41,7 +41,7 @@ class Finding(NamedTuple):
     count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
     seeds: int
     first_seed_id: int
-    depth: int  # of the page where it was found nearest to a seed
+    depth: int  # the least depth of a page on which it was found
     promoted: bool
 
 

@@ -13,7 +13,7 @@ from scrawler.store.migrations import check_columns, known_version, migrate, mig
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.tables import machine
 
-_STATEMENT = 86_400.0  # seconds for one: it may write a large table anew
+_STATEMENT = 86_400.0  # seconds that one statement may take: it may write a large table anew
 
 
 def upgrade_database(url: str) -> list[int]:

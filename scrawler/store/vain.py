@@ -12,12 +12,12 @@ from scrawler.store.engine import Database
 from scrawler.store.rows import sliced
 from scrawler.store.tables import loss, page, seed
 
-_SITES = 20  # of one query, which reads all of their pages
+_SITES = 20  # sites of one query, which reads all of their pages
 
-# Left to itself, MariaDB may read all pages of a seed instead, each time, while its statistics of the table are old.
+# While its statistics of the table are old, MariaDB might read all pages of a seed instead, each time.
 BY_PLACE = "FORCE INDEX (page_warc_file)"
 
-_Payload = tuple[int, bytes]  # site and digest
+_Payload = tuple[int, bytes]  # the site, and the digest of the payload
 
 
 class VainRevisits:
@@ -31,7 +31,7 @@ class VainRevisits:
         """Read from `database`; once `stopping`, nothing is found any more."""
         self._database = database
         self._stopping = stopping
-        self._known: set[int] = set()  # sites
+        self._known: set[int] = set()  # sites whose payloads are known
         self._ids: defaultdict[_Payload, list[int]] = defaultdict(list)
 
     def taken(self, warc_file: str, offsets: Collection[int]) -> list[int]:
