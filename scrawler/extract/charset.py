@@ -21,9 +21,9 @@ from scrawler.extract.decoders import decoded
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST
 from scrawler.mime import media_type
 
-_PRESCANNED = 1_024  # bytes
-_DETECTED = 16_384  # bytes, at most, that a guess is based on
-_TELLING = re.compile(rb"[\x1b\x80-\xff]")  # no plain ASCII
+_PRESCANNED = 1_024  # bytes in which a declaration is looked for
+_DETECTED = 16_384  # bytes on which a guess is based, at most
+_TELLING = re.compile(rb"[\x1b\x80-\xff]")  # what plain ASCII does not have
 _VALIDATED = 65_536  # bytes that must be valid UTF-8 for a page that does not declare it
 _FALLBACK = "windows-1252"
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16le"), (b"\xfe\xff", "utf-16be"))
@@ -62,7 +62,7 @@ def declared_in_xml(body: bytes) -> str:
     """Return the encoding that an XML declaration at the beginning declares, or an empty string."""
     declared = _XML_DECLARATION.match(body)
     name = _label(declared[1].decode()) if declared else ""
-    return "" if name.startswith("utf-16") else name  # what was read as ASCII is not UTF-16
+    return "" if name.startswith("utf-16") else name  # a declaration that was read as ASCII is not in UTF-16
 
 
 def declared_in_header(content_type: str) -> str:
@@ -75,7 +75,7 @@ def _label(label: str) -> str:
     return _known(label)
 
 
-@lru_cache(maxsize=64)  # and the same <meta>, in at most 1 MB
+@lru_cache(maxsize=64)  # sites give the same few <meta> with every page, which take 1 MB at most
 def _meta_charset(source: bytes) -> str:
     attributes: dict[bytes, bytes] = {}
     for match in _ATTRIBUTE.finditer(source):
@@ -88,7 +88,7 @@ def _meta_charset(source: bytes) -> str:
             label = match_content[1] or match_content[2] or match_content[3] or b""
     name = _known(label.decode("latin-1"))
     if name.startswith("utf-16"):
-        return "utf-8"  # it was read as ASCII, so it is not UTF-16
+        return "utf-8"  # a declaration that was read as ASCII is not in UTF-16
     return _FALLBACK if name == "x-user-defined" else name
 
 
@@ -101,12 +101,12 @@ def _known(label: str | None) -> str:
 def _guess(body: bytes) -> str:
     if utf16 := _guess_utf16(body[:_PRESCANNED]):
         return utf16
-    if b"\x1b" not in body and (body.isascii() or _is_utf8(body[:_VALIDATED])):  # escapes: perhaps ISO-2022-JP
+    if b"\x1b" not in body and (body.isascii() or _is_utf8(body[:_VALIDATED])):  # with escapes it may be ISO-2022-JP
         return "utf-8"
-    # A declaration further down makes a browser start again; here it only has to be better than a guess.
+    # For a declaration further down a browser starts again; here it only has to be better than a guess.
     if late := declared_in_meta(body[:_DETECTED]):
         return late
-    telling = _TELLING.search(body)  # what comes before says nothing, and long scripts may stand there
+    telling = _TELLING.search(body)  # plain ASCII before it says nothing, and long scripts may stand there
     begin = max(telling.start() - _PRESCANNED, 0) if telling else 0
     guess = EncodingDetector()
     guess.feed(body[begin : begin + _DETECTED], last=len(body) <= begin + _DETECTED)
@@ -128,7 +128,7 @@ def _guess_utf16(start: bytes) -> str:
 
 def _is_utf8(start: bytes) -> bool:
     try:
-        codecs.utf_8_decode(start, "strict", False)  # False: a character cut in two at the end is no error
+        codecs.utf_8_decode(start, "strict", False)  # False: a character that is cut in two at the end is no error
     except UnicodeDecodeError:
         return False
     return True

@@ -11,20 +11,20 @@ import zstandard
 from isal import isal_zlib
 from isal.igzip_lib import IsalError
 
-DECODE_ERROR = "decode-error"  # corrupt, cut short, or in an unknown coding
+DECODE_ERROR = "decode-error"  # the body is corrupt, cut short, or in an unknown coding
 DECODED_TOO_LARGE = "decoded-too-large"
-DECODE_RATIO = "decode-ratio"  # many times larger than what was transferred: made to be
+DECODE_RATIO = "decode-ratio"  # the body is so many times larger than what was transferred that it was made to be
 
-_INFLATE_ERROR = cast("type[Exception]", IsalError)  # its stubs call it an instance
+_INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the class for an instance
 _MAX_LAYERS = 3
-_RATIO_FLOOR = 4 << 20  # bytes that are decoded whatever the ratio: small pages can be very repetitive
-_MAX_MEMBERS = 100_000  # of a gzip body, about 0.2 s; some servers make one of each piece they write
-_MEMBER_SLICE = 4_096  # bytes of input at first of each member but the first
-_GZIP, _ZLIB, _RAW = 31, 15, -15  # window bits, as zlib wants to be told
+_RATIO_FLOOR = 4 << 20  # so many bytes are decoded whatever the ratio: small pages can be very repetitive
+_MAX_MEMBERS = 100_000  # members of a gzip body, which take 0.2 s; some servers make one of each piece they write
+_MEMBER_SLICE = 4_096  # bytes of input with which each member but the first one begins
+_GZIP, _ZLIB, _RAW = 31, 15, -15  # window bits, by which zlib is told the format
 _GZIP_MAGIC = b"\x1f\x8b"
-_ZSTD_WINDOW = 8 << 20  # bytes; RFC 9659 allows no more for Content-Encoding
-_ZSTD_SLICE = 256  # bytes of input at a time, which give at most 64 blocks of 128 KB
-_SALVAGE_SLICE = 512  # bytes
+_ZSTD_WINDOW = 8 << 20  # bytes, more of which RFC 9659 does not allow for Content-Encoding
+_ZSTD_SLICE = 256  # bytes of input at a time, which come to 64 blocks of 128 KB at most
+_SALVAGE_SLICE = 512  # bytes of input at a time of what is damaged
 
 
 class Decoded(NamedTuple):
@@ -61,7 +61,7 @@ def decode_body(body: bytes, content_encoding: str, limit: int, max_ratio: float
 def _gunzip(body: bytes, limit: int) -> Decoded:
     parts: list[bytes] = []
     room = limit + 1  # one byte more tells "just as much" from "too much"
-    position, slice_size = 0, len(body)  # nearly all have one member, which is best taken in one piece
+    position, slice_size = 0, len(body)  # nearly all bodies have one member, which is best taken in one piece
     for _ in range(_MAX_MEMBERS):
         member = _inflate(body, _GZIP, room, position, slice_size)
         parts.append(member.decoded)
@@ -69,7 +69,7 @@ def _gunzip(body: bytes, limit: int) -> Decoded:
         if room <= 0 or not member.complete:
             return _cut(b"".join(parts), limit, complete=False)
         position, slice_size = member.end, _MEMBER_SLICE
-        if not body.startswith(_GZIP_MAGIC, position):  # what else follows the last member is padding
+        if not body.startswith(_GZIP_MAGIC, position):  # whatever else follows the last member is padding
             return Decoded(b"".join(parts))
     return Decoded(b"".join(parts), DECODE_ERROR)
 

@@ -16,7 +16,7 @@ import webencodings
 
 from scrawler.urls.encoders import SINGLE_BYTE, big5, kanji_cells, single_byte
 
-# Where the Encoding Standard's decoder takes more than the codec that Python has under the same name.
+# The Encoding Standard's decoders for these take more than the codecs that Python has under the same names.
 _CODECS = {
     "shift_jis": "cp932",
     "euc-kr": "cp949",
@@ -24,7 +24,7 @@ _CODECS = {
     "gbk": "gb18030",
     "iso-2022-jp": "iso2022_jp_ext",
 }
-# What Python makes of some bytes, and what browsers make of them.
+# What Python makes of some bytes -> what browsers make of them.
 _JAPANESE = (("〜", "～"), ("‖", "∥"), ("−", "－"), ("¢", "￠"), ("£", "￡"), ("¬", "￢"))
 _CHINESE = (("\ue5e5", "\u3000"),)
 _TAIWANESE = (
@@ -37,7 +37,7 @@ _SPELT = {
     "gb18030": _CHINESE,
     "big5": _TAIWANESE,
 }
-_MOST_ERRORS = 20_000  # of one body whose meaning is looked up
+_MOST_ERRORS = 20_000  # errors of one body whose meaning is looked up
 _HIGH = 0x80
 
 
@@ -46,7 +46,7 @@ def decoded(body: bytes, name: str) -> str:
     if name in SINGLE_BYTE:
         return codecs.charmap_decode(body, "replace", _table(name))[0]
     encoding = webencodings.lookup(name)
-    assert encoding is not None  # names come from webencodings itself
+    assert encoding is not None  # all names come from webencodings itself
     codec = codecs.lookup(_CODECS[name]) if name in _CODECS else encoding.codec_info
     errors = _errors(name)
     if errors is None:

@@ -20,7 +20,7 @@ EVERY_ROBOT = "robots"  # the name by which a <meta> addresses all robots
 _TO_ALL = frozenset(("", "*", EVERY_ROBOT))
 _UNAVAILABLE_AFTER = "unavailable_after"
 _VALUED = frozenset((_UNAVAILABLE_AFTER, "max-snippet", "max-image-preview", "max-video-preview"))
-# A word before a colon is a robot's name only if one of these follows; else it may be a directive of tomorrow.
+# A word before a colon is a robot's name if one of these follows; it may be a directive of tomorrow if not.
 _PLAIN = """all follow index indexifembedded noai noarchive nocache nofollow noimageai noimageindex noindex none noodp
 nositelinkssearchbox nosnippet notranslate noydir"""
 _KNOWN = _VALUED.union(_PLAIN.split())
@@ -61,12 +61,12 @@ def _words(text: str, now: Millis) -> Iterator[tuple[str, str]]:
             name, colon, value = value.partition(":")
         if name.strip() == _UNAVAILABLE_AFTER:
             value = value.strip()
-            if value.isalpha():  # a day of the week; the comma behind it is part of the date
+            if value.isalpha():  # it is a day of the week, and the comma behind it a part of the date
                 value = f"{value},{next(parts, '')}"
             if _is_past(value, now):
                 yield agent, "noindex"
             continue
-        for word in name.replace(";", " ").split():  # some separate them so
+        for word in name.replace(";", " ").split():  # some pages separate names by these
             yield agent, word
 
 

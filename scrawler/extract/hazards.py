@@ -16,18 +16,18 @@ from typing import NamedTuple
 
 from scrawler.extract.markup import ATTRIBUTE, TAG_REST, tag_end
 
-MAX_DEPTH = 5_000  # of open elements, as estimated
-_MAX_ATTRIBUTES = 1_000  # of one tag
-_MAX_REOPENED = 1_000_000  # formatting elements opened again, over the whole page; 350 MB and 0.8 s
-_FEW_STARTS = 2_000  # start tags, half of which cannot open the other half again more often than that
-_SHORTEST_TAG = 3  # bytes
+MAX_DEPTH = 5_000  # open elements, as estimated
+_MAX_ATTRIBUTES = 1_000  # attributes of one tag
+_MAX_REOPENED = 1_000_000  # formatting elements that a page opens again, which takes 350 MB and 0.8 s
+_FEW_STARTS = 2_000  # so few start tags cannot open formatting again that often, however they are arranged
+_SHORTEST_TAG = 3  # bytes of the shortest tag, <b>
 _TAG_SEARCHED = 4_096  # a tag shorter than this holds too few attributes to matter
-_MOST_READ = 4  # times the page, that its tags may take to read: they overlap where quotes are left open on purpose
-_COUNTED, _COUNTED_EVERY = 512, 4_096  # bytes, of the samples in which tags are counted
-_FOLLOWED, _FOLLOWED_EVERY = 2_048, 65_536  # bytes, of those in which open elements are followed
+_MOST_READ = 4  # times the page that may be read for its tags: they overlap where quotes are left open on purpose
+_COUNTED, _COUNTED_EVERY = 512, 4_096  # bytes of a sample in which tags are counted, and from one sample to the next
+_FOLLOWED, _FOLLOWED_EVERY = 2_048, 65_536  # the same of the samples in which open elements are followed
 
 _RAW_TEXT = ("script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes")
-_NAMES = re.compile(  # "b" and "/b" for the tags of <b>, nothing for comments and raw text
+_NAMES = re.compile(  # it finds "b" and "/b" for the tags of <b>, and nothing for comments and raw text
     (
         rf"<(?:(?!(?:{'|'.join(_RAW_TEXT)})[\s/>])(/?[a-z][^\s/>]*){TAG_REST}|!--.*?(?:-->|\Z)"
         + "".join(rf"|{name}(?=[\s/>]){TAG_REST}(?:>.*?(?:(?=</{name}[\s/>])|\Z))?" for name in _RAW_TEXT)
@@ -43,7 +43,7 @@ _VOID = b"area base basefont bgsound br col embed frame hr img input keygen link
 # of the others; counting them would take every long old-fashioned list for a deep page.
 _IMPLIED = b"body colgroup dd dt head html li optgroup option p rb rp rt rtc tbody td tfoot th thead tr"
 _NOT_COUNTED = frozenset((b"", *_VOID.split(), *_IMPLIED.split()))
-_FORMATTING = r"b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u"  # written so that it is decided fast
+_FORMATTING = r"b(?:ig)?|code|em|font|i|nobr|s(?:mall|trike|trong)?|tt|u"  # a form that is decided fast
 _FORMATTING_TAG = re.compile(rf"<(?:{_FORMATTING})(?=[\s/>])[^>]*".encode())
 _FORMATTING_ENDS = frozenset(b"/b /big /code /em /font /i /nobr /s /small /strike /strong /tt /u".split())
 
@@ -101,10 +101,10 @@ def _most_formatting(body: bytes) -> int:
 
 
 class _Opened(NamedTuple):
-    starts: int  # start tags
-    deepest: int  # most elements open at once
-    at_end: int  # elements left open
-    reopened: int  # formatting elements that could have to be opened again
+    starts: int  # how many start tags there are
+    deepest: int  # how many elements are open at once, at most
+    at_end: int  # how many elements are left open
+    reopened: int  # how many formatting elements could have to be opened again
 
 
 def _follow(markup: bytes) -> _Opened:

@@ -17,7 +17,7 @@ _LINKING = "[href],[src],meta,template"
 _WITH_ASSETS = _LINKING + ",[srcset],[poster]"
 _XLINK = "xlink:href"
 _FOREIGN = "svg,math"
-_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # the page as written: no <option> copied to show its choice
+_WITHOUT_EVENTS = LexborDocumentOptions.WO_EVENTS.value  # no <option> is copied to show its choice
 
 
 class LexborExtractor:
@@ -26,7 +26,7 @@ class LexborExtractor:
     def __init__(self, policy: LinkPolicy = DEFAULT_POLICY) -> None:
         self._policy = policy
         self._linking = _WITH_ASSETS if policy.sees_assets else _LINKING
-        self._quick_tag = "" if policy.nofollow else "a"  # else the rel of each has to be looked at
+        self._quick_tag = "" if policy.nofollow else "a"  # with nofollow the rel of each link has to be looked at
 
     def links(self, body: bytes, url: str, content_type: str = "") -> PageLinks:
         """Find the links of a decoded body; see LinkExtractor."""
@@ -44,16 +44,16 @@ class LexborExtractor:
         names = None if document.css_first(_FOREIGN) is None else Names()
         for node in document.css(self._linking):
             tag = node.tag
-            if tag == quick_tag:  # nearly all are: the short way
+            if tag == quick_tag:  # nearly all elements take this short way
                 try:
                     href = node.attrs["href"]
-                except KeyError:  # <a src>, or one in SVG
+                except KeyError:  # it is an <a src>, or an <a> in SVG
                     collector.element(tag, _attributes(node))
                     continue
                 append(href.strip(HTML_SPACE) if href else "")
             elif names is not None and tag not in FOREIGN_TAGS and names.is_foreign(node):
                 continue
-            elif tag == "meta":  # most describe the page to others
+            elif tag == "meta":  # most <meta> describe the page to others
                 attributes = node.attributes
                 if "http-equiv" in attributes or (attributes.get("name") or "").strip(HTML_SPACE).lower() in robots:
                     collector.element(tag, attributes)
@@ -65,7 +65,7 @@ class LexborExtractor:
                         collector.canonical(attributes)
             elif tag == "template":
                 _collect_template(node, collector, self._linking)
-            elif tag in tags:  # not the many images and scripts, unless they are wanted
+            elif tag in tags:  # the many images and scripts are not among them, unless they are wanted
                 collector.element(tag, _attributes(node))
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from scrawler.extract.simhash import Fingerprint
 
 DEEP_HTML = "deep-html"  # the note of a page that would have cost a parser too much, and was scanned instead
-PARSER_FAILED = "parser-failed"  # of one that a fault of the parser made unreadable, and was scanned instead
+PARSER_FAILED = "parser-failed"  # the note of a page that the parser failed at, and was scanned instead
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class LinkPolicy:
 
     robots: frozenset[str] = frozenset({"robots"})  # names of the meta elements that address us, lower case
     nofollow: frozenset[str] = frozenset()  # relations of links that are not followed, lower case
-    assets: bool = False  # images, scripts and styles are wanted
-    outlinks: bool = False  # where in the page each URL stands is wanted, of images, scripts and styles as well
+    assets: bool = False  # whether images, scripts and styles are wanted
+    outlinks: bool = False  # whether it is to be told where each URL stands, those of assets among them
 
     @property
     def sees_assets(self) -> bool:
@@ -30,8 +30,8 @@ class LinkPolicy:
 class LinkSources(NamedTuple):
     """Where the URLs of a page stand, each as kind and context, such as "L a/@href": see `core.answers.outlinks`."""
 
-    of_hrefs: list[str]  # one for each of `hrefs`
-    others: list[tuple[str, str]]  # URLs that are not among them, as assets, each with its source
+    of_hrefs: list[str]  # where each of `hrefs` stands
+    others: list[tuple[str, str]]  # URLs that are not in `hrefs`, as those of assets, each with where it stands
 
 
 @dataclass(slots=True)
@@ -51,11 +51,11 @@ class PageLinks:
     charset: str = ""
     note: str = ""
     robots: list[str] = field(default_factory=list)
-    canonicals: list[str] = field(default_factory=list)  # of <link rel=canonical> in the head
+    canonicals: list[str] = field(default_factory=list)  # hrefs of <link rel=canonical> in the head
     unfollowed: list[str] = field(default_factory=list)  # links that the policy leaves out for their rel
     assets: list[str] = field(default_factory=list)  # distinct URLs of images, scripts and styles, if they are wanted
     page: bytes = field(default=b"", compare=False, repr=False)
-    is_xml: bool = False  # the page was read as XML
+    is_xml: bool = False  # whether the page was read as XML
     fingerprint: Fingerprint | None = None
     sources: LinkSources | None = None  # where the links stand, if that is wanted
 

@@ -27,7 +27,7 @@ class Start(NamedTuple):
 
     name: str
     attributes: dict[str, str]
-    is_empty: bool  # it ends with that
+    is_empty: bool  # whether the tag is the element's end as well
 
 
 class End(NamedTuple):

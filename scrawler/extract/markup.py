@@ -24,7 +24,7 @@ def tag_end(page: bytes, position: int) -> int:
     """Return the position of the ">" that ends a tag, or the page's length; `position` is behind the tag's name."""
     while position < len(page):
         rest = _REST.match(page, position)
-        assert rest is not None  # it matches nothing as well
+        assert rest is not None  # the pattern matches an empty text as well
         position = rest.end()
         if page.startswith(b">", position):
             break

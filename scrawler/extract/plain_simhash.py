@@ -17,14 +17,14 @@ from collections.abc import Iterator
 
 from scrawler.extract.markup import ATTRIBUTE, tag_end
 
-MOST_WORDS = 30_000  # of a page
-MOST_IMAGES = 200  # of a page
+MOST_WORDS = 30_000  # words of a page that are read
+MOST_IMAGES = 200  # images of a page that are read
 SHORTEST_RUN = 25  # bytes of text between two tags that are a part of the skeleton
 LONGEST_REFERENCE = 31  # characters between "&" or "&#", and ";"
-SAMPLED_EVERY = 256  # bytes of a longer text
+SAMPLED_EVERY = 256  # longer texts are sampled every so many bytes
 PROBES = 4  # bits of a vocabulary that stand for a word
 _LONGEST_KEPT = 64  # bytes of a word whose hash is remembered
-_WORDS_KEPT = 32_768  # at about 500 bytes each
+_WORDS_KEPT = 32_768  # words whose hashes are remembered, at about 500 bytes each
 
 _BITS = 64
 _ALL = (1 << _BITS) - 1
@@ -153,7 +153,7 @@ def _texts(page: bytes, is_xml: bool) -> Iterator[tuple[str, bytes]]:
         is_end = page.startswith(b"/", position)
         if page[position + is_end : position + is_end + 1].isalpha():
             match = _NAME.match(page, position + is_end)
-            assert match is not None  # it matches nothing as well
+            assert match is not None  # the pattern matches an empty text as well
             name = match[0].lower()
             position = tag_end(page, match.end())
             if position == end:
@@ -172,7 +172,7 @@ def _texts(page: bytes, is_xml: bool) -> Iterator[tuple[str, bytes]]:
 def _after_declaration(page: bytes, position: int, is_xml: bool) -> int:
     """Return the position after what begins behind a "<" and is no tag."""
     if is_xml and page.startswith(b"![CDATA[", position):
-        return position + 8  # what is in it is text, and its end separates words
+        return position + 8  # what it holds is text, and its end separates words
     if page.startswith(b"!--", position):
         end = page.find(b"-->", position + 1)
         return len(page) if end < 0 else end + 3

@@ -14,7 +14,7 @@ from scrawler.extract.links import DEEP_HTML, PARSER_FAILED, LinkPolicy, PageLin
 from scrawler.extract.rules import DEFAULT_POLICY, FOREIGN_TAGS, LinkCollector, is_canonical
 from scrawler.extract.scanned import scanned
 
-_MAX_SECONDS = 3.0  # of CPU for one tree: measured, 5 MB of documentation, but 2 MB of nothing but <p>more</p>
+_MAX_SECONDS = 3.0  # seconds of CPU for one tree: 5 MB of documentation take so long, or 2 MB of <p>more</p>
 _XLINK = "{http://www.w3.org/1999/xlink}href"
 _PIECE = 4096  # characters between two looks at the clock
 
@@ -61,7 +61,7 @@ class Html5libExtractor:
         in_templates = {inner for template in root.iter("template") for inner in template.iter()}
         in_head = {link for head in root.iterfind("head") for link in head.iter("link")} - in_templates
         for element in root.iter():
-            if isinstance(element.tag, str) and _says_something(element):  # comments have a function there
+            if isinstance(element.tag, str) and _says_something(element):  # the tag of a comment is a function
                 collector.element(_local_name(element), _attributes(element), element in in_templates)
                 if element in in_head and is_canonical(element.attrib):
                     collector.canonical(element.attrib)
@@ -75,7 +75,7 @@ def _parse(page: str) -> Element | str:
         root: Element = parser.parse(_TimedPage(page))
     except _TooCostly:
         return DEEP_HTML
-    except Exception:  # html5lib 1.1 has assertions that a few pages break; whatever it is, no page may end a crawl
+    except Exception:  # a few pages break assertions of html5lib 1.1, and no page may end a crawl
         return PARSER_FAILED
     return root
 

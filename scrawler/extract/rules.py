@@ -30,9 +30,9 @@ from scrawler.extract.links import LinkPolicy, LinkSources, PageLinks
 from scrawler.urls.query import encode_query
 
 HTML_SPACE = " \t\n\f\r"
-_LONGEST_BASE = 16_384  # characters; of a longer one, which no settings allow, the query is read as UTF-8
+_LONGEST_BASE = 16_384  # characters; in a longer one, which no settings allow, queries are read as UTF-8
 _LINKING_TAGS = frozenset(("a", "area", "base", "frame", "iframe", "link", "meta"))
-FOREIGN_TAGS = frozenset(("a", "image", "use"))  # that say something in SVG and MathML
+FOREIGN_TAGS = frozenset(("a", "image", "use"))  # these say something in SVG and MathML
 _ASSET_TAGS = frozenset(("image", "img", "input", "script", "source", "use", "video"))
 
 _HTML_TYPES = frozenset({"", "text/html", "application/xhtml+xml"})
@@ -41,7 +41,7 @@ home index last license next prev previous related search section start subsecti
 _RELATIONS = frozenset(_DOCUMENT_RELATIONS.split())
 _ASSET_RELATIONS = frozenset(("stylesheet", "icon"))
 _NO_RELATIONS: frozenset[str] = frozenset()
-_LONGEST_KNOWN = 100  # characters of a rel that is remembered
+_LONGEST_KNOWN = 100  # a longer rel is not remembered
 _PRELOADED_ASSETS = frozenset(("style", "script", "image"))
 _DOCUMENT, _CANONICAL, _ASSET, _PRELOADED = 1, 2, 4, 8  # what a <link> may be, by its rel
 # HTML Standard, 4.2.5.3, shared declarative refresh steps: seconds, a separator, an optional "url=", optional quotes.
@@ -55,7 +55,7 @@ _REFRESH = re.compile(
 
 # HTML Standard, 4.8.4.3.10: URLs with descriptors behind, between commas; a comma in parentheses separates nothing.
 _CANDIDATE = re.compile(r"[ \t\n\f\r,]*([^ \t\n\f\r,][^ \t\n\f\r]*)")
-_DESCRIPTORS = re.compile(r"[^,(]*(?:\([^)]*\)?[^,(]*){0,100}")  # bounded: each turn of a group takes memory
+_DESCRIPTORS = re.compile(r"[^,(]*(?:\([^)]*\)?[^,(]*){0,100}")  # bounded: each repetition takes memory
 
 Attributes = Mapping[str, str | None]
 
@@ -68,7 +68,7 @@ _LINK = "L link/@href"
 _REFRESHED = "R meta"
 _LINKED_ASSET = "E link/@href"
 _FRAMES = {"iframe": "E iframe/@src", "frame": "E frame/@src"}
-_ATTRIBUTES = {"video": "poster", "image": "href", "use": "href"}  # of assets that are named by another one than src
+_ATTRIBUTES = {"video": "poster", "image": "href", "use": "href"}  # attributes that name assets where that is not src
 
 
 class LinkCollector:
@@ -97,9 +97,9 @@ class LinkCollector:
         self._canonicals: list[str] = []
         self._unfollowed: list[str] = []
         self._assets: list[str] = []
-        self._sources = LinkSources([], []) if policy.outlinks else None  # of the last hrefs, anchors are not told yet
+        self._sources = LinkSources([], []) if policy.outlinks else None  # anchors at the end of `hrefs` come later
         self._sees_assets = policy.sees_assets
-        self.tags = _LINKING_TAGS | _ASSET_TAGS if self._sees_assets else _LINKING_TAGS  # of the elements to hand over
+        self.tags = _LINKING_TAGS | _ASSET_TAGS if self._sees_assets else _LINKING_TAGS  # elements to be handed over
 
     def element(self, tag: str, attributes: Attributes, in_template: bool = False) -> None:
         """Take an element: its lower-case local name, and its attributes (None: written without a value)."""
@@ -123,7 +123,7 @@ class LinkCollector:
         kind = link_kind(attributes.get("rel"))
         if in_head and kind & _CANONICAL:
             self.canonical(attributes)
-        if not (kind & _DOCUMENT or self._sees_assets):  # as most, which are style sheets
+        if not (kind & _DOCUMENT or self._sees_assets):  # most of them are style sheets
             return
         href = (attributes.get("href") or "").strip(HTML_SPACE)
         if not href:
@@ -194,7 +194,7 @@ class LinkCollector:
         if tag == "video":
             source = _value(attributes, "poster")
         elif tag in ("image", "use"):
-            source = _value(attributes, "href").partition("#")[0]  # most of <use> name what the page itself draws
+            source = _value(attributes, "href").partition("#")[0]  # most <use> name something in the page itself
         elif tag == "source" or (tag == "input" and _value(attributes, "type").lower() != "image"):
             source = ""
         if source:
@@ -211,7 +211,7 @@ def relations(rel: str | None) -> frozenset[str]:
     return _relations(rel) if len(rel) <= _LONGEST_KNOWN else frozenset(rel.lower().split())
 
 
-@lru_cache(maxsize=1_024)  # sites write the same few on every page
+@lru_cache(maxsize=1_024)  # sites write the same few rels on every page
 def _relations(rel: str) -> frozenset[str]:
     return frozenset(rel.lower().split())
 
@@ -250,7 +250,7 @@ def srcset_urls(srcset: str) -> list[str]:
     urls, position = [], 0
     while match := _CANDIDATE.match(srcset, position):
         position = match.end()
-        if not match[1].endswith(","):  # else this one has no descriptors
+        if not match[1].endswith(","):  # without the comma descriptors follow
             position = _after_descriptors(srcset, position)
         urls.append(match[1].rstrip(","))
     return urls
@@ -259,7 +259,7 @@ def srcset_urls(srcset: str) -> list[str]:
 def _after_descriptors(srcset: str, position: int) -> int:
     while descriptors := _DESCRIPTORS.match(srcset, position):
         position = descriptors.end()
-        if srcset[position : position + 1] != "(":  # else there are more of them than one match takes
+        if srcset[position : position + 1] != "(":  # with it there are more descriptors than one match takes
             break
     return position
 

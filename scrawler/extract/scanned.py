@@ -38,7 +38,7 @@ def _collect_links(page: str, collector: LinkCollector) -> None:
             templates += 1
         elif name == "link":
             collector.link(attributes_of(rest), in_head and not templates)
-        elif name == "image":  # another name of <img> in HTML
+        elif name == "image":  # HTML takes <image> for <img>
             collector.element("img", attributes_of(rest), templates > 0)
         elif name in collector.tags:
             collector.element(name, attributes_of(rest), templates > 0)

@@ -48,7 +48,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[L
     joined, count, others, deep = scan(page, flags, html5)
     hrefs: Sequence[str] = Hrefs(joined, count) if isinstance(joined, bytes) else joined
     robots, more = policy.robots, collector.hrefs
-    placed: list[int] = []  # for each of those that are no plain links, how many of these stand before it
+    placed: list[int] = []  # for each of `more`, how many of the scanner's own links stand before it
     taken = 0
     for before, tag, attributes, in_template, in_head in others:
         if tag == "meta" and "http-equiv" not in attributes and attributes["name"].lower() not in robots:
@@ -72,7 +72,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[L
 
 def _merged(hrefs: Sequence[str], more: list[str], placed: list[int]) -> Sequence[str]:
     """Return the links of a page with others among them, of which is said how many stand before each."""
-    if not placed[-1] and isinstance(hrefs, Hrefs):  # all are in the head, as usual
+    if not placed[-1] and isinstance(hrefs, Hrefs):  # all others stand in the head, as usual
         joined = "\0".join(more).encode()
         return Hrefs(joined + b"\0" + hrefs.joined if hrefs else joined, len(more) + len(hrefs))
     merged: list[str] = []

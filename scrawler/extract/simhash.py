@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from scrawler.compiled import compiled_part
 from scrawler.extract import plain_simhash
 
-NEAR = 6  # bits in which near copies differ at most
+NEAR = 6  # near copies differ in so many bits at most
 _WORD_BYTES = 8
-_VOCABULARY_BYTES = 12  # for a thousand words 12,000 bits: of words that it has never met, it knows 1 in 150
+_VOCABULARY_BYTES = 12  # for a thousand words these are 12,000 bits: 1 in 150 new words is taken for a known one
 _BITS = 64
 
 COMPILED = compiled_part("scrawler.extract._simhash")
@@ -28,10 +28,10 @@ _form: Any = COMPILED or plain_simhash
 class Fingerprint(NamedTuple):
     """What remains of a page's text for comparing it; of most pages that is the skeleton."""
 
-    skeleton: int | None = None  # a digest of how long its texts are; None: not read
-    simhash: int = 0  # signed; 0: there are no words, or they were not read
-    digest: int = 0  # of its distinct words, whatever their order
-    words: bytes = b""  # distinct, each as a hash
+    skeleton: int | None = None  # a digest of the lengths of its texts; None where they were not read
+    simhash: int = 0  # a signed number of 64 bits; 0 where there are no words, or they were not read
+    digest: int = 0  # a digest of its distinct words, whatever their order
+    words: bytes = b""  # the hashes of its distinct words
 
     @property
     def size(self) -> int:
@@ -62,7 +62,7 @@ class Vocabulary:
 
     def __init__(self, words: int) -> None:
         self._bits = bytearray(words * _VOCABULARY_BYTES // 8)
-        self.count = 0  # of words that were learned
+        self.count = 0  # how many words were learned
 
     def unknown(self, words: bytes, most: int) -> list[int]:
         """Return words that were never met, at most so many."""

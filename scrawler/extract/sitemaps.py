@@ -21,21 +21,21 @@ from scrawler.extract.xml_text import root_of, xml_text
 from scrawler.mime import media_type
 from scrawler.model.terms import Millis
 
-MAX_URLS = 50_000  # of one sitemap (sitemaps.org, "Sitemap file limits")
-MAX_BYTES = 50 << 20  # of one sitemap, once decoded (the same)
+MAX_URLS = 50_000  # URLs of one sitemap (sitemaps.org, "Sitemap file limits")
+MAX_BYTES = 50 << 20  # bytes of one sitemap, once it is decoded (the same limits)
 
 TOO_MANY_URLS = "too-many-urls"
-BAD_XML = "bad-xml"  # what could be read of it is listed nevertheless
-DECLARATIONS = "declarations"  # of entities or attributes
+BAD_XML = "bad-xml"  # its XML is bad; what could be read is listed nevertheless
+DECLARATIONS = "declarations"  # it declares entities or attributes
 TOO_DEEP = "too-deep"
 TOO_MANY_ELEMENTS = "too-many-elements"
 
-_START_BYTES = 4_096  # by which a sitemap is told from other documents
-_DEEPEST = 100  # open elements
+_START_BYTES = 4_096  # a sitemap is told from other documents by so many bytes
+_DEEPEST = 100  # elements that may be open at once
 _MOST_ELEMENTS = 2_000_000
-_RATIO = 200  # of a decoded body to the one that was transferred; one with nearly equal URLs reaches 60
-_SMALL = 1 << 20  # bytes that may be decoded at any ratio
-_LONGEST_VALUE = 16_384  # characters; of a longer one nothing is kept
+_RATIO = 200  # times that a decoded body may be larger than what came; one with nearly equal URLs is 60 times as large
+_SMALL = 1 << 20  # so many bytes may be decoded at any ratio
+_LONGEST_VALUE = 16_384  # characters of a value; of a longer one nothing is kept
 _GZIP_MAGIC = b"\x1f\x8b"
 
 _ROOTS = frozenset(("urlset", "sitemapindex", "rss", "RDF", "feed"))
@@ -158,7 +158,7 @@ class _XmlReader:
         self.listed: list[Listed] = []
         self._shape = shape
         self._links_have_href = links_have_href
-        self._depth = len(shape.entry)  # of an entry
+        self._depth = len(shape.entry)  # depth at which an entry stands
         self._open: list[str] = []
         self._url = ""
         self._date = ""
@@ -180,7 +180,7 @@ class _XmlReader:
             self._parser.Parse(text, True)
         except _EndOfReading:
             return self._problem
-        except (ExpatError, UnicodeEncodeError):  # the latter: halves of UTF-16 pairs
+        except (ExpatError, UnicodeEncodeError):  # halves of UTF-16 pairs cannot be encoded
             return BAD_XML
         return ""
 
@@ -201,7 +201,7 @@ class _XmlReader:
 
     def _open_loosely(self, start: Start) -> None:
         if _local(start.name) == self._shape.entry[-1]:
-            self._close(start.name)  # entries do not nest: the one before was not closed
+            self._close(start.name)  # entries do not nest: the one before had no end tag
         self._start(start.name, start.attributes)
         if start.is_empty:
             self._close(start.name)

@@ -10,7 +10,7 @@ import re
 
 RESOURCE_HEADER = 1_445  # bytes that are looked at (MIME Sniffing Standard, 5.2)
 HTML_TYPES = frozenset(("text/html", "application/xhtml+xml"))
-UNKNOWN_TYPES = frozenset(("", "application/unknown", "unknown/unknown"))  # of what these say nothing (5.1)
+UNKNOWN_TYPES = frozenset(("", "application/unknown", "unknown/unknown"))  # they say nothing (ibid., 5.1)
 
 _HTML_TAGS = rb"!doctype\s+html|html|head|script|iframe|h1|div|font|table|a|style|title|b|body|br|p"
 _HTML = re.compile(
@@ -86,6 +86,6 @@ def _is_webm(start: bytes) -> bool:
     if at < 0:
         return False
     length = start[at + 2 : at + 3]
-    width = 9 - length[0].bit_length() if length else 0  # of the number that says how long the name is
+    width = 9 - length[0].bit_length() if length else 0  # bytes of the number that says how long the name is
     name = start[at + 2 + width :][:5].lstrip(b"\0")
     return name.startswith(b"webm")

@@ -28,9 +28,9 @@ _ATTRIBUTE = re.compile(
     re.DOTALL,
 )
 _REFERENCE = re.compile(r"&(?:#(?:[xX](?P<hex>[0-9a-fA-F]+)|(?P<decimal>[0-9]+));?|(?P<name>[a-zA-Z][a-zA-Z0-9]*;?))")
-_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}  # beyond ASCII, letters have their case in names
+_LOWER = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}  # letters beyond ASCII keep their case in names
 _LARGEST = 0x10FFFF
-_MOST_DIGITS = 8  # of a number that can be a character, leading zeros left out
+_MOST_DIGITS = 8  # digits of a number that can be a character, without leading zeros
 
 _ESCAPABLE_RAW_TEXT = ("textarea", "title")
 _RAW_END = {
@@ -144,7 +144,7 @@ def _numbered(reference: re.Match[str]) -> str:
     digits = reference["hex"] or reference["decimal"]
     if digits is None:
         return ""
-    digits = digits.lstrip("0")[:_MOST_DIGITS] or "0"  # which are too large as well if there are more
+    digits = digits.lstrip("0")[:_MOST_DIGITS] or "0"  # a number of more digits stays too large when it is cut
     code = int(digits, 16 if reference["hex"] else 10)
     if 0x80 <= code < 0xA0:
         return bytes((code,)).decode("cp1252", "replace").replace("\ufffd", chr(code))

@@ -23,9 +23,9 @@ _XHTML = "http://www.w3.org/1999/xhtml"
 _FOREIGN = frozenset(("http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML"))
 _XLINK_HREF = "http://www.w3.org/1999/xlink href"
 
-_START_BYTES = 4_096  # by which XHTML is told from other XML
-_DEEPEST = 5_000  # open elements
-_MOST_ELEMENTS = 200_000  # about half a second
+_START_BYTES = 4_096  # XHTML is told from other XML by so many bytes
+_DEEPEST = 5_000  # elements that may be open at once
+_MOST_ELEMENTS = 200_000  # elements that are read, which takes about half a second
 _NAMED = re.compile("&([A-Za-z][A-Za-z0-9]*;)")
 _OF_XML = frozenset(("amp;", "lt;", "gt;", "quot;", "apos;"))
 
@@ -125,7 +125,7 @@ class _Links:
         parser.EntityDeclHandler = parser.AttlistDeclHandler = self._refuse
         try:
             parser.Parse(text, True)
-        except (_ReadAsHtml, ExpatError, UnicodeEncodeError):  # the latter: halves of UTF-16 pairs
+        except (_ReadAsHtml, ExpatError, UnicodeEncodeError):  # halves of UTF-16 pairs cannot be encoded
             return False
         return True
 
@@ -146,7 +146,7 @@ class _Links:
                 attributes.setdefault("href", attributes[_XLINK_HREF])
             self._take(tag, attributes, is_html=False)
         else:
-            tag = ""  # an element of another name space: nothing inside is told by its name
+            tag = ""  # the name says nothing of an element of another name space
         self._open.append(tag)
 
     def _end(self, _name: str) -> None:

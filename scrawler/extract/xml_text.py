@@ -32,7 +32,7 @@ def xml_text(body: bytes, content_type: str) -> tuple[str, str]:
         if body.startswith(start):
             return body.decode(codec, "replace"), "utf-8"
     in_header = declared_in_header(content_type)
-    if in_header.startswith("utf-16"):  # what was read as ASCII is not UTF-16
+    if in_header.startswith("utf-16"):  # what was read as ASCII is not in UTF-16
         in_header = ""
     name = in_header or declared_in_xml(body) or "utf-8"
     return decoded(body, name).lstrip(), name
