@@ -7,6 +7,7 @@ from typing import Any
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.insight.summing import (
     MULTIMEDIA,
+    TOTALS,
     class_names,
     content_tables,
     results_section,
@@ -27,6 +28,8 @@ from scrawler.urls.scope import site_key
 
 _TYPES_SHOWN = 25
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
+_WISHES = ("denied", "noindex", "nofollow", "assets")
+_COUNTS = tuple(dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped")))
 
 
 def make_report(database: Database, crawl: Crawl, view: SeedView | None) -> Report:
@@ -44,7 +47,7 @@ class _Maker:
         self._reports = Reports(database)
         self._seed_id = view.seed.id if view else None
         self._sums = page_sums(database, self._seed_id)
-        self._counts = self._reports.counts(self._seed_id)
+        self._counts = self._reports.counts(self._seed_id, _COUNTS)
 
     def report(self) -> Report:
         """Put all sections together."""
@@ -149,9 +152,7 @@ class _Maker:
     def _politeness(self) -> Section:
         statuses = self._reports.robots(self._view.seed.site_id if self._view else None)
         rows = [(status or "no answer", origins) for status, origins in statuses.items()]
-        values = {name: self._counts[name] for name in _POLITENESS}
-        for name in ("denied", "noindex", "nofollow", "assets"):
-            values[name] = self._counts[name]
+        values = {name: self._counts[name] for name in (*_POLITENESS, *_WISHES)}
         values["sitemap_urls"] = self._reports.sitemap_urls(self._seed_id)
         tables = (
             times_table(self._sums.kinds),

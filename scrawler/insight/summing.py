@@ -12,6 +12,8 @@ from scrawler.units import format_bytes
 from scrawler.urls.verdict import COUNTED_AGAIN, Verdict
 
 MULTIMEDIA = ("image", "audio", "video")
+_SUMMED = ("pages", "bytes", "requests", "listed", "retries")
+TOTALS = (*_SUMMED, "elapsed_ms")  # counts of seeds that `totals_section` shows
 _STATUSES_SHOWN = 30
 _SAMPLES_SHOWN = 3  # samples that are shown of each reason
 _TARGETS = (Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE)
@@ -23,7 +25,7 @@ def totals_section(pages: Sequence[PageSum], counts: Mapping[str, int]) -> Secti
     last = max((one.last_at for one in pages), default=None)
     values = {
         "urls": sum(one.pages for one in pages),
-        **{name: counts[name] for name in ("pages", "bytes", "requests", "listed", "retries")},
+        **{name: counts[name] for name in _SUMMED},
         "retried_urls": sum(one.retried for one in pages),
         "first_answer_at": first,
         "last_answer_at": last,

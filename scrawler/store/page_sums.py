@@ -2,15 +2,29 @@
 
 The table page is the largest of a crawl, and so it is read once. SQLite groups by sorting all rows; instead each row
 is added to its group in a temporary table, in which all groups have room (what does not fit its cache goes to a file).
-The sums that a report shows are then sums of some thousand groups. MariaDB groups in memory by itself, and a user of
-it need not have the right to make temporary tables: there the same sums are made of the rows.
+A group is found by one number there. The sums that a report shows are then sums of some thousand groups. MariaDB
+groups in memory by itself, and a user of it need not have the right to make temporary tables: there the same sums are
+made of the rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import BigInteger, Column, ColumnElement, Connection, MetaData, String, Table, Text, case, select, true
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    Connection,
+    MetaData,
+    String,
+    Table,
+    case,
+    select,
+    true,
+    union_all,
+)
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
 from sqlalchemy.dialects import sqlite
@@ -75,20 +89,24 @@ def page_sums(database: Database, seed_id: int | None) -> PageSums:
 
     def work(connection: Connection) -> PageSums:
         if database.dialect == "sqlite":
-            _make_groups(connection, seed_id)
-            return _sums(connection, _groups())
+            types = _first_types(connection, seed_id)
+            _make_groups(connection, types, seed_id)
+            return _sums(connection, _groups(types))
         return _sums(connection, _of_seed(_single_pages(), seed_id))
 
     return database.reading(work)
 
 
-def class_of(value: ColumnElement[int], bounds: tuple[int, ...], first: int = 0) -> ColumnElement[int]:
-    """Return the index of the first bound above a value, counted from `first`; halves are compared, not each bound."""
+def class_of(value: ColumnElement[int], bounds: tuple[int, ...], first: int = 0, shift: int = 0) -> ColumnElement[int]:
+    """Return the index of the first bound above a value, counted from `first`, and shifted left by so many bits.
+
+    Halves are compared, not each bound.
+    """
     if not bounds:
-        return number(str(first))
+        return number(str(first << shift))
     middle = len(bounds) // 2
-    below = class_of(value, bounds[:middle], first)
-    above = class_of(value, bounds[middle + 1 :], first + middle + 1)
+    below = class_of(value, bounds[:middle], first, shift)
+    above = class_of(value, bounds[middle + 1 :], first + middle + 1, shift)
     return case((value < bounds[middle], below), else_=above)
 
 
@@ -155,36 +173,46 @@ def _kind(content_type: ColumnElement[str]) -> ColumnElement[str]:
     )
 
 
-# The groups on SQLite. What they have in common, but for texts, stands in one number: to find a group by seven columns
-# takes as long as all the rest. These are the bits where its parts begin, the lowest ones for the time.
-_SIZE_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT = 4, 8, 24, 40
+# The groups on SQLite. What their pages have in common stands in one number, which is the key of the table: to find a
+# group by several columns takes as long as all the rest. These are the bits where its parts begin, the lowest ones for
+# the time. The texts are numbered: results as they are listed, media types as they come first. A page with any other is
+# a group of its own, by the negative of its id, and what it is stands in the page.
+_SIZE_AT, _TYPE_AT, _RESULT_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT = 4, 7, 12, 17, 27, 39
+_RESULTS = [result.value for result in Result]
+_TYPES_NUMBERED = 1 << _RESULT_AT - _TYPE_AT
+_LOOKED_AT = 20_000  # pages whose media types are numbered, the most frequent first
 _WHOLE_NUMBER = BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
 _SUMS = ("pages", "bytes", "longest", "retried", "first_at", "last_at")
 _group = Table(
     "page_group",
     MetaData(),
     Column("numbers", _WHOLE_NUMBER, primary_key=True),
-    Column("content_type", Text(), primary_key=True),
-    Column("result", Text(), primary_key=True),
     *(Column(name, _WHOLE_NUMBER) for name in _SUMS),
     prefixes=["TEMPORARY"],
-    sqlite_with_rowid=False,
 )
 _CACHE = "PRAGMA temp.cache_size = -65536"  # 64 MiB at most, taken as needed
 
 
-def _make_groups(connection: Connection, seed_id: int | None) -> None:
+def _first_types(connection: Connection, seed_id: int | None) -> list[str]:
+    """Return the media types that are frequent among the first pages, the most frequent first."""
+    first = _of_seed(select(_page.content_type), seed_id).limit(_LOOKED_AT).subquery().c.content_type
+    frequent = select(first).group_by(first).order_by(sql.count().desc(), first).limit(_TYPES_NUMBERED)
+    return list(connection.scalars(frequent))
+
+
+def _make_groups(connection: Connection, types: Sequence[str], seed_id: int | None) -> None:
     """Make the temporary table, and add each page to its group there; it is gone with the end of the transaction."""
-    pages = _single_pages()
-    of = pages.selected_columns
+    of = _single_pages().selected_columns
     numbers = (
         of.depth.bitwise_lshift(_DEPTH_AT)
         + of.status.bitwise_lshift(_STATUS_AT)
         + of.flags.bitwise_lshift(_FLAGS_AT)
-        + of.size.bitwise_lshift(_SIZE_AT)
-        + of.time
+        + _number_of(of.result, _RESULTS, _RESULT_AT)
+        + _number_of(of.content_type, types, _TYPE_AT)
+        + class_of(_page.length, SIZES, shift=_SIZE_AT)
+        + class_of(_page.elapsed_ms, TIMES)
     )
-    rows = pages.with_only_columns(numbers, of.content_type, of.result, *(of[name] for name in _SUMS))
+    rows = select(sql.ifnull(numbers, -_page.id), *(of[name] for name in _SUMS))
     adding = sqlite.insert(_group).from_select(list(_group.c), _of_seed(rows.where(true()), seed_id))
     mine, new = _group.c, adding.excluded
     changed = {
@@ -200,20 +228,33 @@ def _make_groups(connection: Connection, seed_id: int | None) -> None:
     connection.execute(adding.on_conflict_do_update(index_elements=list(_group.primary_key), set_=changed))
 
 
-def _groups() -> AnySelect:
+def _number_of(text: ColumnElement[str], texts: Sequence[str], shift: int) -> ColumnElement[int]:
+    """Return the place of a text among some, shifted left by so many bits; NULL: it is none of them."""
+    places: dict[str, ColumnElement[int]] = {one: number(str(place << shift)) for place, one in enumerate(texts)}
+    return case(places, value=text) if places else number("NULL")
+
+
+def _groups(types: Sequence[str]) -> AnySelect:
     """Select the groups with the columns of `_single_pages`."""
     numbers = _group.c.numbers
-    return select(
-        _group.c.result,
+    numbered = select(
+        _text_of(_part(numbers, _RESULT_AT, _FLAGS_AT), _RESULTS).label("result"),
         _part(numbers, _STATUS_AT, _DEPTH_AT).label("status"),
         numbers.bitwise_rshift(_DEPTH_AT).label("depth"),
         _part(numbers, _FLAGS_AT, _STATUS_AT).label("flags"),
-        _group.c.content_type,
-        _part(numbers, _SIZE_AT, _FLAGS_AT).label("size"),
+        _text_of(_part(numbers, _TYPE_AT, _RESULT_AT), types).label("content_type"),
+        _part(numbers, _SIZE_AT, _TYPE_AT).label("size"),
         _part(numbers, 0, _SIZE_AT).label("time"),
         *(_group.c[name] for name in _SUMS),
     )
+    others = _single_pages().join_from(_group, page_table, _page.id == -numbers)
+    both = union_all(numbered.where(numbers >= 0), others.where(numbers < 0)).subquery()
+    return select(both)
 
 
 def _part(numbers: ColumnElement[int], start: int, end: int) -> ColumnElement[int]:
     return numbers.bitwise_rshift(start).bitwise_and((1 << end - start) - 1)
+
+
+def _text_of(place: ColumnElement[int], texts: Sequence[str]) -> ColumnElement[str]:
+    return case(dict(enumerate(texts)), value=place) if texts else number("NULL")

@@ -13,10 +13,11 @@ import pytest
 from sqlalchemy import insert, literal, select
 
 from scrawler.errors import StoreError
-from scrawler.model.results import Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
+from scrawler.store import page_sums as page_sums_module
 from scrawler.store.engine import Database, open_database
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, PageSums, class_of, page_sums
 from scrawler.store.pages import Pages
@@ -115,6 +116,28 @@ def test_sums_of_pages_are_those_of_their_rows(database: Database, seeds: list[i
     _check(page_sums(database, None), rows)  # nothing is left of those before
     numbers = {type(value) for one in page_sums(database, None).kinds for value in one[1:]}
     assert numbers == {int}  # MariaDB's sums are decimals, which JSON does not know
+
+
+@pytest.mark.parametrize(("numbered", "looked_at"), [(1, 3_000), (2, 5), (32, 0)])
+def test_sums_of_pages_hold_with_more_media_types_and_results_than_are_numbered(
+    database: Database, seeds: list[int], monkeypatch: pytest.MonkeyPatch, numbered: int, looked_at: int
+) -> None:
+    monkeypatch.setattr(page_sums_module, "_TYPES_NUMBERED", numbered)
+    monkeypatch.setattr(page_sums_module, "_LOOKED_AT", looked_at)
+    monkeypatch.setattr(page_sums_module, "_RESULTS", ["redirect", "fetched"])
+    rows = list(Pages(database).all())
+    _check(page_sums(database, None), rows)
+    _check(page_sums(database, seeds[0]), [row for row in rows if row.seed_id == seeds[0]])
+
+
+def test_all_results_and_flags_have_room_in_the_number_of_a_group() -> None:
+    """A later result or flag that had none would be taken for another one."""
+    sums = page_sums_module
+    assert len(Result) <= 1 << sums._FLAGS_AT - sums._RESULT_AT
+    assert sum(PageFlag) < 1 << sums._STATUS_AT - sums._FLAGS_AT
+    assert len(SIZES) < 1 << sums._TYPE_AT - sums._SIZE_AT
+    assert len(TIMES) < 1 << sums._SIZE_AT
+    assert 1 << sums._DEPTH_AT - sums._STATUS_AT > 999
 
 
 def test_lines_of_pages_are_their_rows_in_short(database: Database, seeds: list[int]) -> None:
