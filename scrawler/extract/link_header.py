@@ -20,5 +20,5 @@ def canonical_targets(value: str) -> list[str]:
 def _is_canonical(source: str) -> bool:
     parameters: dict[str, str] = {}
     for match in _PARAMETER.finditer(source):
-        parameters.setdefault(match["name"].lower(), (match["value"] or "").strip('"'))  # the first counts (RFC 8288, 3.3)
+        parameters.setdefault(match["name"].lower(), (match["value"] or "").strip('"'))  # RFC 8288, 3.3: first counts
     return "canonical" in parameters.get("rel", "").lower().split() and not parameters.get("anchor")

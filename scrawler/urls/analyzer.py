@@ -26,7 +26,7 @@ from scrawler.urls.steps import MARKS, Step
 from scrawler.urls.traps import ShapeJudge, UrlLimits
 from scrawler.urls.verdict import Verdict
 
-CACHE_ENTRIES = 512  # at about 200 bytes each; no documentation site measured gained more than a tenth from 65,536
+CACHE_ENTRIES = 512  # entries of about 200 bytes; of the sites measured none gained more than a tenth from 65,536
 
 _BOUND_TO_PAGE = re.compile(r"https?:(?!//)", re.IGNORECASE)
 
@@ -79,13 +79,13 @@ class UrlAnalyzer:
         self._cache_entries = cache_entries
         self._compiled = compiled
         self._known: KnownLinks | None = None
-        self._caches: dict[str, LinkCache] = {}  # by folder, and by encoding and folder where that is not UTF-8
+        self._caches: dict[str, LinkCache] = {}  # folder -> cache; an encoding but UTF-8 stands before it
         self._in_origins: dict[str, tuple[int, dict[str, Known]]] = {}
-        self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # by folder and encoding: href -> URL
-        self._sure_folders: set[str] = set()  # those that are internal as a whole, whatever leads to them
+        self._resolved: dict[tuple[str, str], dict[str, str]] = {}  # folder and encoding -> href -> URL
+        self._sure_folders: set[str] = set()  # folders that are internal as a whole, whatever leads to them
         self._entries = 0
         self._forget()
-        self.sample: Sample | None = None  # is offered what is refused and was not in the cache
+        self.sample: Sample | None = None  # the sample to which is offered what is refused and was not in the cache
         self._of_any_type: UrlAnalyzer | None = None
 
     def analyze(
@@ -211,7 +211,7 @@ class UrlAnalyzer:
         if verdict is _INTERNAL:
             return url, keeps
         if verdict is _EXTERNAL:
-            return (href if href == url else url,), keeps  # one string in the cache, where two say the same
+            return (href if href == url else url,), keeps  # where both are equal, the cache keeps one string
         self._offer(verdict, href, base)
         return verdict, keeps
 

@@ -15,7 +15,7 @@ class BoundaryRule:
     """Says which URLs may enter: those on a host, or in a registrable domain, of a seed that the user gave."""
 
     boundary: Boundary = Boundary.ANY
-    names: frozenset[str] = frozenset()  # what `boundary_name` returns for the URLs of these seeds
+    names: frozenset[str] = frozenset()  # `boundary_name` of the URLs of these seeds
 
     def refusal(self, url: str) -> str:
         """Return in words why a normalised URL may not enter, an empty text if it may."""

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import webencodings
 
-Encode = Callable[[str], bytes]  # one character, not ASCII, to its bytes; none if the encoding lacks it
+Encode = Callable[[str], bytes]  # takes a character beyond ASCII to its bytes, none if the encoding lacks it
 
 STATEFUL = "iso-2022-jp"  # its encoder needs to know what came before: see `query`
 
@@ -23,36 +23,36 @@ iso-8859-10 iso-8859-13 iso-8859-14 iso-8859-15 iso-8859-16 koi8-r koi8-u macint
 windows-1251 windows-1252 windows-1253 windows-1254 windows-1255 windows-1256 windows-1257 windows-1258 x-mac-cyrillic
 x-user-defined"""
 SINGLE_BYTE = frozenset(_SINGLE_BYTE_NAMES.split())
-_CONTROLS = range(0x80, 0xA0)  # what Windows leaves undefined of these stands for itself
-# Letters where Python has box drawings, or nothing.
+_CONTROLS = range(0x80, 0xA0)  # those that Windows leaves undefined stand for themselves
+# The standard has letters here where Python has box drawings, or nothing.
 _LETTERS = {("koi8-u", 0xAE): "ў", ("koi8-u", 0xBE): "Ў", ("windows-1255", 0xCA): "\u05ba"}
 
 _KANJI_ROW = 94  # cells of a row of JIS X 0208
-_LEAD_CELLS = 2 * _KANJI_ROW  # of a lead byte of Shift_JIS
-_LAST_ROWS = _KANJI_ROW * _KANJI_ROW  # from here on only Shift_JIS reaches
+_LEAD_CELLS = 2 * _KANJI_ROW  # cells of a lead byte of Shift_JIS
+_LAST_ROWS = _KANJI_ROW * _KANJI_ROW  # the first cell that only Shift_JIS reaches
 _NEC_COPIES = range(8272, 8836)  # IBM's characters as NEC placed them: Shift_JIS is written without
 _USERS_OWN = range(8836, 10716)
-_KATAKANA = {chr(0xFF61 + n): bytes((0xA1 + n,)) for n in range(63)}  # half-width, one byte in Shift_JIS
-_YEN = {"\xa5": b"\\", "\u203e": b"~"}  # JIS X 0201 has them in these places
+_KATAKANA = {chr(0xFF61 + n): bytes((0xA1 + n,)) for n in range(63)}  # half-width letters are one byte in Shift_JIS
+_YEN = {"\xa5": b"\\", "\u203e": b"~"}  # JIS X 0201 has these two where ASCII has others
 _MINUS, _WIDE_MINUS = "\u2212", "\uff0d"
 
-_BIG5_FIRST, _BIG5_SYMBOLS = 0xA1, range(0xC6A1, 0xC8FF)  # below is Hong Kong's, and only read; here its are newer
+_BIG5_FIRST, _BIG5_SYMBOLS = 0xA1, range(0xC6A1, 0xC8FF)  # below, Hong Kong's are only read; in it they are newer
 _BIG5_HONG_KONG_FROM = b"\xf9\xfe"
 _BIG5_CONTROL_PICTURES = {chr(0x2400 + n): bytes((0xA3, 0xC0 + n)) for n in range(32)} | {"\u2421": b"\xa3\xe0"}
 _BIG5_READ_BY_NO_CODEC = {
     "廴": b"\xc6\xcf", "无": b"\xc6\xd3", "癶": b"\xc6\xd5", "隶": b"\xc6\xd7", "仝": b"\xc6\xdf", "嘅": b"\xfb\x48",
     "廐": b"\xfb\xf9", "悤": b"\xfc\x6c", "猪": b"\xfe\x52",
 }  # fmt: skip
-_BIG5_LAST_OF_TWO = "═╞╡╪十卅"  # of bytes that mean the same the first are written, but for these the last
+_BIG5_LAST_OF_TWO = "═╞╡╪十卅"  # where several bytes mean one character the first are written, but for these the last
 
-# GB 18030-2005 and -2022 gave characters of their own to what had stood in the private use area; Python's has the old.
+# GB 18030-2005 and -2022 gave proper characters to what had stood in the private use area; Python has the old ones.
 _GB_MOVED = str.maketrans(
     "ḿ\ue7c7" + "".join(map(chr, (0xFE10, 0xFE12, 0xFE11, *range(0xFE13, 0xFE1A), *range(0x9FB4, 0x9FBC)))),
     "\ue7c7ḿ"
     + "\ue78d\ue78e\ue78f\ue790\ue791\ue792\ue793\ue794\ue795\ue796"
     + "\ue81e\ue826\ue82b\ue82c\ue832\ue843\ue854\ue864",
 )
-_GB_UNWRITTEN = "\ue5e5"  # its bytes are read as an ideographic space
+_GB_UNWRITTEN = "\ue5e5"  # the bytes of this one are read as an ideographic space
 
 
 @lru_cache(maxsize=64)
@@ -91,7 +91,7 @@ def single_byte(name: str) -> dict[str, bytes]:
     if name == "x-user-defined":
         return {chr(0xF700 + byte): bytes((byte,)) for byte in range(0x80, 0x100)}
     encoding = webencodings.lookup(name)
-    assert encoding is not None  # the names are its own
+    assert encoding is not None  # these names are webencodings' own
     table = {}
     for byte in range(0x80, 0x100):
         decoded, _ = encoding.codec_info.decode(bytes((byte,)), "ignore")
@@ -157,7 +157,7 @@ def _gb18030(character: str) -> bytes:
 
 def _gbk(character: str) -> bytes:
     encoded = b"\x80" if character == "€" else _gb18030(character)
-    return encoded if len(encoded) <= 2 else b""  # those of four bytes are GB 18030's alone
+    return encoded if len(encoded) <= 2 else b""  # four bytes are for GB 18030 alone
 
 
 def _euc_kr(character: str) -> bytes:

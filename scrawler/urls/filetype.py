@@ -20,7 +20,7 @@ _PAGE_PARTS = "css js less map mjs scss wasm"
 NOT_DOCUMENTS = frozenset(
     " ".join((_IMAGES, _AUDIO, _VIDEO, _ARCHIVES, _PROGRAMS, _FONTS, _PAGE_PARTS)).split(),
 )
-_MAIN_TYPES = {  # of which all may be of a type, whatever the extension
+_MAIN_TYPES = {  # main type -> extensions of files that may be of it
     "image": _IMAGES,
     "audio": _AUDIO,
     "video": _VIDEO,
@@ -28,7 +28,7 @@ _MAIN_TYPES = {  # of which all may be of a type, whatever the extension
     "application": f"{_ARCHIVES} {_PROGRAMS} js mjs wasm",
     "text": "css js mjs",
 }
-_NAMES = {"gz": "gzip", "tgz": "gzip", "js": "javascript", "mjs": "javascript"}  # words of a media type
+_NAMES = {"gz": "gzip", "tgz": "gzip", "js": "javascript", "mjs": "javascript"}  # extension -> word of a media type
 _WORD = re.compile(r"[0-9a-z]+")
 
 
@@ -53,7 +53,7 @@ def is_refused_type(url: str, refused: Set[str] = NOT_DOCUMENTS) -> bool:
     A last segment with a colon is never refused: a wiki's `File:Map.png` is a page about a picture.
     """
     path = url[: url.index("?")] if "?" in url else url
-    if path.rpartition(".")[2].lower() not in refused:  # what holds a slash is in no set of extensions
+    if path.rpartition(".")[2].lower() not in refused:  # what holds a slash is no extension, and in no such set
         return False
     segment = path.rpartition("/")[2].lower()
     return ":" not in segment and "%3a" not in segment

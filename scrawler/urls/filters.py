@@ -43,7 +43,7 @@ class UrlFilters:
                 if is_interrupt(error):
                     raise
                 raise PluginError(f"URL filter {name} failed on {url}: {in_a_line(error)}") from error
-            if not isinstance(reason, str):  # as other people's code may do
+            if not isinstance(reason, str):  # other people's code may return anything
                 raise PluginError(
                     f"URL filter {name} failed on {url}: it returned a {type(reason).__name__}, not a text"
                 )

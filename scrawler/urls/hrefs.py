@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import overload
 
-_MOST_JOINED = 1 << 24  # characters; more of them are mostly one long link, of which the page holds many copies
+_MOST_JOINED = 1 << 24  # characters; where a page's links have more, it mostly holds many copies of one long link
 
 
 class Hrefs(Sequence[str]):
@@ -54,6 +54,6 @@ def in_bytes(hrefs: Sequence[str]) -> bytes | None:
         return None
     try:
         joined = "\0".join(hrefs).encode()
-    except UnicodeEncodeError:  # halves of UTF-16 pairs
+    except UnicodeEncodeError:  # halves of UTF-16 pairs cannot be encoded
         return None
     return joined if joined.count(0) == len(hrefs) - 1 else None

@@ -16,7 +16,7 @@ from scrawler.compiled import compiled_part
 from scrawler.urls.normalise import HTTP_SCHEMES, is_plain_name
 from scrawler.urls.verdict import Verdict
 
-CACHED_HREF = 256  # characters; longer hrefs hardly ever come again
+CACHED_HREF = 256  # characters of an href that is remembered: longer ones hardly ever come again
 _ROOTED = ("/", *HTTP_SCHEMES)
 
 External = tuple[str]
@@ -27,9 +27,9 @@ Learn = Callable[[str, str], tuple[Known, bool]]
 class LinkCache(NamedTuple):
     """A folder in which hrefs stand, and what is known there of hrefs cut before their fragment."""
 
-    folder: str  # URL up to the last slash of its path
-    root: str  # the same of its origin
-    is_plain: bool  # no step changes a URL for the folder's sake
+    folder: str  # the page's URL up to the last slash of its path
+    root: str  # the URL of its origin, with a slash
+    is_plain: bool  # whether no step changes a URL for the folder's sake
     sure: dict[str, str]  # hrefs up to their last slash -> folder in which any plain name of a right type is internal
     folder_number: int
     origin_number: int
@@ -41,7 +41,7 @@ class NameRules(NamedTuple):
     """What is asked of a name in a folder in which all else is sure."""
 
     refused_types: Set[str]  # file extensions, lower case, without dot; a set or frozenset
-    max_length: int  # of the whole URL
+    max_length: int  # bytes of a whole URL, at most
 
 
 # Internal URLs, distinct and in order, and how many links led to them; external ones likewise; the number of links to

@@ -17,7 +17,7 @@ from ada_url import join_url, normalize_url
 from scrawler.urls.ports import is_refused_port
 from scrawler.urls.verdict import Verdict
 
-MAX_URL_LENGTH = 2048  # bytes
+MAX_URL_LENGTH = 2048  # bytes of a URL that is crawled, by default
 HTTP_SCHEMES = ("http://", "https://")
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -29,7 +29,7 @@ _AUTHORITY_END = re.compile(r"[/?#\\]")
 # that does not match in the end is gone through twice, not more often. Paths of more segments are not called plain.
 _PLAIN_SEGMENTS = r"(?:[\w~-][\w.~-]*/){0,100}(?:[\w~-][\w.~-]*)?"
 _plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).fullmatch
-is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # such a segment, or none
+is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # it takes one such segment, or an empty text
 # A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
 _plain_url = re.compile(
     rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!-]*)?", re.ASCII
@@ -66,7 +66,7 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         head, sharp, _ = text.partition("#")
         if len(head) > max_length:
             return _judge_long(head[:max_length], base)
-        text = head + sharp  # the "#" stays: without it a space before it would be trimmed, not encoded
+        text = head + sharp  # with its "#": without that a space before it would be trimmed, not encoded
     elif _plain_url(text):
         return Normalised(text)
     try:
@@ -79,7 +79,7 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         url = url[: url.index("#")]
     if "@" in url:
         url = _without_userinfo(url)
-    if ":" in url[6:] and is_refused_port(url[url.index("//") + 2 : url.index("/", 8)]):  # behind the scheme's own
+    if ":" in url[6:] and is_refused_port(url[url.index("//") + 2 : url.index("/", 8)]):  # not the scheme's colon
         return _PORT
     return Normalised(url) if len(url) <= max_length else _LENGTH
 
@@ -90,7 +90,7 @@ def resolve_plain(path: str, folder: str, root: str) -> str:
     `folder` is the page's normalised URL up to its last slash, `root` that of its origin (`http://example.org/`).
     """
     if "?" in path:
-        return ""  # sooner than by the pattern, which would be tried twice
+        return ""  # this is faster than the pattern, which would be tried twice
     match = _plain_path(path)
     if match is None:
         if not path.startswith(("/", root)):
@@ -118,7 +118,7 @@ def _judge_long(start: str, base: str | None) -> Normalised:
 
 def _without_userinfo(url: str) -> str:
     start = url.index("//") + 2
-    at = url.find("@", start, url.index("/", start))  # further ones are percent-encoded by the standard
+    at = url.find("@", start, url.index("/", start))  # the standard percent-encodes all further ones
     return url if at < 0 else url[:start] + url[at + 1 :]
 
 

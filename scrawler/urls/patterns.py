@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 from scrawler.urls.scope import origin
 
-_FOLDS = re.compile(r"[0-9;?]")  # without any of these a URL is its own pattern
+_FOLDS = re.compile(r"[0-9;?]")  # a URL without any of these is its own pattern
 _UUID = r"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}"
 _TOKEN = re.compile(rf"%[0-9A-Fa-f]{{2}}|(?<![0-9A-Za-z]){_UUID}(?![0-9A-Za-z])|[0-9A-Za-z]+")
 _DIGITS = re.compile(r"[0-9]+")
 _HEX = re.compile(r"[0-9A-Fa-f]+")
-_SHORTEST_ID = 8  # characters; of shorter tokens only the digits are folded
-_ID_RUNS = 3  # runs of digits in a token of letters and digits that nobody would write by hand; in mixed case, 2
+_SHORTEST_ID = 8  # characters of a token; of shorter ones only the digits are folded
+_ID_RUNS = 3  # nobody writes a token of letters with so many runs of digits by hand; in mixed case, with 2
 
 
 class Patterns(NamedTuple):
@@ -67,7 +67,7 @@ def _fold_token(match: re.Match[str]) -> str:
     token = match[0]
     if token[0] == "%" or token.isalpha():
         return token
-    if token.isdigit() or "-" in token:  # only a UUID holds one
+    if token.isdigit() or "-" in token:  # of what gets here only a UUID holds a hyphen
         return "*"
     if len(token) >= _SHORTEST_ID:
         mixed = not (token.islower() or token.isupper())

@@ -17,4 +17,4 @@ _REFUSED = frozenset(_BAD_PORTS.split())
 def is_refused_port(authority: str) -> bool:
     """Tell whether the port of a normalised authority, host[:port], is one that is never asked."""
     host, _, port = authority.rpartition(":")
-    return host != "" and port in _REFUSED  # what follows the last colon of an IPv6 literal ends in its bracket
+    return host != "" and port in _REFUSED  # the end of an IPv6 literal is no port, for it has the bracket

@@ -13,15 +13,15 @@ from functools import lru_cache
 
 from scrawler.urls.encoders import STATEFUL, Encode, encoder, kanji
 
-AS_UTF_8 = frozenset(("", "utf-8"))  # the usual ones; others are looked up
+AS_UTF_8 = frozenset(("", "utf-8"))  # labels that nearly all pages have; others are looked up
 _ENCODED = frozenset(b"\"#<>'").union(range(0x21), range(0x7F, 0x100))  # the special-query percent-encode set
 _ESCAPED = [f"%{byte:02X}" if byte in _ENCODED else chr(byte) for byte in range(256)]
-_SHORT = 2  # bytes of an encoded character that is remembered; the many of GB 18030 with four hardly come again
+_SHORT = 2  # encoded characters of so many bytes are remembered; GB 18030 has many of four, which hardly come again
 
-# ISO-2022-JP: what switches to ASCII, to the Latin letters of JIS X 0201 (with yen and overline), and to JIS X 0208.
+# In ISO-2022-JP these switch to ASCII, to the Latin letters of JIS X 0201 (with yen and overline), and to JIS X 0208.
 _TO_ASCII, _TO_LATIN, _TO_KANJI = b"\x1b(B", b"\x1b(J", b"\x1b$B"
 _LATIN = {"\xa5": b"\\", "\u203e": b"~"}
-_SWITCHES = "\x0e\x0f\x1b"  # would switch by themselves: they are lacked
+_SWITCHES = "\x0e\x0f\x1b"  # the encoding lacks these, which would switch by themselves
 _NOT_PLAIN = re.compile(rf"[^\x00-\x7f]|[{_SWITCHES}]")
 _WIDE_KATAKANA = dict(
     zip(
@@ -30,7 +30,7 @@ _WIDE_KATAKANA = dict(
         strict=True,
     )
 )
-_TRIMMED = "".join(map(chr, range(0x21)))  # at the ends of a URL
+_TRIMMED = "".join(map(chr, range(0x21)))  # what is trimmed at both ends of a URL
 _DROPPED = str.maketrans("", "", "\t\n\r")
 
 

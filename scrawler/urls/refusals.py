@@ -7,7 +7,7 @@ from typing import Protocol
 from scrawler.urls.traps import UrlLimits
 from scrawler.urls.verdict import Verdict
 
-LONGEST_REFUSED = 20_000  # characters of a refused URL that is normalised nevertheless, to be told by
+LONGEST_REFUSED = 20_000  # refused URLs of so many characters at most are normalised nevertheless, to be told
 
 
 class Sample(Protocol):

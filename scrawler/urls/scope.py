@@ -100,7 +100,7 @@ def is_public_suffix(name: str) -> bool:
 
 @cache
 def _suffixes() -> PublicSuffixList:
-    return PublicSuffixList()  # reads a file of 10,000 rules: not before somebody needs it
+    return PublicSuffixList()  # this reads a file of 10,000 rules, and waits until somebody needs it
 
 
 class ScopeRule(Protocol):
@@ -114,7 +114,7 @@ class ScopeRule(Protocol):
 class PrefixRule:
     """Internal is what starts like the seed: with its host, or with its folder."""
 
-    prefixes: tuple[str, ...]  # for http and for https, with a dot at the host's end and without
+    prefixes: tuple[str, ...]  # what internal URLs begin with: http and https, with a dot at the host's end and without
 
     def contains(self, url: str) -> bool:
         """Whether a normalised URL is internal."""

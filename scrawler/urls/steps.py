@@ -45,9 +45,9 @@ _PATH_SESSION = re.compile(
 _ASP_SEGMENT = re.compile(r"/\((?:(?:[ASF]\([0-9A-Za-z_-]{20,512}\)){1,3}|[0-9a-z]{24})\)(?=/)")
 _SESSIONS = frozenset({"jsessionid", "phpsessid", "zenid", "oscsid"})
 _ASP_SESSION = re.compile(r"aspsessionid[a-z]{8}")
-_LONG_SESSIONS = frozenset({"sid", "sessionid"})  # these names mean other things as well: with a long value only
+_LONG_SESSIONS = frozenset({"sid", "sessionid"})  # with a short value these names mean other things
 _LONG = re.compile(r"[0-9A-Za-z]{32,}")
-_COLD_FUSION = frozenset({"cfid", "cftoken"})  # one alone could be anything
+_COLD_FUSION = frozenset({"cfid", "cftoken"})  # both have to be there: one alone could be anything
 
 _TRACKING_NAMES = """
     gclid gclsrc dclid gbraid wbraid srsltid _ga _gl fbclid msclkid yclid ysclid twclid ttclid igshid igsh
@@ -83,7 +83,7 @@ def session_ids(url: str) -> str:
     """Take out the identifiers of sessions; the rules are those of Heritrix and Nutch where these agree."""
     path, mark, query = url.partition("?")
     if ";" in path or "(" in path:
-        start = path.index("/", 8)  # the standard lets a host hold such characters as well
+        start = path.index("/", 8)  # the path alone is searched: the standard lets hosts hold such characters as well
         path = path[:start] + _ASP_SEGMENT.sub("", _PATH_SESSION.sub("", path[start:]))
     url = path + mark + query
     if _MAY_BE_SESSION.search(url, len(path)) is None:

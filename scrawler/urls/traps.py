@@ -6,16 +6,16 @@ from typing import NamedTuple
 
 from scrawler.urls.verdict import Verdict
 
-_BEFORE_PATH = 2  # slashes of "http://"
-_FOLDERS = 1_024  # that a party remembers
+_BEFORE_PATH = 2  # "http://" has so many slashes
+_FOLDERS = 1_024  # folders that a party remembers
 
 
 class UrlLimits(NamedTuple):
     """What a URL may have at most."""
 
-    segments: int  # of the path
-    repeats: int  # times in a row that the same segment, or the same row of segments, stands in the path
-    parameters: int  # of the query
+    segments: int  # most segments of a path
+    repeats: int  # most times in a row that a segment, or a row of segments, may stand in a path
+    parameters: int  # most parameters of a query
 
 
 class ShapeJudge:
@@ -30,7 +30,7 @@ class ShapeJudge:
         """Return which of the limits a normalised URL exceeds; None: none."""
         if "?" in url:
             return over_limit(url, self.limits)
-        if url.count("/") <= self._few_slashes:  # of most URLs no more has to be asked
+        if url.count("/") <= self._few_slashes:  # most URLs have so few slashes that nothing else has to be asked
             return None
         folder = url[: url.rindex("/")]
         if folder in self._good:
@@ -84,7 +84,7 @@ def _repeats(segments: list[str], limit: int) -> bool:
     """Tell whether a row of segments stands more than `limit` times in a row."""
     length = len(segments)
     for period in range(1, length // (limit + 1) + 1):
-        run = 0  # segments in a row that equal the one a period before
+        run = 0  # so many segments in a row equal the one that is a period before
         for here, before in zip(segments[period:], segments, strict=False):
             run = run + 1 if here == before else 0
             if run >= period * limit:

@@ -10,26 +10,26 @@ class Verdict(StrEnum):
 
     INTERNAL = "internal"
     EXTERNAL = "external"
-    SAME_PAGE = "same-page"  # empty, or a fragment only: leads to the page on which it stands
+    SAME_PAGE = "same-page"  # it is empty, or a fragment alone, and leads to the page on which it stands
 
-    # Why a link is refused, whatever party it is of.
-    SYNTAX = "syntax"  # no URL by the WHATWG rules: bad host, bad port, text that has no UTF-8 form
-    SCHEME = "scheme"  # neither http nor https
-    PORT = "port"  # one where another service listens, which browsers refuse to ask
+    # These say why a link is refused, whatever party it is of.
+    SYNTAX = "syntax"  # it is no URL by the WHATWG rules: bad host, bad port, text that has no UTF-8 form
+    SCHEME = "scheme"  # it is neither http nor https
+    PORT = "port"  # another service listens at its port, which browsers refuse to ask
     LENGTH = "length"
-    FILE_TYPE = "file-type"  # by its extension surely no document
-    SEGMENTS = "segments"  # too many of them in its path
-    REPEATS = "repeats"  # a segment, or a row of segments, stands too often in a row
-    PARAMETERS = "parameters"  # too many of them in its query
-    EXTERNAL_ASSET = "external-asset"  # an image, script or style from elsewhere
+    FILE_TYPE = "file-type"  # by its extension it is surely no document
+    SEGMENTS = "segments"  # its path has too many of them
+    REPEATS = "repeats"  # a segment, or a row of segments, stands in its path too often in a row
+    PARAMETERS = "parameters"  # its query has too many of them
+    EXTERNAL_ASSET = "external-asset"  # it is an image, script or style from elsewhere
     NOFOLLOW = "nofollow"  # its page, or its rel, asks not to follow it
     URL_FILTER = "url-filter"  # a filter of the user's refuses it
-    SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # a sitemap of another site
-    SITEMAP_LIMIT = "sitemap-limit"  # one sitemap too many, or an index too deep
+    SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # it is a sitemap of another site
+    SITEMAP_LIMIT = "sitemap-limit"  # it is one sitemap too many, or in an index too deep
 
-    OUTSIDE_BOUNDARY = "outside-boundary"  # a seed's redirect to what may not enter the crawl
+    OUTSIDE_BOUNDARY = "outside-boundary"  # a seed redirects to it, and it may not enter the crawl
 
-    # Why an internal link is not listed.
+    # These say why an internal link is not listed.
     SEEN = "seen"  # it is listed already
     DEPTH = "depth"  # it is deeper than max_depth
     TRAP = "trap"  # its pattern brings nothing new
