@@ -98,14 +98,14 @@ def run_crawl(
 
 
 def mark_losses_told(settings: Settings, summary: RunSummary) -> None:
-    """Let no other run tell of the losses in a summary, once that is shown. Raises StoreError."""
+    """Note that the losses in a summary were shown, so that no other run tells of them. Raises StoreError."""
     waiting = Waiting(give_up_after=settings.database_patience)
     with closing(open_database(settings.db, create=False, waiting=waiting)) as database:
         Losses(database).mark_told(summary.lost_records)
 
 
 def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> None:
-    """Let what is gone of the archive be, before any machine starts; `say` is told how much that is.
+    """Accept what is gone of the archive, before any machine starts; `say` is told how much that is.
 
     Raises StoreError, ArchiveError.
     """
@@ -153,7 +153,7 @@ def retry_seeds(
 
 @contextmanager
 def _opened(settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> Iterator[Database]:
-    """Open the database for what must get through; the threads of a machine wait by themselves, each in its way."""
+    """Open the database for work that must get done, which waits for as long as the settings allow."""
     patience = settings.database_patience
     waiting = Waiting(give_up_after=patience, once_stopped=settings.stop_timeout, to_open=patience, say=say)
     try:

@@ -257,7 +257,7 @@ def _collector_maker(
     slots: Slots,
     ports: CollectorPorts,
 ) -> Callable[[int], UrlCollector]:
-    """Return what makes a collector of a number; what it shares with others is made here."""
+    """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
     reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
     parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again)
@@ -362,7 +362,7 @@ def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], U
 
 
 def _maker(setting: str, settings: Settings) -> Callable[..., Any]:
-    """Return what makes the part that a setting names. Raises SettingsError."""
+    """Return a function that makes the part which a setting names. Raises SettingsError."""
     return part_maker(PART_KINDS[setting], getattr(settings, setting))
 
 

@@ -95,7 +95,7 @@ def message_of(error: BaseException) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text of which nothing speaks to a terminal: what is not printable stands there as escapes."""
+    """Return text with escapes for all that is not printable, so that nothing in it controls a terminal."""
     return text if text.isprintable() else "".join(map(_escape, text))
 
 

@@ -30,7 +30,7 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: BaseException) -> Fault:
-    """Describe an exception that reading or applying an answer has raised; raises it again if it is no fault."""
+    """Describe an exception that reading or applying an answer has raised; one that is no fault is raised again."""
     if isinstance(error, ScrawlerError) or is_interrupt(error):
         raise error
     message = ascii(message_of(error))[1:-1][:_MESSAGE_CHARACTERS]

@@ -134,7 +134,7 @@ class MachineRun:
 
     @contextmanager
     def watched(self, own_process: bool) -> Iterator[None]:
-        """Keep the file of what is read in the block; watch for pages without an end where that may end the process."""
+        """Keep the file that says what is being read, during the block; a process of our own ends for endless pages."""
         with closing(self._slots), ExitStack() as stack:
             if own_process:
                 share_heap()
@@ -229,7 +229,7 @@ class MachineRun:
             upkeep.note_damage(damage.file for damage in done.damaged)
 
     def _fail(self, run_id: int, refused: int = 0) -> None:
-        """Sign off after an error; if the database has one as well, it is not told: the first one is."""
+        """Sign off after an error; another one, of the database, is not raised, for the first one counts."""
         with suppress(StoreError):
             self._sign_off(self._beats, Crawls(self._prompt), run_id, "failed", refused)
 

@@ -22,7 +22,7 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 class MediaType(NamedTuple):
-    """What a media type comes to here."""
+    """A media type, as far as it matters to a crawler."""
 
     essence: str  # type and subtype in lower case, such as "text/html"; empty: no valid one was given
     charset: str  # as written; empty: none was given

@@ -23,7 +23,7 @@ _FEWER = "use fewer (--threads, --dns-threads, --machines), or "
 
 
 def start(thread: Startable) -> None:
-    """Start a thread. Raises StartError; who started others before closes them."""
+    """Start a thread. Raises StartError; then the caller ends those that it has started before."""
     with thread_starts(_FEWER):
         thread.start()
 
@@ -40,7 +40,7 @@ def share_heap() -> None:
 
 @contextmanager
 def thread_starts(or_else: str = "") -> Iterator[None]:
-    """Make a StartError of what is raised where a thread cannot be started; `or_else`: what its user can do beside.
+    """Turn what is raised where a thread cannot be started into a StartError; `or_else`: what the user can do instead.
 
     In the block stands nothing but the start: others' RuntimeErrors are none of the system's.
     """
@@ -55,7 +55,7 @@ def thread_starts(or_else: str = "") -> Iterator[None]:
 
 @contextmanager
 def no_room() -> Iterator[None]:
-    """Make a StartError of what the system says that has no room for a file or for memory."""
+    """Turn the errors of a system that has no room for a file, or for memory, into a StartError."""
     try:
         yield
     except (OSError, MemoryError) as error:

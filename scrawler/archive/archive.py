@@ -36,7 +36,7 @@ class Archive(Protocol):
         """
 
     def flush(self) -> None:
-        """Return when all that was written would survive a kill, with `fsync` a power cut."""
+        """Return once all that was written would survive a kill, and with `fsync` a power cut."""
 
     def closed_files(self) -> Sequence[ClosedFile]:
         """Return the WARC files in the folder that are full or closed, to be indexed; none for other archives."""

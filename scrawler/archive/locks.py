@@ -60,7 +60,7 @@ def take_lock(folder: Path, prefix: str) -> PrefixLock | None:
 
 
 def _at_once(name: str, flags: int) -> int:
-    """Open a file; where a pipe has its name, refuse instead of waiting for who reads it."""
+    """Open a file; a pipe of that name is refused, for to open it would wait until somebody reads it."""
     return os.open(name, flags | os.O_NONBLOCK, 0o666)
 
 

@@ -77,7 +77,7 @@ class WarcFile:
         return next_record(self._file, start, end)
 
     def was_begun_as(self, name: str) -> bool:
-        """Tell whether the writer of a name began this file: its first record says so, or is all there is, and torn.
+        """Tell whether the file was begun under this name: its first record says so, or is torn and all that there is.
 
         A copy, or a file that got another name, says what it was called at first.
         """

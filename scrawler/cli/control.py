@@ -42,7 +42,7 @@ def crawl_control(settings: Settings) -> Iterator[Control]:
 
 
 def tell_machines(settings: Settings, order: Callable[[Control], list[str]], nobody: str) -> tuple[list[str], str]:
-    """Give an order; return the machines that it concerns, and in words who obeys, or that there is none: `nobody`.
+    """Give an order; return the machines that it concerns, and a sentence on who obeys: `nobody` if there is none.
 
     Where none runs, those that are being started obey.
     """

@@ -103,7 +103,7 @@ def _reasons(given: Iterable[str]) -> tuple[set[EndReason], bool]:
 
 
 def _warn(settings: Settings) -> None:
-    """Tell of settings by which sites, or readers of the archive, may be let down."""
+    """Warn of settings that may do wrong to sites, or to readers of the archive."""
     if not has_contact(settings.user_agent):
         click.echo(
             f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "

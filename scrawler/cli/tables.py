@@ -117,7 +117,7 @@ def _print_block(lines: list[list[str]], widths: list[int] | None) -> list[int]:
 
 
 def printable(text: str) -> str:
-    """Return text for a terminal: nothing from the web speaks to it."""
+    """Return text for a terminal, without characters that would control it."""
     return text if text.isprintable() else repr(text)
 
 

@@ -71,7 +71,7 @@ def scan_links(page: bytes, url: str, policy: LinkPolicy, scan: Scan) -> tuple[L
 
 
 def _merged(hrefs: Sequence[str], more: list[str], placed: list[int]) -> Sequence[str]:
-    """Return the links of a page with others among them, of which is said how many stand before each."""
+    """Merge `more` into the links of a page; `placed` says for each how many of these stand before it."""
     if not placed[-1] and isinstance(hrefs, Hrefs):  # all others stand in the head, as usual
         joined = "\0".join(more).encode()
         return Hrefs(joined + b"\0" + hrefs.joined if hrefs else joined, len(more) + len(hrefs))

@@ -101,7 +101,7 @@ class Poller:
         self._registered[fd] = events
 
     def forget(self, fd: int) -> None:
-        """Watch `fd` no more; a descriptor that is not watched is none of its business."""
+        """Watch `fd` no more; for a descriptor that is not watched nothing is done."""
         if fd not in self._registered:
             return
         if self._keeps:

@@ -36,7 +36,7 @@ OnDone = Callable[[str, Resolution], None]
 
 
 def system_addresses(host: str) -> list[str]:
-    """Ask the system's resolver; return its addresses in its order, raise OSError or UnicodeError for none."""
+    """Ask the system's resolver and return the addresses in its order. Raises OSError or UnicodeError without any."""
     # Names go as bytes: Python's IDNA codec would refuse some that the DNS may know (underscores, long labels).
     found = socket.getaddrinfo(host.encode("ascii"), None, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in found]
@@ -104,7 +104,7 @@ class Resolver:
         return True
 
     def forget_failures(self) -> None:
-        """Ask again for names that were not found: it may have been the resolver that was not."""
+        """Forget which names were not found, so that they are asked for again: the resolver may have been away."""
         with self._lock:
             failed = [host for host, known in self._cache.items() if known.result is Result.NO_ADDRESS]
             for host in failed:

@@ -108,7 +108,7 @@ class RobotsRules:
         return rule
 
     def _longest_starred(self, path: str, other: _Rule | None) -> _Rule | None:
-        """Return the rule with stars that goes before all others and the `other`, or that."""
+        """Return the rule with stars that goes before all others with stars and before `other`, or else `other`."""
         rules = self._starred
         if other is not None:
             rules = rules[: bisect_left(rules, other)]

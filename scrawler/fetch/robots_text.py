@@ -181,7 +181,7 @@ def _is_absolute(url: str) -> bool:
 
 
 def plain_text(body: bytes, cut: bool = False) -> bytes:
-    """Return a robots.txt in UTF-8 without marks and zeros, 500 KiB of it at most; of what is plain, nothing changes.
+    """Return a robots.txt in UTF-8 without marks and zeros, 500 KiB of it at most; plain text stays as it is.
 
     What is cut, or was (`cut`), loses its last line: half a line could forbid too much.
     """
@@ -195,7 +195,7 @@ def plain_text(body: bytes, cut: bool = False) -> bytes:
 
 
 def is_text(body: bytes) -> bool:
-    """Tell whether it reads as text in UTF-8, in UTF-16, or in a code that is mostly ASCII; what is empty does."""
+    """Tell whether a body is text in UTF-8, in UTF-16, or in a code that is mostly ASCII; an empty one is."""
     start = _decoded(body[:_LOOKED_AT])
     return not _NO_TEXT.search(start) and len(_NO_UTF8.findall(start)) <= len(start) // 8
 

@@ -47,7 +47,7 @@ _RESULTS = {
 
 
 class TlsSessions:
-    """How the connections to each server are secured, as its newest one that was asked about was.
+    """Remembers how the connections to each server are secured, by the newest that libcurl has told of.
 
     A server is an origin and an address. It is asked about only until it is known: that costs some callbacks.
     """

@@ -101,7 +101,7 @@ def request_head(target: RequestTarget, headers: str, request: Request) -> bytes
 
 
 def own_headers(request: Request) -> Sequence[tuple[str, str]]:
-    """Return the headers that one request has behind those of all. Raises ValueError for one that would be several."""
+    """Return the headers that one request has behind those of all. Raises ValueError for one with a line end in it."""
     own = (("Cookie", request.cookie), *request.headers) if request.cookie else request.headers
     if any(_LINE_END.search(name) or _LINE_END.search(value) for name, value in own):
         raise ValueError("a header of a request's own holds the end of a line")

@@ -123,7 +123,7 @@ class PlannedMachine:
     # -- claims, and free competition ----------------------------------------------------------------------
 
     def _claim(self) -> bool:
-        """Fill the queue from the pool if it is time to; who competes is told of each site.
+        """Fill the queue from the pool if it is time to; threads that compete are told of each site.
 
         Returns whether any site came.
         """

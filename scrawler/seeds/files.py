@@ -150,7 +150,7 @@ class _SeedFile(io.RawIOBase):
 
 @contextmanager
 def mapped(kind: type[ScrawlerError], problem: str, name: str | Path | None = None) -> Iterator[None]:
-    """Make one line of what the system says of a file: its name (None: as the system has it), the problem, and why."""
+    """Say in one line what the system says of a file: its name (None: as the system has it), the problem, and why."""
     try:
         yield
     except OSError as error:

@@ -90,7 +90,7 @@ class Candidates:
 
 
 class _Alike(NamedTuple):
-    """All seeds have these hops, as they do where none was promoted; `newest` is the last of them."""
+    """The hops that all seeds have in common, as they do where none was promoted; `newest` is the last seed."""
 
     hops: int
     newest: int
@@ -100,7 +100,7 @@ _NEWEST = select(sql.max(seed.c.id))
 
 
 def _alike(connection: Connection) -> _Alike | None:
-    """Look through the seeds once: to look up the hops of each that found a candidate takes as long as all the rest."""
+    """Return the hops that all seeds share, if they do: to look up those of each finder would double the time."""
     columns = sql.min(seed.c.hops), sql.max(seed.c.hops), sql.max(seed.c.id)
     fewest, most, newest = connection.execute(select(*columns)).one()
     return None if newest is None or fewest != most else _Alike(most, newest)

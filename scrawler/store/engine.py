@@ -171,7 +171,7 @@ class Database:
             self._waiting.say(f"{error}; waiting for it")
 
     def let_others_write(self, held: float) -> None:
-        """Rest after a long transaction, of `held` seconds, for as long: who takes SQLite's lock again at once gets it.
+        """Rest for as long as SQLite's lock was held: a writer that takes it again at once would leave none to others.
 
         The others look but every 0.1 s whether it is free, and heartbeats are among them.
         """

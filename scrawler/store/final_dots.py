@@ -45,7 +45,7 @@ def _ends_in_dot(key: str) -> bool:
 
 
 def join_dotted_sites(database: Database) -> None:
-    """Join them, each in a transaction; whoever is cut short leaves the others for the next time."""
+    """Join each of these sites with its twin, in a transaction each; cut short, the next call goes on."""
     for identity, key in database.reading(dotted_sites).items():
         database.retrying(partial(_join, dotted_id=identity, key=key))
 

@@ -103,12 +103,12 @@ class Losses:
         return [row.warc_file for row in self._database.rows(open_ones.order_by(loss.c.warc_file))]
 
     def count(self, warc_file: str, revisits: int) -> None:
-        """Note how many that are."""
+        """Note how many revisits elsewhere refer to what a file held."""
         counted = update(loss).where(loss.c.warc_file == warc_file).values(revisits=revisits)
         self._database.retrying(lambda connection: connection.execute(counted))
 
     def vain_revisits(self, stopping: Callable[[], bool]) -> VainRevisits:
-        """Give what finds these."""
+        """Return the object that finds revisits which refer to what is gone."""
         return VainRevisits(self._database, stopping)
 
     def _found(self, *conditions: ColumnElement[bool]) -> Found:

@@ -229,7 +229,7 @@ def _make_groups(connection: Connection, types: Sequence[str], seed_id: int | No
 
 
 def _number_of(text: ColumnElement[str], texts: Sequence[str], shift: int) -> ColumnElement[int]:
-    """Return the place of a text among some, shifted left by so many bits; NULL: it is none of them."""
+    """Return the index of a text among some, shifted left by so many bits; NULL if it is none of them."""
     places: dict[str, ColumnElement[int]] = {one: number(str(place << shift)) for place, one in enumerate(texts)}
     return case(places, value=text) if places else number("NULL")
 

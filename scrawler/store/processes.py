@@ -55,7 +55,7 @@ def _stat(pid: int) -> tuple[str, str] | None:
 
 
 def _exists(pid: int) -> bool:
-    """Ask the kernel; /proc may hide the processes of other users."""
+    """Ask the kernel whether there is a process, for /proc may hide those of other users."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

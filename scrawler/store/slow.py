@@ -14,14 +14,14 @@ _SEEDS = 500  # seeds of one transaction
 
 
 class SlowSeeds:
-    """The seeds of a crawl that wait so."""
+    """The seeds of a crawl that wait with their slow lane."""
 
     def __init__(self, database: Database) -> None:
         """Work on `database`."""
         self._database = database
 
     def promote(self) -> int:
-        """Let all of them go on, with the next machine that claims their sites; return how many they were.
+        """Let all these seeds go on, with the next machine that claims their sites; return how many they were.
 
         They become active, not ready: all active seeds of a site are taken up together, so that none finds its list
         with another. What several machines do at once, or one does again after a crash, comes to the same.

@@ -31,7 +31,7 @@ class Start:
     age_ms: Millis
 
     def missing(self, there: Iterable[MachineView]) -> int:
-        """Return how many of them have no row yet, of all machines that have; what became of those does not matter."""
+        """Return how many of the machines have no row yet; what became of the others does not matter."""
         return max(0, self.machines - sum(one.launched_at == self.at for one in there))
 
 

@@ -227,7 +227,7 @@ class Supervisor:
             self._changed.notify()
 
     def _pass_on(self, remark: str) -> None:
-        """Show what a machine says; what others say then is mostly the same."""
+        """Show what a machine says, and for a while nothing of what others say: it is mostly the same."""
         with self._changed:
             due = time.monotonic() - self._passed_on_at >= _REMARK_EVERY
             if due:

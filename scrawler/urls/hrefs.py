@@ -9,7 +9,7 @@ _MOST_JOINED = 1 << 24  # characters; where a page's links have more, it mostly 
 
 
 class Hrefs(Sequence[str]):
-    """Hrefs in UTF-8 with a NUL between two, which none of them holds; a list of strings to whoever wants that."""
+    """A sequence of hrefs, held as UTF-8 with a NUL between two, for none of them holds one."""
 
     __slots__ = ("_count", "_texts", "joined")
 

@@ -38,7 +38,7 @@ class LinkCache(NamedTuple):
 
 
 class NameRules(NamedTuple):
-    """What is asked of a name in a folder in which all else is sure."""
+    """What a name must fulfil for its URL to be internal, in a folder that is internal as a whole."""
 
     refused_types: Set[str]  # file extensions, lower case, without dot; a set or frozenset
     max_length: int  # bytes of a whole URL, at most

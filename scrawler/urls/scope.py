@@ -104,7 +104,7 @@ def _suffixes() -> PublicSuffixList:
 
 
 class ScopeRule(Protocol):
-    """Says what is internal to a party: of the names in a folder all or none."""
+    """Says what is internal to a party: of the URLs in one folder either all or none."""
 
     def contains(self, url: str) -> bool:
         """Whether a normalised URL is internal."""
