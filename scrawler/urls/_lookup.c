@@ -140,10 +140,10 @@ static uint64_t hash_of(uint32_t where, const char *text, size_t length)
     return sip_end(sip_begin(where), text, 0, length);
 }
 
-/* Make room for so many items more. */
+/* Make room for so many items more; there is a place for them even if they are none. */
 static int grow(void **items, size_t *room, size_t count, size_t more, size_t size)
 {
-    if (count + more <= *room)
+    if (*items && count + more <= *room)
         return 0;
     size_t wanted = *room ? *room * 2 : 32;
     while (wanted < count + more)
@@ -389,8 +389,8 @@ static PyObject *learn(const Page *p, const char *href, Py_ssize_t length, Py_ss
         both = PyObject_CallFunctionObjArgs(p->learn, whole, path, NULL);
     if (both && !PyTuple_Check(both))
         PyErr_SetString(PyExc_TypeError, "what is learned must be a tuple");
-    else if (both && PyArg_ParseTuple(both, "Op", &known, keeps))
-        Py_INCREF(known);
+    else if (both)
+        known = PyArg_ParseTuple(both, "Op", &known, keeps) ? Py_NewRef(known) : NULL; /* set where it fails, too */
     Py_XDECREF(both);
     Py_XDECREF(whole);
     Py_XDECREF(path);

@@ -89,7 +89,8 @@ def main() -> int:
     print(f"{chosen.cases} pages", flush=True)
     if not chosen.tests:
         return 0
-    return int(pytest.main(["-q", "-p", "no:cacheprovider", "-k", "not python", *chosen.tests]))  # not the other forms
+    # What a sanitizer says comes out at once, and the forms in Python are not asked again.
+    return int(pytest.main(["-q", "-s", "-p", "no:cacheprovider", "-k", "not python", *chosen.tests]))
 
 
 if __name__ == "__main__":

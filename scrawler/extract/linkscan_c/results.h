@@ -200,8 +200,9 @@ static int join_value(const Scan *s, Span span, PyObject *entities, Joined *join
         Py_ssize_t length = 0;
         string = PyUnicode_DecodeUTF8(value.begin, value.end - value.begin, "replace");
         value.begin = string ? PyUnicode_AsUTF8AndSize(string, &length) : NULL;
-        value.end = value.begin + length;
         failed = !value.begin;
+        if (!failed)
+            value.end = value.begin + length;
     }
     if (!failed)
         failed = join_bytes(joined, value.begin, (size_t)(value.end - value.begin)) < 0;

@@ -199,6 +199,72 @@ def test_what_is_wrong_with_what_is_learned_is_told() -> None:
 
 
 @NOT_COMPILED
+def test_the_first_link_of_all_may_have_no_folder_in_it() -> None:
+    """Nothing is remembered before the empty text, for which a sanitizer wants a place as well."""
+    assert COMPILED is not None
+    folder = (*FOLDER[:3], {"": HOME}, *FOLDER[4:])
+    found = COMPILED().look_up(b"x\0y", True, folder, RULES, 9, lambda href, path: (path, True), False)
+    assert found[:2] == ([HOME + "x", HOME + "y"], 2)
+
+
+class Unsure:
+    """What is neither true nor false."""
+
+    def __bool__(self) -> bool:
+        raise ZeroDivisionError
+
+
+@NOT_COMPILED
+def test_what_is_learned_stays_whose_it_is_where_it_cannot_be_read() -> None:
+    assert COMPILED is not None
+    url = "".join(["http://", "unsure.org/"])
+    before = sys.getrefcount(url)
+    for _ in range(100):
+        with pytest.raises(ZeroDivisionError):
+            COMPILED().look_up(b"a", True, FOLDER, RULES, 9, lambda href, path: (url, Unsure()), False)
+    assert sys.getrefcount(url) == before
+
+
+@NOT_COMPILED
+def test_a_look_up_whose_memory_fails_is_an_error_and_the_next_one_is_whole() -> None:
+    memory = pytest.importorskip("_testcapi")
+    assert COMPILED is not None
+    urls = ["".join(["http://no.org/", str(number)]) for number in range(40)]
+    verdicts = list(Verdict)
+    before = list(map(sys.getrefcount, urls))
+    known = [(urls[n] if n % 3 else (urls[n],)) if n % 5 else verdicts[n % 4] for n in range(40)]
+    learned = {f"{'/' * (n % 2)}{n}": (known[n], n % 7 > 0) for n in range(40)}
+    hrefs = "\0".join([*learned, *(f"s/{n}" for n in range(10))]).encode()
+    folder = (*FOLDER[:3], {"s/": HOME + "s/"}, *FOLDER[4:])
+
+    def learn(href: str, path: str) -> Any:
+        return learned[path]
+
+    whole = COMPILED().look_up(hrefs, True, folder, RULES, 99, learn, True)
+    failed = done = 0
+    while done < 10:
+        links = COMPILED()
+        memory.set_nomemory(failed, failed + 1)
+        try:
+            links.look_up(hrefs, True, folder, RULES, 99, learn, True)
+            links.note_listed(urls)
+            done += 1
+        except MemoryError:
+            done = 0
+        finally:
+            memory.remove_mem_hooks()
+        failed += 1
+        again = links.look_up(hrefs, True, folder, RULES, 99, learn, False)
+        assert again[:6] == whole[:6], failed
+        del links, again
+    assert failed > 60
+    known.clear()
+    learned.clear()
+    del whole
+    assert list(map(sys.getrefcount, urls)) == before
+
+
+@NOT_COMPILED
 def test_what_is_known_is_given_back() -> None:
     assert COMPILED is not None
     url = "".join(["http://", "given-back.org/"])
