@@ -140,10 +140,10 @@ static uint64_t hash_of(uint32_t where, const char *text, size_t length)
     return sip_end(sip_begin(where), text, 0, length);
 }
 
-/* Make room for so many items more; there is a place for them even if they are none. */
+/* Make room for so many items more. */
 static int grow(void **items, size_t *room, size_t count, size_t more, size_t size)
 {
-    if (*items && count + more <= *room)
+    if (count + more <= *room)
         return 0;
     size_t wanted = *room ? *room * 2 : 32;
     while (wanted < count + more)

@@ -203,7 +203,7 @@ def test_the_first_link_of_all_may_have_no_folder_in_it() -> None:
     """Nothing is remembered before the empty text, for which a sanitizer wants a place as well."""
     assert COMPILED is not None
     folder = (*FOLDER[:3], {"": HOME}, *FOLDER[4:])
-    found = COMPILED().look_up(b"x\0y", True, folder, RULES, 9, lambda href, path: (path, True), False)
+    found = COMPILED().look_up(b"x\0y", True, folder, RULES, 9, lambda href, path: (path, True), None)
     assert found[:2] == ([HOME + "x", HOME + "y"], 2)
 
 
@@ -221,7 +221,7 @@ def test_what_is_learned_stays_whose_it_is_where_it_cannot_be_read() -> None:
     before = sys.getrefcount(url)
     for _ in range(100):
         with pytest.raises(ZeroDivisionError):
-            COMPILED().look_up(b"a", True, FOLDER, RULES, 9, lambda href, path: (url, Unsure()), False)
+            COMPILED().look_up(b"a", True, FOLDER, RULES, 9, lambda href, path: (url, Unsure()), None)
     assert sys.getrefcount(url) == before
 
 
@@ -240,21 +240,20 @@ def test_a_look_up_whose_memory_fails_is_an_error_and_the_next_one_is_whole() ->
     def learn(href: str, path: str) -> Any:
         return learned[path]
 
-    whole = COMPILED().look_up(hrefs, True, folder, RULES, 99, learn, True)
+    whole = COMPILED().look_up(hrefs, True, folder, RULES, 99, learn, None)
     failed = done = 0
     while done < 10:
         links = COMPILED()
         memory.set_nomemory(failed, failed + 1)
         try:
-            links.look_up(hrefs, True, folder, RULES, 99, learn, True)
-            links.note_listed(urls)
+            links.look_up(hrefs, True, folder, RULES, 99, learn, None)
             done += 1
         except MemoryError:
             done = 0
         finally:
             memory.remove_mem_hooks()
         failed += 1
-        again = links.look_up(hrefs, True, folder, RULES, 99, learn, False)
+        again = links.look_up(hrefs, True, folder, RULES, 99, learn, None)
         assert again[:6] == whole[:6], failed
         del links, again
     assert failed > 60
