@@ -26,6 +26,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
+from scrawler.model.claims import WorkLeft
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
 from scrawler.model.scope import Boundary
 from scrawler.model.terms import Millis
@@ -131,6 +132,8 @@ class MachineRun:
         self._count_at = 0.0
         self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
         self._externals = WithinHops(prompt, settings.scope, self._boundary, settings.hops)
+        self._stores = Stores.of(prompt, self._machine_id, self._externals, self._boundary)
+        self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
 
     @contextmanager
     def watched(self, own_process: bool) -> Iterator[None]:
@@ -198,7 +201,6 @@ class MachineRun:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
-            self._stores = Stores.of(self._prompt, self._machine_id, self._externals, self._boundary)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(

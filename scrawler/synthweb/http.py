@@ -92,6 +92,8 @@ class Service(NamedTuple):
 class Connection(asyncio.Protocol):
     """Answers the requests of one connection in order, one at a time, pipelined or not."""
 
+    _transport: asyncio.Transport  # asyncio hands it over before all else
+
     def __init__(self, service: Service) -> None:
         self._service = service
         self._buffer = b""

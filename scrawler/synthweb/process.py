@@ -34,6 +34,7 @@ class WebProcess:
     """Runs `python -m scrawler.synthweb`; it is ready when the context is entered, and gone when it is left."""
 
     port: int  # the port at which it serves, known when it is ready
+    _process: subprocess.Popen[str]  # runs while the context is open
 
     def __init__(self, *options: str) -> None:
         self._command = [sys.executable, "-m", "scrawler.synthweb", *options, "--stop-with-stdin"]

@@ -44,6 +44,42 @@ def lines_of(found: Iterator[ast.Assign] | Iterator[ast.IfExp] | Iterator[ast.At
     return sorted({node.lineno for node in found})
 
 
+def own_attributes(node: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield where attributes of `self` are set."""
+    for one in ast.walk(node):
+        is_own = isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name) and one.value.id == "self"
+        if is_own and isinstance(one.ctx, ast.Store):
+            yield one
+
+
+def at_birth(methods: dict[str, ast.FunctionDef]) -> set[str]:
+    """Return the names of the methods by which an object is made: `__init__`, and those of its own that this calls."""
+    found: set[str] = set()
+    waiting = [name for name in ("__init__", "__post_init__") if name in methods]
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        calls = (one for one in ast.walk(methods[name]) if isinstance(one, ast.Attribute))
+        waiting += {one.attr for one in calls if one.attr in methods} - found
+    return found
+
+
+def unborn(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """Yield where a method sets an attribute that its object does not have from the beginning.
+
+    One that stands at the head of its class may be set later, as by a framework.
+    """
+    for kind in ast.walk(tree):
+        if isinstance(kind, ast.ClassDef):
+            methods = {one.name: one for one in kind.body if isinstance(one, ast.FunctionDef)}
+            made = at_birth(methods)
+            known = {name.id for one in kind.body if not isinstance(one, ast.FunctionDef)
+                     for name in ast.walk(one) if isinstance(name, ast.Name)}  # fmt: skip
+            known.update(one.attr for name in made for one in own_attributes(methods[name]))
+            later = (one for name, method in methods.items() if name not in made for one in own_attributes(method))
+            yield from (one for one in later if one.attr not in known)
+
+
 # What is set in one module alone, by a method that says what it does.
 DOORS = {
     "leaving": "party/context.py",
@@ -62,6 +98,28 @@ def sets_elsewhere(tree: ast.AST, module: str) -> Iterator[ast.Attribute]:
     for one in attributes:
         if isinstance(one.ctx, ast.Store) and DOORS.get(one.attr, module) != module:
             yield one
+
+
+# Set for urllib3, in whose class it stands.
+BORN_ELSEWHERE = {"response_class"}
+
+
+def test_objects_have_their_attributes_from_the_beginning() -> None:
+    program = [file for file in OF_HOUSE if "experiments" not in file.relative_to(HOUSE).parts]
+    found = {file.name: list(unborn(ast.parse(file.read_text(encoding="utf-8")))) for file in program}
+    later = {f"{name}:{one.lineno}" for name, some in found.items() for one in some if one.attr not in BORN_ELSEWHERE}
+    assert later == set()
+
+
+def test_what_is_set_after_the_beginning_is_found() -> None:
+    tree = ast.parse(
+        "class A:\n"
+        "    head: int\n"
+        "    def __init__(self):\n        self.a = 1\n        self.reset()\n"
+        "    def reset(self):\n        self.b = 1\n"
+        "    def later(self):\n        self.a = self.b = self.head = 2\n        self.c = 3\n"
+    )
+    assert [one.attr for one in unborn(tree)] == ["c"]
 
 
 @pytest.mark.parametrize("file", FILES, ids=NAMES)
