@@ -164,9 +164,7 @@ class _Maker:
 def _seed_section(view: SeedView, crawl: Crawl) -> Section:
     seed = view.seed
     values = {
-        "state": seed.state.value,
-        "end_reason": seed.end_reason and seed.end_reason.value,
-        "end_detail": view.end_detail,
+        **view.standing,
         "home_url": seed.home_url,
         "site": view.site_key,
         "scope": crawl.scope.value,

@@ -181,9 +181,7 @@ def _seed_fact(view: SeedView) -> Fact:
     if counts.listed:
         lines.append(f"{counted(counts.listed, 'URL')} listed, {counted(counts.pages, 'page')} fetched for it")
     values = {
-        "state": seed.state.value,
-        "end_reason": seed.end_reason and seed.end_reason.value,
-        "end_detail": view.end_detail,
+        **view.standing,
         "home_url": seed.home_url,
         "hops": seed.hops,
         "listed": counts.listed,

@@ -56,6 +56,16 @@ class SeedView:
     ended_at: Millis | None
     machine_id: int | None
 
+    @property
+    def standing(self) -> dict[str, str | None]:
+        """Its state and its end, by the names under which all that is written of seeds has them."""
+        reason = self.seed.end_reason
+        return {
+            "state": self.seed.state.value,
+            "end_reason": None if reason is None else reason.value,
+            "end_detail": self.end_detail,
+        }
+
 
 class SeedLine(NamedTuple):
     """A seed as a list has it: what is known of very many in little time."""

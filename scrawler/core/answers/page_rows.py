@@ -33,29 +33,8 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
 
 def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: Fault) -> PageRow:
     """Make the row of a URL whose answer met a fault: of the answer, only what needs no reading."""
-    entry = flight.entry
-    file, offset, length, digest, revisit = reading.record or _NO_RECORD
-    return PageRow(
-        seed_id=flight.party.seed.id,
-        url_hash=url_hash(entry.url),
-        url=entry.url,
-        depth=entry.depth,
-        lane_seed=flight.lane.seed_id,
-        position=entry.stored_position,
-        result=Result.INTERNAL_ERROR.value,
-        status=response.status,
-        content_type=reading.media_type[:100],
-        length=len(response.body),
-        digest=digest,
-        attempts=flight.attempt,
-        fetched_at=response.started_at,
-        elapsed_ms=response.elapsed_ms,
-        warc_file=file,
-        warc_offset=offset,
-        warc_length=length,
-        revisit=int(revisit),
-        detail=fault.text[:_DETAIL_CHARACTERS],
-        flags=reading.flags | _asset_flag(entry),
+    return page_row(flight, response, reading, fault.text[:_DETAIL_CHARACTERS])._replace(
+        result=Result.INTERNAL_ERROR.value, flags=reading.flags | _asset_flag(flight.entry)
     )
 
 
