@@ -71,6 +71,7 @@ from scrawler.threads import no_room
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.filetype import refused_types
 from scrawler.urls.filters import UrlFilter, UrlFilters
+from scrawler.urls.refusals import Sample
 from scrawler.urls.scope import ScopeRule
 from scrawler.urls.steps import make_steps
 from scrawler.urls.traps import UrlLimits
@@ -351,12 +352,20 @@ def _fetch_limits(settings: Settings) -> FetchLimits:
     )
 
 
-def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer]:
+def _analyzers(settings: Settings) -> Callable[[ScopeRule, Mapping[str, str], Sample | None], UrlAnalyzer]:
     steps, limits = make_steps(settings.normalise), url_limits(settings)
     length, refused = settings.max_url_length, refused_types(settings.accept)
 
-    def make(scope: ScopeRule, aliases: Mapping[str, str]) -> UrlAnalyzer:
-        return UrlAnalyzer(scope, max_length=length, steps=steps, limits=limits, refused_types=refused, aliases=aliases)
+    def make(scope: ScopeRule, aliases: Mapping[str, str], sample: Sample | None) -> UrlAnalyzer:
+        return UrlAnalyzer(
+            scope,
+            max_length=length,
+            steps=steps,
+            limits=limits,
+            refused_types=refused,
+            aliases=aliases,
+            sample=sample,
+        )
 
     return make
 
@@ -400,7 +409,7 @@ def make_archive(settings: Settings, prefix: str) -> Archive:
 
 def make_analyzer(settings: Settings, scope: ScopeRule) -> UrlAnalyzer:
     """Make an analyzer that judges links as those of the crawl do."""
-    return _analyzers(settings)(scope, {})
+    return _analyzers(settings)(scope, {}, None)
 
 
 def url_limits(settings: Settings) -> UrlLimits:

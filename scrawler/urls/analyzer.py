@@ -52,7 +52,8 @@ class UrlAnalyzer:
     `steps` is what `make_steps` made. `aliases` maps an authority to the one under which the same site is known
     (`192.0.2.7` -> `example.org`); it may gain entries while the party is in work. `refused_types` are file
     extensions, lower case, without dot. The cache holds at most `cache_entries` hrefs and folders; when full it begins
-    anew. `compiled` makes what looks links up; None: that is done in Python.
+    anew. `compiled` makes what looks links up; None: that is done in Python. `sample` is offered what is refused, the
+    first time that it is met.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class UrlAnalyzer:
         aliases: Mapping[str, str] | None = None,
         cache_entries: int = CACHE_ENTRIES,
         compiled: Callable[[], KnownLinks] | None = COMPILED,
+        sample: Sample | None = None,
     ) -> None:
         self._scope = scope
         self._max_length = max_length
@@ -85,7 +87,7 @@ class UrlAnalyzer:
         self._sure_folders: set[str] = set()  # folders that are internal as a whole, whatever leads to them
         self._entries = 0
         self._forget()
-        self.sample: Sample | None = None  # the sample to which is offered what is refused and was not in the cache
+        self._sample = sample
         self._of_any_type: UrlAnalyzer | None = None
 
     def analyze(
@@ -185,9 +187,9 @@ class UrlAnalyzer:
 
     def _offer(self, verdict: Verdict, href: str, base: str) -> None:
         """Let the sample have a refused link, if it wants it."""
-        if self.sample is not None and self.sample.wants(verdict):
+        if self._sample is not None and self._sample.wants(verdict):
             url = self._spelt(normalise(href, base, LONGEST_REFUSED).url) or href
-            self.sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
+            self._sample.add(verdict, url, words_for(verdict, url, self._max_length, self._limits))
 
     def _learn(self, base: str, cache: LinkCache, charset: str, href: str, path: str) -> tuple[Known, bool]:
         """Judge an href that is not known, and say whether to remember what it came to; `path` is as in `look_up`."""

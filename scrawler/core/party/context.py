@@ -37,6 +37,7 @@ class SeedContext:
         started: float,
         traps: PartyTraps | None = None,
         depth_buffer: int = DEPTH_BUFFER,
+        rejections: RejectionSample | None = None,
     ) -> None:
         self.seed = seed
         self.analyzer = analyzer
@@ -46,8 +47,7 @@ class SeedContext:
         self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
-        self.rejections = RejectionSample(seed.id)
-        analyzer.sample = self.rejections
+        self.rejections = rejections or RejectionSample(seed.id)  # the analyzer's as well
         self.refetches = False  # whether URLs whose records were lost may be left to be asked for again
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # whether the store was asked if its URL is fetched already

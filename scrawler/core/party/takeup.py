@@ -13,6 +13,7 @@ from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, Lane, decode, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
+from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter, SeenFullError
@@ -27,6 +28,7 @@ from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed
 from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.refusals import Sample
 from scrawler.urls.scope import ScopeRule, scope_of
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
@@ -80,7 +82,7 @@ class SiteTaker:
         rules: CrawlRules,
         clock: DatabaseClock,
         make_seen: Callable[[], SeenFilter],
-        make_analyzer: Callable[[ScopeRule, Mapping[str, str]], UrlAnalyzer],
+        make_analyzer: Callable[[ScopeRule, Mapping[str, str], Sample], UrlAnalyzer],
         recall_robots: Callable[[SiteContext], None] = lambda site: None,
         condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
         refusal: Callable[[str], str] = lambda url: "",
@@ -164,8 +166,10 @@ class SiteTaker:
         """Make the context of one seed; it is begun if it has a list already."""
         scope = scope_of(seed.home_url, self._rules.scope)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
-        analyzer = self._make_analyzer(scope, aliases)
-        party = SeedContext(seed, analyzer, scope, time.monotonic(), self._traps(seed), self._rules.depth_buffer)
+        rejections = RejectionSample(seed.id)
+        analyzer = self._make_analyzer(scope, aliases, rejections)
+        traps, depth_buffer = self._traps(seed), self._rules.depth_buffer
+        party = SeedContext(seed, analyzer, scope, time.monotonic(), traps, depth_buffer, rejections)
         if self._rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None

@@ -16,6 +16,7 @@ from scrawler.core.answers.reading import Reading
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Entry
 from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget, SeenFilter, compact_seen, rbloom_seen
 from scrawler.core.traps.traps import PartyTraps
@@ -59,14 +60,16 @@ class Crawl:
     def __init__(self, compiled: bool, cache_entries: int, seen: SeenFilter, **rules: Any) -> None:
         self.rules = crawl_rules(**rules)
         scope = scope_of(HOME, Scope.HOST)
+        rejections = RejectionSample(1)
         analyzer = UrlAnalyzer(
             scope,
+            sample=rejections,
             limits=UrlLimits(6, 2, 3),
             cache_entries=cache_entries,
             compiled=COMPILED if compiled else None,
         )
         traps = PartyTraps(1, self.rules) if self.rules.traps else None
-        self.party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), analyzer, scope, 0.0, traps)
+        self.party = SeedContext(Seed(1, 1, HOME, HOME, 0, 0), analyzer, scope, 0.0, traps, rejections=rejections)
         self.site = SiteContext(1, "h.org", 1, seen, False, parties=[self.party])
         filters = UrlFilters({"mine": lambda url, _page, _depth: "no" if "/refused/" in url else ""})
         self.answers = AnswerHandler(self.rules, filters)

@@ -46,8 +46,8 @@ def test_long_text_is_cut_and_known_by_what_is_left() -> None:
 
 
 def test_the_analyzer_offers_what_it_refuses_with_the_page_and_the_reason() -> None:
-    analyzer, sample = UrlAnalyzer(scope_of("http://h/", Scope.HOST), max_length=100), RejectionSample(1)
-    analyzer.sample = sample
+    sample = RejectionSample(1)
+    analyzer = UrlAnalyzer(scope_of("http://h/", Scope.HOST), max_length=100, sample=sample)
     hrefs = ["b.html", "#x", "http://o/", "a.JPG?x", "mailto:me@h", "http://[", "x" * 200, "a.JPG?x"]
     for page in ("http://h/d/1.html", "http://h/d/2.html"):
         sample.page = page
