@@ -43,3 +43,12 @@ class WorkLeft:
     active: int
     done: int
     slow: int = 0
+
+
+def enough_for_all(wanted: int, machines: int, seats_elsewhere: int) -> int:
+    """Return of how many free sites a machine may take `wanted` without a look at what the others have.
+
+    Each of the others finds as many then, and enough to fill its seats: who has filled its own, and wants a few sites
+    more for its queue, shall not take them from one that is about to begin.
+    """
+    return wanted + max(wanted * (machines - 1), seats_elsewhere)

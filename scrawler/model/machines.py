@@ -54,6 +54,14 @@ class Living:
     def __len__(self) -> int:
         return len(self.machines)
 
+    def seats_elsewhere(self, mine: int, machines: int) -> int:
+        """Return how many seeds the others of so many machines can hold, where this one can hold `mine`.
+
+        Who has not told yet is taken to hold as many.
+        """
+        told = [one.capacity for one in self.machines if one.capacity]
+        return max(0, sum(told) + (machines - len(told) - 1) * mine)
+
     @cached_property
     def version(self) -> int:
         """A number that is the same for whoever sees the same machines with the same capacities; 0: none."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from threading import Event, RLock
 
 from scrawler.core.distribution.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
+from scrawler.model.claims import enough_for_all
 from scrawler.plan.agenda import Agenda
 from scrawler.plan.collector import PlannedCollector
 from scrawler.plan.contention import processor_wait
@@ -25,10 +26,13 @@ class Pool:
     left: int
     owned: dict[PlannedMachine, int] = field(default_factory=dict)
 
-    def share(self, machine: PlannedMachine, wanted: int) -> int:
-        """Return how many sites a machine may claim of those wanted, as by the store's fair shares."""
+    def share(self, machine: PlannedMachine, wanted: int, seats: int) -> int:
+        """Return how many sites a machine may claim of those wanted, as by the store's fair shares.
+
+        Each machine can hold `seats` seeds.
+        """
         machines = len(self.owned)
-        if machines > 1 and self.left <= wanted * machines:
+        if machines > 1 and self.left <= enough_for_all(wanted, machines, (machines - 1) * seats):
             fair = -(-(self.left + sum(self.owned.values())) // machines)
             wanted = min(wanted, fair - self.owned[machine])
         return max(0, min(wanted, self.left))
@@ -133,7 +137,7 @@ class PlannedMachine:
         if not room:
             return False
         self._claiming = True
-        claimed = self._pool.share(self, room)
+        claimed = self._pool.share(self, room, self._rules.threads * self._rules.seeds_per_thread)
         for _ in range(claimed):
             self.queue.reserved += 1
             self.queue.put(self._pool.take(self))

@@ -64,22 +64,28 @@ class Claims:
         self._unsure_seeds: dict[tuple[int, int], tuple[Seed, ...]] = {}  # (site id, token) -> seeds
 
     def claim(
-        self, sites: int, seeds_per_site: int, *, machines: int = 1, longest_rest: Millis = _DAY
+        self,
+        sites: int,
+        seeds_per_site: int,
+        *,
+        machines: int = 1,
+        seats_elsewhere: int = 0,
+        longest_rest: Millis = _DAY,
     ) -> list[ClaimedSite]:
         """Own up to `sites` more sites; each comes with its active seeds and ready ones up to `seeds_per_site` in all.
 
         Sites and parties that were begun come before new ones. While sites are few, they are shared out among
-        `machines`. Never waits for another machine: a site that one has locked is being claimed or committed and is
-        not free; if that comes to nothing, the next look finds it. Fewer than wanted come only if all that was open
-        at that moment is locked or somebody else's share. A machine that was declared dead gets none: its heartbeat
-        tells it. So an empty list does not mean that the crawl has ended: see `states_left`.
-        No site can have to rest longer than `longest_rest`, by what settings say.
+        `machines`, of which the others can hold `seats_elsewhere` seeds. Never waits for another machine: a site that
+        one has locked is being claimed or committed and is not free; if that comes to nothing, the next look finds it.
+        Fewer than wanted come only if all that was open at that moment is locked or somebody else's share. A machine
+        that was declared dead gets none: its heartbeat tells it. So an empty list does not mean that the crawl has
+        ended: see `states_left`. No site can have to rest longer than `longest_rest`, by what settings say.
         """
 
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # an earlier try has claimed nothing
                 self._wake_rested(connection, longest_rest)
-                self._unsure = self._claim(connection, sites, seeds_per_site, machines)
+                self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere)
             return self._unsure
 
         claimed = self._database.retrying(work)
@@ -133,9 +139,11 @@ class Claims:
         rows = lock_sites(connection, held)
         return [row.id for row in rows.values() if (row.owner, row.token) == (self._machine_id, held[row.id])]
 
-    def _claim(self, connection: Connection, wanted: int, seeds_per_site: int, machines: int) -> list[ClaimedSite]:
+    def _claim(
+        self, connection: Connection, wanted: int, seeds_per_site: int, machines: int, seats_elsewhere: int
+    ) -> list[ClaimedSite]:
         sources = open_sites(connection, self._machine_id)
-        allowed = self._share.allowed(connection, wanted, machines)
+        allowed = self._share.allowed(connection, wanted, machines, seats_elsewhere)
         claimed = self._take_from(connection, sources, allowed, seeds_per_site)
         if allowed < wanted:
             left_over = self._share.left_over(connection, sources, wanted - len(claimed))

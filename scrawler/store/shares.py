@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, null, select
 from sqlalchemy import func as sql
 
-from scrawler.model.claims import SiteState
+from scrawler.model.claims import SiteState, enough_for_all
 from scrawler.model.machines import MachineState
 from scrawler.store.rows import in_state, sliced
 from scrawler.store.sites import FREE, Open, candidates
@@ -31,13 +31,14 @@ class FairShare:
         self._machine_id = machine_id
         self._open_since: dict[int, float] = {}  # site left to others -> since when; at most as many as were wanted
 
-    def allowed(self, connection: Connection, wanted: int, machines: int) -> int:
-        """Return how many of `wanted` sites to claim at once: all, as long as each of `machines` finds so many free.
+    def allowed(self, connection: Connection, wanted: int, machines: int, seats_elsewhere: int) -> int:
+        """Return how many of `wanted` sites to claim at once: all, as long as the others find enough free as well.
 
         Looks at no more free sites than it takes to see that. Sites are counted in one statement: one that is
         claimed meanwhile is counted once.
         """
-        if machines <= 1 or _count_free(connection, wanted * machines + 1) > wanted * machines:
+        enough = enough_for_all(wanted, machines, seats_elsewhere)
+        if machines <= 1 or _count_free(connection, enough + 1) > enough:
             self._open_since.clear()
             return wanted
         by_owner = _count_by_owner(connection)

@@ -44,8 +44,13 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # bounds of the pauses between tries on
 class Claims(Protocol):
     """The part of the store that gives out sites and seeds."""
 
-    def claim(self, sites: int, seeds_per_site: int, *, machines: int, longest_rest: Millis) -> list[ClaimedSite]:
-        """Claim up to so many sites, no more than a fair share among so many machines; none that still rests."""
+    def claim(
+        self, sites: int, seeds_per_site: int, *, machines: int, seats_elsewhere: int, longest_rest: Millis
+    ) -> list[ClaimedSite]:
+        """Claim up to so many sites, no more than a fair share among so many machines; none that still rests.
+
+        `seats_elsewhere` is how many seeds the other machines can hold.
+        """
 
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
@@ -84,7 +89,7 @@ def look_again_after(idle: float) -> float:
 
 
 class UrlSelector(threading.Thread):
-    """Keeps the Seed ID Queue filled; `machines` is how many machines share the crawl."""
+    """Keeps the Seed ID Queue filled; `machines` share the crawl, and the others can hold `seats_elsewhere` seeds."""
 
     def __init__(
         self,
@@ -110,6 +115,7 @@ class UrlSelector(threading.Thread):
         self._inbox = inbox
         self._seeds_per_site = seeds_per_site
         self.machines = machines
+        self.seats_elsewhere = 0
         self._ports = ports
         self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
@@ -207,7 +213,13 @@ class UrlSelector(threading.Thread):
         """Claim sites for the free places of the queue; returns how many came."""
         longest = self._taker.longest_rest_ms
         try:
-            claimed = self._claims.claim(room, self._seeds_per_site, machines=self.machines, longest_rest=longest)
+            claimed = self._claims.claim(
+                room,
+                self._seeds_per_site,
+                machines=self.machines,
+                seats_elsewhere=self.seats_elsewhere,
+                longest_rest=longest,
+            )
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
         untaken = deque(claimed)

@@ -152,6 +152,8 @@ class Machine:
         if len(orders.living) >= self._expected:
             self._expected = 0  # all that were started together are there; from now on those that live share
         self._selector.machines = max(len(orders.living), self._expected)
+        seats = self.threads * self.rules.capacity
+        self._selector.seats_elsewhere = orders.living.seats_elsewhere(seats, self._selector.machines)
         if orders.living.version != before.living.version:
             with self.turn:
                 self._inbox.look_again()  # there may be sites of one that is gone

@@ -46,8 +46,10 @@ class Worker:
     def claims(self) -> Claims:
         return Claims(self.database, self.id)
 
-    def claim(self, sites: int = 10, seeds_per_site: int = 10, machines: int = 1) -> list[ClaimedSite]:
-        return self.claims.claim(sites, seeds_per_site, machines=machines)
+    def claim(
+        self, sites: int = 10, seeds_per_site: int = 10, machines: int = 1, seats_elsewhere: int = 0
+    ) -> list[ClaimedSite]:
+        return self.claims.claim(sites, seeds_per_site, machines=machines, seats_elsewhere=seats_elsewhere)
 
     def claim_one(self) -> ClaimedSite:
         (claimed,) = self.claim(1)

@@ -94,6 +94,23 @@ def test_where_sites_abound_there_are_no_shares(database: Database) -> None:
     assert len(worker.claim(10, machines=3)) == 1  # 21 are left for three with room for 10 each
 
 
+def test_a_full_machine_queues_nothing_that_would_fill_seats_elsewhere(database: Database) -> None:
+    """Two machines of twenty seats and four places in the queue, and as many sites as seats."""
+    _add_sites(database, 40)
+    first, second = Worker.of(database, "first"), Worker.of(database, "second")
+    assert len(first.claim(24, machines=2, seats_elsewhere=20)) == 20
+    assert first.claim(4, machines=2, seats_elsewhere=20) == []
+    assert len(second.claim(24, machines=2, seats_elsewhere=20)) == 20
+
+
+def test_a_full_machine_queues_what_is_more_than_the_seats_elsewhere(database: Database) -> None:
+    _add_sites(database, 45)
+    worker = Worker.of(database)
+    assert len(worker.claim(20, machines=1)) == 20
+    assert len(worker.claim(4, machines=2, seats_elsewhere=20)) == 4
+    assert worker.claim(4, machines=2, seats_elsewhere=20) == []
+
+
 def test_what_a_machine_leaves_is_shared_and_known_as_such(database: Database) -> None:
     _add_sites(database, 12)
     workers = [Worker.of(database, f"m{number}") for number in range(3)]

@@ -333,6 +333,8 @@ def test_heartbeats_tell_who_lives_and_how_much_each_can_hold(database: Database
     machines.beat(one, capacity=200)
     seen = machines.beat(other, capacity=50).living
     assert seen.machines == ((one, 200), (other, 50))
+    assert (seen.seats_elsewhere(50, 2), seen.seats_elsewhere(200, 2)) == (200, 50)
+    assert seen.seats_elsewhere(50, 4) == 300, "two have not come yet"
     assert machines.beat(one, capacity=200).living == seen
     assert machines.beat(one, capacity=200).living.version == seen.version != 0
     grown = machines.beat(one, capacity=400).living
