@@ -91,7 +91,7 @@ def _is_record(file: FileIO, start: int, end: int) -> bool:
 
 
 def is_torn(file: FileIO, beginning: bytes) -> bool:
-    """Tell whether a file has no more than a part of its first member, which begins so, as far as it is there."""
+    """Tell whether a file has but a part of its first member, and that begins with `beginning` as far as it goes."""
     data = os.pread(file.fileno(), _READ, 0)
     if len(data) == _READ or data[: len(MEMBER_START)] != MEMBER_START[: len(data)]:
         return False

@@ -99,7 +99,7 @@ def _spreads(size: int) -> Iterator[tuple[int, int, int]]:
     `size` is in bytes, five times a power of two.
     """
     half, spread = size * 4, size // 5 * 64
-    spacing = spread  # bytes from the begin of one piece, which has two halves, to that of the next
+    spacing = spread  # bits from the begin of one piece, which has two halves, to that of the next
     while half >= 5:
         low = sum(((1 << half) - 1) << at for at in range(0, spread, spacing))
         yield low, low << half, spacing // 2 - half

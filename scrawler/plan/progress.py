@@ -24,8 +24,8 @@ class Point(NamedTuple):
     """How a crawl stands at a time (seconds)."""
 
     at: float
-    requests: float  # done
-    seeds: int  # done
+    requests: float  # requests that are done
+    seeds: int  # seeds that are done
     held: int  # seeds that the threads hold
 
 
