@@ -40,6 +40,10 @@ _SPELT = {
 _MOST_ERRORS = 20_000  # errors of one body whose meaning is looked up
 _HIGH = 0x80
 
+# `number`: how many errors a thread has met in the body that it decodes. It is no part of what knows the errors of an
+# encoding: two threads that meet one for the first time at once make two of these, and Python calls the last one.
+_found = threading.local()
+
 
 def decoded(body: bytes, name: str) -> str:
     """Return the text of a body in the encoding with this WHATWG name; what is invalid in it becomes U+FFFD."""
@@ -51,7 +55,7 @@ def decoded(body: bytes, name: str) -> str:
     errors = _errors(name)
     if errors is None:
         return codec.decode(body, "replace")[0]
-    errors.found.number = 0
+    _found.number = 0
     try:
         text = codec.decode(body, errors.name)[0]
     except _TooManyError:
@@ -99,13 +103,12 @@ class _Errors:
     def __init__(self, name: str, lacking: dict[bytes, str]) -> None:
         self.name = name
         self._lacking = lacking
-        self.found = threading.local()
 
     def meant(self, error: UnicodeError) -> tuple[str, int]:
         """Return what stands for the bytes of an error, and where to go on."""
         assert isinstance(error, UnicodeDecodeError)
-        self.found.number += 1
-        if self.found.number > _MOST_ERRORS:
+        _found.number += 1
+        if _found.number > _MOST_ERRORS:
             raise _TooManyError
         for length in (2, 1):
             piece = error.object[error.start : error.start + length]

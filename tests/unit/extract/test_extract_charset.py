@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote_to_bytes
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.extract.charset import to_utf8
+from scrawler.extract.decoders import _errors
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.reference import Html5libExtractor
 from tests.unit.urls.test_urls_query import QUERIES
@@ -156,6 +158,17 @@ def test_order_of_declarations(body: bytes, header: str, text: str, charset: str
 )
 def test_bytes_mean_what_they_mean_to_browsers(charset: str, body: bytes, text: str) -> None:
     assert to_utf8(body, f"text/html; charset={charset}") == (text.encode(), charset)
+
+
+@pytest.mark.parametrize("charset", ["euc-jp", "iso-2022-jp", "gbk", "gb18030", "big5"])
+def test_two_threads_may_meet_an_encoding_for_the_first_time_at_once(charset: str) -> None:
+    """Each of them makes what knows its errors then, and Python calls the one that was made last."""
+    header = f"text/html; charset={charset}"
+    both = [_errors.__wrapped__(charset), _errors(charset)]
+    for errors in (both[0], both[1], both[0]):
+        codecs.register_error(errors.name, errors.meant)
+        with ThreadPoolExecutor(1) as thread:
+            assert thread.submit(to_utf8, b"<a href=1>\xff<", header).result()[0] == b"<a href=1>\xef\xbf\xbd<"
 
 
 @pytest.mark.parametrize("charset", ["euc-jp", "iso-2022-jp", "gbk", "windows-1253"])
