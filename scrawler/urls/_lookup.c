@@ -145,7 +145,7 @@ static int grow(void **items, size_t *room, size_t count, size_t more, size_t si
 {
     if (count + more <= *room)
         return 0;
-    size_t wanted = *room ? *room * 2 : 32;
+    size_t wanted = *room ? *room * 2 : 8;
     while (wanted < count + more)
         wanted *= 2;
     void *moved = wanted > UINT32_MAX / 2 ? NULL : PyMem_Realloc(*items, wanted * size);
@@ -171,7 +171,7 @@ static uint32_t *more_slots(size_t count, size_t *slot_count)
 {
     if (count * 2 + 2 <= *slot_count)
         return NULL;
-    size_t wanted = *slot_count ? *slot_count * 2 : 64;
+    size_t wanted = *slot_count ? *slot_count * 2 : 16;
     uint32_t *slots = PyMem_Calloc(wanted, sizeof *slots);
     if (slots)
         *slot_count = wanted;

@@ -29,6 +29,41 @@ from scrawler.urls.verdict import Verdict
 class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
+    __slots__ = (
+        "_depth_buffer",
+        "_dirty",
+        "_externals",
+        "_relations",
+        "_sitemap_urls",
+        "analyzer",
+        "begun",
+        "cookies",
+        "counts",
+        "deciding",
+        "end",
+        "end_detail",
+        "home_host",
+        "in_flight",
+        "lanes",
+        "leaving",
+        "led_from",
+        "lengthless",
+        "pages",
+        "put_off",
+        "redirected",
+        "redirects",
+        "refetches",
+        "rehoming",
+        "rejections",
+        "scope",
+        "seed",
+        "seed_problem",
+        "seed_result",
+        "started",
+        "traps",
+        "verdicts",
+    )
+
     def __init__(
         self,
         seed: Seed,
@@ -281,9 +316,10 @@ class SeedContext:
     def note_externals(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth; the next checkpoint hands them to the crawl's `Externals`."""
         known = self._externals
+        new = (depth, 1)  # one object for all that are new
         for url in urls:
-            first, times = known.get(url, (depth, 0))
-            known[url] = (first, times + 1)
+            before = known.get(url)
+            known[url] = new if before is None else (before[0], before[1] + 1)
         self.counts.candidates += len(urls)
 
     def add_sitemap_url(self, row: SitemapRow) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from hashlib import sha1
 
 from scrawler.archive.record import RevisitOf
@@ -35,3 +36,24 @@ def test_the_newest_thousands_are_kept_and_no_more() -> None:
         assert len(known) <= 10_000
     assert all(known.get(_digest(number)) for number in range(25_000, 30_000))
     assert known.get(_digest(0)) is None
+
+
+def test_payloads_with_keys_that_collide_are_bounded_too() -> None:
+    known = ArchivedPayloads()
+    for number in range(20_000):
+        known.remember(b"12345678" + (b"a" if number % 2 else b"b") * 12, RevisitOf(f"http://a/{number}", number))
+        assert len(known) <= 10_000
+    assert known.get(b"12345678" + b"a" * 12) == RevisitOf("http://a/19999", 19_999)
+
+
+def test_two_hundred_payloads_take_twenty_kilobytes_at_most() -> None:
+    digests = [_digest(number) for number in range(200)]
+    tracemalloc.start()
+    try:
+        known = ArchivedPayloads()
+        for number, digest in enumerate(digests):
+            known.remember(digest, RevisitOf(f"http://www.site12.example/p{number}.html", number))
+        taken, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert taken < 20_000
