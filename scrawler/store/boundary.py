@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from scrawler.model.scope import Boundary, Scope
 from scrawler.store.engine import Database
@@ -32,7 +32,7 @@ class CrawlBoundary:
         boundary = not_within(self.boundary, self._scope)
         if boundary is Boundary.ANY:
             return BoundaryRule()
-        revision = self._database.rows(select(crawl.c.revision))[0].revision
+        revision = self._database.reading(_revision)
         if (self._rule.boundary, self._revision) != (boundary, revision):
             self._rule = BoundaryRule(boundary, self._names(boundary))
             self._revision = revision
@@ -50,3 +50,8 @@ class CrawlBoundary:
             names.update(boundary_name(url, boundary) for _, url in rows)
             after = rows[-1][0]
         return frozenset(names)
+
+
+def _revision(connection: Connection) -> int:
+    """Return the revision of the crawl, 0 where a database has none yet."""
+    return connection.scalar(select(crawl.c.revision)) or 0
