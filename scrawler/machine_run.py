@@ -254,7 +254,7 @@ class MachineRun:
         totals = machine.crew.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.crew.queue.seeds)
         capacity = len(held) * self._settings.seeds_per_thread
-        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity)
+        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by)
 
     def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
         now, totals = time.monotonic(), machine.crew.totals()

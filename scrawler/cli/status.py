@@ -39,7 +39,8 @@ def status(settings: Settings, as_json: bool) -> None:
     """Show how the crawl stands.
 
     Seeds by state and end reason, pages, bytes, errors, further counts of the seeds, rate, what is ordered (pause,
-    settings), machines by state (running, paused, stopping, stopped, dead) and how many seeds each thread holds.
+    settings), machines by state (running, paused, stopping, stopped, dead), how many seeds each thread holds, and why
+    the crawl is not over, as each machine sees it.
     """
     with crawl_database(settings) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
@@ -120,4 +121,5 @@ def _orders_text(orders: CrawlOrders) -> dict[str, str]:
 
 def _machine_text(machine: MachineView) -> str:
     held = " ".join(map(str, machine.held)) or "not known yet"
-    return f"{machine.pages_per_second:,.1f} pages/s; seeds held by each thread: {held}"
+    goes_on = f"; the crawl goes on: {machine.kept_open_by}" if machine.kept_open_by else ""
+    return f"{machine.pages_per_second:,.1f} pages/s; seeds held by each thread: {held}{goes_on}"

@@ -9,7 +9,7 @@ through for a whole lease. After an outage of the database everybody looks dead,
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -116,19 +116,21 @@ class Machines:
         state: MachineState = MachineState.RUNNING,
         memory: int = 0,
         capacity: int = 0,
+        kept_open_by: str = "",
     ) -> Orders:
         """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
         The machine can count on its lease from the begin of this call; that of one that is to be removed is not
         prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
         each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
-        resident bytes, `capacity` how many seeds it can hold.
+        resident bytes, `capacity` how many seeds it can hold, `kept_open_by` why the crawl is not over as it sees it.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
         def work(connection: Connection) -> Orders:
             nonlocal seen
-            connection.execute(self._prolonged(machine_id, state, memory, capacity))
+            values = {"state": state.value, "memory": memory, "capacity": capacity, "kept_open_by": kept_open_by}
+            connection.execute(self._prolonged(machine_id, values))
             rows = self._rows(connection, machine_id)
             mine = next((row for row in rows if row.id == machine_id), None)
             if mine is None or mine.state not in LIVING:
@@ -215,11 +217,11 @@ class Machines:
         """Return how the crawl stands."""
         return summary_of(Seeds(self._database).counts(), self.machines())
 
-    def _prolonged(self, machine_id: int, state: MachineState, memory: int, capacity: int) -> Update:
+    def _prolonged(self, machine_id: int, values: Mapping[str, int | str]) -> Update:
         mine = update(machine).where(machine.c.id == machine_id, machine.c.state.in_(LIVING))
         removed = machine.c.wanted == Command.REMOVE.value
         heartbeat = case((removed, machine.c.heartbeat_at), else_=self._clock)
-        return mine.values(heartbeat_at=heartbeat, state=state.value, memory=memory, capacity=capacity)
+        return mine.values(heartbeat_at=heartbeat, **values)
 
     def _rows(self, connection: Connection, machine_id: int) -> Sequence[AnyRow]:
         """Return the machines that say they live, and this one, each with the crawl's orders for all."""

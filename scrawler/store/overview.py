@@ -44,6 +44,7 @@ class MachineView:
     uncommitted: int
     held: tuple[int, ...]  # seeds held by each thread at the last sample
     pages_per_second: float  # mean rate of the last minute
+    kept_open_by: str  # why the crawl is not over, as it sees it; empty: it has not looked yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def machine_views(
             row.uncommitted,
             tuple(held.get(row.id, ())),
             rates.get(row.id, 0.0),
+            row.kept_open_by if states[row.id].value in LIVING else "",
         )
         for row in rows
     )

@@ -434,6 +434,7 @@ machine = Table(
     _tally("refused", "page rows of deltas that were refused: their sites were taken over"),
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     _number("capacity", "seeds that it can hold, as it said with its last heartbeat; 0: not yet", default=0),
+    _word("kept_open_by", 64, "why the crawl was not over when it last looked; empty: it has not looked", default=""),
     Index("machine_state", "state"),
     **_OPTIONS,
 )

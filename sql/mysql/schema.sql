@@ -294,6 +294,7 @@ CREATE TABLE machine (
     refused BIGINT NOT NULL DEFAULT 0,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity BIGINT NOT NULL DEFAULT 0,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+    kept_open_by VARCHAR(64) NOT NULL DEFAULT '',  -- why the crawl was not over when it last looked; empty: it has not looked
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);

@@ -308,6 +308,7 @@ CREATE TABLE machine (
     refused INTEGER DEFAULT 0 NOT NULL,  -- page rows of deltas that were refused: their sites were taken over
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity INTEGER DEFAULT 0 NOT NULL,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
+    kept_open_by TEXT DEFAULT '' NOT NULL,  -- why the crawl was not over when it last looked; empty: it has not looked
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);

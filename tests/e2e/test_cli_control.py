@@ -127,6 +127,20 @@ def test_machines_are_listed_with_what_they_hold(ask: Scrawler, database: Databa
     assert Machines(database).gone() == [silent, ended]
 
 
+def test_status_tells_of_each_machine_that_lives_why_the_crawl_is_not_over(ask: Scrawler, database: Database) -> None:
+    new, at_work, ended = (_register(database) for _ in range(3))
+    why = "sites are in work on this machine"
+    for one in (at_work, ended):
+        Machines(database).beat(one, kept_open_by=why)
+    Machines(database).stop(ended)
+    Machines(database).beat(new)
+    told = json.loads(ask("status", "--json").stdout)
+    assert [one["kept_open_by"] for one in told["machines"]] == ["", why, ""]
+    lines = {line.split()[1]: line for line in ask("status").stdout.splitlines() if line.startswith("  machine ")}
+    assert set(lines) == {"m-1", "m-2"}
+    assert [line.endswith(f"; the crawl goes on: {why}") for line in lines.values()] == [False, True]
+
+
 def test_settings_are_set_listed_and_taken_back(ask: Scrawler, rows: Rows, database: Database) -> None:
     one = _register(database)
     done = ask("set", "delay=1.5", "max-pages=500", "max_bytes=1GB")

@@ -123,7 +123,7 @@ class UrlSelector(threading.Thread):
         self._nameless: set[SiteContext] = set()  # sites whose first address is being looked up
         self._answered: deque[tuple[SiteContext, Origin, Resolution]] = deque()  # names that are not queued yet
         self._somebody_queues = False  # a thread is about to queue them
-        self.kept_open_by = ""  # why the crawl was not over when this machine last looked
+        self._kept_open_by = ""  # why the crawl was not over when this machine last looked
         self._openers = (
             Opener("sites are in work on this machine", self._is_at_work),
             Opener("seeds are ready, or in work on other machines", self._is_work_left),
@@ -295,8 +295,14 @@ class UrlSelector(threading.Thread):
 
     def _is_over(self) -> bool:
         """Whether the crawl has ended; if not, note what keeps it open."""
-        self.kept_open_by = kept_open_by(self._openers)
-        return not self.kept_open_by
+        self._kept_open_by = kept_open_by(self._openers)
+        return not self._kept_open_by
+
+    @property
+    def kept_open_by(self) -> str:
+        """Why the crawl is not over: what this machine sees at once, else what it found when it last looked."""
+        at_work = self._openers[0]
+        return at_work.name if at_work.is_open() else self._kept_open_by
 
     def _is_at_work(self) -> bool:
         with self._turn:

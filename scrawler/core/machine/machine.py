@@ -160,6 +160,11 @@ class Machine:
         self.sharing.beat(self._selector.machines)
         self.ending.obey(orders.command)
 
+    @property
+    def kept_open_by(self) -> str:
+        """Why the crawl is not over, in words; empty: the machine has not looked yet."""
+        return self._selector.kept_open_by
+
     def _state(self) -> MachineState:
         if self.ending.stopping.is_set():
             return MachineState.STOPPING

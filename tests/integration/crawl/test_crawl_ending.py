@@ -9,11 +9,15 @@ import pytest
 
 from scrawler.core.distribution import selector
 from scrawler.core.distribution.openers import Opener, kept_open_by
-from scrawler.store.engine import Database
+from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates
+from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from tests.integration.crawl.rig import watch
+from tests.integration.crawl.rig import running, watch
+from tests.integration.store.crawling import Worker
+from tests.limits import HANGS
+from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -47,3 +51,19 @@ def test_a_machine_knows_what_keeps_its_crawl_open(crawl: Crawl, monkeypatch: py
     assert [reason for reason in reasons if reason == PROMOTED] == [PROMOTED] * 2
     assert reasons[-1] == ""
     assert set(reasons[:-1]) <= {PROMOTED, "sites are in work on this machine"}
+
+
+def test_others_are_told_why_a_machine_that_has_nothing_to_do_does_not_end(crawl: Crawl) -> None:
+    crawl.add(["http://127.0.0.1:9/"])
+    database = open_database(crawl.url)
+    other = Worker.of(database)
+    other.claim_one()
+    machines = Machines(database)
+
+    def reasons() -> list[str]:
+        assert machines.beat(other.id).alive
+        return [one.kept_open_by for one in machines.machines()]
+
+    with running(crawl):
+        wait_for(lambda: reasons() == ["", "seeds are ready, or in work on other machines"], HANGS, "a reason")
+    database.close()
