@@ -12,12 +12,15 @@ READ = 1
 WRITE = 4
 # What epoll calls EPOLLIN and EPOLLOUT; errors and hang-ups are reported beyond these two.
 
+_AT_ONCE = 32  # sockets of which it is told at once that they are ready: what others have sent waits in the system, for
+# as a batch of pages it would take the memory of all of them
+
 
 class _Poll(Protocol):
     def register(self, fd: int, events: int) -> None: ...
     def modify(self, fd: int, events: int) -> None: ...
     def unregister(self, fd: int) -> None: ...
-    def poll(self, timeout: float) -> list[tuple[int, int]]: ...
+    def poll(self, timeout: float, maxevents: int) -> list[tuple[int, int]]: ...
     def close(self) -> None: ...
 
 
@@ -39,8 +42,8 @@ class SelectorPoll:
         """Watch `fd` no more."""
         self._selector.unregister(fd)
 
-    def poll(self, timeout: float) -> list[tuple[int, int]]:
-        """Return what is ready within `timeout` seconds."""
+    def poll(self, timeout: float, maxevents: int) -> list[tuple[int, int]]:
+        """Return what is ready within `timeout` seconds: all of it, as it is not told in turn."""
         return [
             (key.fd, (mask & selectors.EVENT_READ and READ) | (mask & selectors.EVENT_WRITE and WRITE))
             for key, mask in self._selector.select(timeout)
@@ -112,7 +115,7 @@ class Poller:
     def wait(self, seconds: float) -> list[tuple[int, int]]:
         """Return (fd, events) of what is ready within `seconds`; empty when over, woken, or an idle one was closed."""
         watched = []
-        for fd, events in self._poll.poll(seconds):
+        for fd, events in self._poll.poll(seconds, _AT_ONCE):
             if fd in self._idle:
                 self._unregister(fd)  # a server has closed a connection that nobody uses
             elif fd == self._wake_fd:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import threading
 import time
 
@@ -246,3 +247,20 @@ def test_file_limit_is_never_lowered():
     assert now > 0
     assert raise_file_limit(now) == now
     assert raise_file_limit(1) == now
+
+
+@pytest.mark.skipif(not hasattr(select, "epoll"), reason="where all are asked in turn each time, all are told")
+def test_of_many_sockets_that_are_ready_some_are_told_at_a_time_and_all_in_turn():
+    poller, pipes = Poller(), [os.pipe() for _ in range(100)]
+    try:
+        for reader, writer in pipes:
+            poller.watch(reader, READ)
+            os.write(writer, b"x")
+        told = [[fd for fd, _ in poller.wait(HANGS)] for _ in range(4)]
+        assert max(map(len, told)) <= 32
+        assert {fd for some in told for fd in some} == {reader for reader, _ in pipes}
+    finally:
+        poller.close()
+        for pipe in pipes:
+            for fd in pipe:
+                os.close(fd)
