@@ -91,6 +91,16 @@ def delta(site: int, token: int = 1) -> SiteDelta:
     return SiteDelta(site, token, (), 0)
 
 
+def two_on_their_way(shop: Shop, opened: Opened) -> Checkpointer:
+    """Return a checkpointer that is committing a delta, until the gate opens, while another one waits."""
+    checkpointer = opened()
+    shop.gate.clear()
+    checkpointer.submit(delta(1))
+    assert shop.entered.acquire(timeout=HANGS)
+    checkpointer.submit(delta(2))
+    return checkpointer
+
+
 def test_what_comes_together_is_one_transaction_after_one_flush(shop: Shop, opened: Opened) -> None:
     checkpointer = opened()
     for site in range(5):
@@ -118,11 +128,7 @@ def test_the_last_delta_of_a_machine_waits_for_no_company(
 
 
 def test_what_comes_during_a_commit_is_the_next_one(shop: Shop, opened: Opened) -> None:
-    checkpointer = opened()
-    shop.gate.clear()
-    checkpointer.submit(delta(1))
-    assert shop.entered.acquire(timeout=HANGS)
-    checkpointer.submit(delta(2))
+    checkpointer = two_on_their_way(shop, opened)
     assert not checkpointer.idle
     shop.gate.set()
     shop.wait()
@@ -242,11 +248,7 @@ def test_a_failing_read_ends_the_machine(shop: Shop, opened: Opened) -> None:
 
 
 def test_close_writes_what_is_there(shop: Shop, opened: Opened) -> None:
-    checkpointer = opened()
-    shop.gate.clear()
-    checkpointer.submit(delta(1))
-    assert shop.entered.acquire(timeout=HANGS)
-    checkpointer.submit(delta(2))
+    checkpointer = two_on_their_way(shop, opened)
     checkpointer.close(HANGS)
     shop.gate.set()
     checkpointer.join(HANGS)
