@@ -2,7 +2,7 @@
 
 There is one clock for the machine: a site is handed over when its oldest change is old, or when it has many. What a
 kill costs is bounded by that: the work of `checkpoint_interval` seconds at most, and of `MOST_ANSWERS` answers. Where
-many sites have changed, they are handed over evenly, some each half second. They all began within a second or two, so
+many sites have changed, they are handed over evenly, some each second or so. They all began within a second or two, so
 that by age alone they would come at once: a commit of 2,000 sites took a second in which nothing could be asked for.
 
 Of a site that lists a page part by part nothing is handed over until its end: whoever takes the site over after a kill
@@ -26,7 +26,10 @@ _SITES_A_SECOND = 50  # so many are handed over; where more have changed, each w
 # (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page; 5,000 sites on five
 # machines at a page in 5 s: with 100 a second MariaDB has two pages of a site at a time, with 50 three, for 15 % less)
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
-_PACE = 0.5  # seconds between two times at which some of many sites are handed over, be they old or not
+# So long is it, in seconds, from one time at which some of many sites are handed over, be they old or not, to the next:
+# as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
+_PACE = (0.5, 2.0)
+_AT_ONCE = 150
 
 
 class Handover:
@@ -49,13 +52,19 @@ class Handover:
             if self._answers >= MOST_ANSWERS:
                 return oldest
             old_at = oldest + self._longest_age()
-            return min(old_at, self._paced_at + _PACE) if self._are_many else old_at
+            return min(old_at, self._paced_at + self._pace) if self._are_many else old_at
         return inf
 
     @property
     def _are_many(self) -> bool:
         """Whether more sites have changed than can be handed over while their changes are young."""
         return len(self._unsaved) > _SOON * _SITES_A_SECOND
+
+    @property
+    def _pace(self) -> float:
+        """Return the seconds from one time at which some of many sites are handed over to the next."""
+        least, most = _PACE
+        return min(most, max(least, _AT_ONCE * self._longest_age() / len(self._unsaved)))
 
     def _longest_age(self) -> float:
         """Return the seconds for which a change may wait now: the longer, the more sites have changed."""
@@ -88,10 +97,10 @@ class Handover:
 
     def _share(self, now: float) -> int:
         """Return how many of many sites are to be handed over now, so that all are within the longest age."""
-        if not self._are_many or now < self._paced_at + _PACE:
+        if not self._are_many or now < self._paced_at + self._pace:
             return 0
         self._paced_at = now
-        return ceil(len(self._unsaved) * _PACE / self._longest_age())
+        return ceil(len(self._unsaved) * self._pace / self._longest_age())
 
     def changes(self, site: SiteContext, now: float) -> None:
         """Hand over what a site has not yet handed over, unless a page of it is listed in part."""

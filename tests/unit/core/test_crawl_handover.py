@@ -72,8 +72,8 @@ def test_a_machine_with_little_to_do_hands_over_soon() -> None:
     assert desk.saved() == []
 
 
-@pytest.mark.parametrize(("sites", "age"), [(400, 8.0), (5_000, AGE)])
-def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float) -> None:
+@pytest.mark.parametrize(("sites", "age", "pace"), [(400, 8.0, 2.0), (2_000, AGE, 1.125), (5_000, AGE, 0.5)])
+def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float, pace: float) -> None:
     """All began at once; what is answered once a second is handed over again and again."""
     desk = Desk()
     now = 100.0
@@ -91,7 +91,7 @@ def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float) -
             assert now - since[number] <= age
             desk.answer(desk.sites[number - 1], now)
             since[number] = now
-    even = sites * 0.5 / age
+    even = sites * pace / age
     assert max(saved_at_once) <= even + 1
     assert sum(saved_at_once) >= 3 * sites
     assert sum(saved_at_once) <= 5 * sites, "no more often than their age asks for"
