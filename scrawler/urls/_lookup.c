@@ -18,7 +18,8 @@
 
 enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* characters, bytes, characters */
 enum { LONGEST_PUT_TOGETHER = 1024 }; /* bytes of a URL */
-enum { ONCE = 512, USUAL_URLS = 128 }; /* places of hrefs that were met once; URLs of a page that need no memory */
+enum { ONCE = 256, ONCE_BYTES = 2048 };  /* hrefs that were met once: places by hash, and bytes of the newest */
+enum { USUAL_URLS = 128 };                /* of a page, that need no memory */
 enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
 enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* what a text is, for its hash */
 
@@ -43,6 +44,13 @@ typedef struct { /* what `core/seen.py` says of seen filters */
     size_t reserved; /* bytes that were taken from the budget */
 } SeenUrls;
 
+typedef struct {              /* external hrefs that were met once, at the places that their hashes say */
+    uint16_t bits[ONCE];      /* some of their hashes */
+    uint16_t begins[ONCE];    /* in `text` */
+    size_t end;               /* of the newest in `text`; the oldest follow */
+    char text[ONCE_BYTES];    /* of each its hash, its length, and the href, where that is the URL itself */
+} Once;
+
 typedef struct {
     PyObject_HEAD
     Entry *entries;
@@ -52,7 +60,7 @@ typedef struct {
     size_t entry_count, entry_room, key_size, key_room, link_count, link_room, entry_slot_count, url_slot_count;
     size_t *reasons; /* the links that are verdicts */
     size_t reason_count, reason_room;
-    uint16_t *once; /* of hrefs that were met once some bits of their hashes, each at the place that its hash says */
+    Once *once;
     uint32_t page;
     int busy;
 } Links;
@@ -472,10 +480,42 @@ static int count(Links *k, Page *p, size_t index)
 /* Tell whether an href was met before, as far as is known, and note that it was. */
 static int met_before(Links *k, uint64_t hash)
 {
-    uint16_t told = (uint16_t)(hash >> 48 | 1), *place = &k->once[hash % ONCE];
-    int met = *place == told;
-    *place = told;
+    uint16_t bits = (uint16_t)(hash >> 48 | 1), *place = &k->once->bits[hash % ONCE];
+    int met = *place == bits;
+    *place = bits;
     return met;
+}
+
+/* Keep an href that comes to itself, so that it need not be learned once more if it comes soon. */
+static void keep_for_once(Once *once, uint64_t hash, const char *href, size_t length, PyObject *url)
+{
+    size_t size = sizeof hash + sizeof(uint16_t) + length;
+    uint16_t long_as = (uint16_t)length;
+    if (size > ONCE_BYTES / 8 || !PyUnicode_IS_ASCII(url) || (size_t)PyUnicode_GET_LENGTH(url) != length
+        || memcmp(PyUnicode_DATA(url), href, length))
+        return;
+    if (once->end + size > ONCE_BYTES)
+        once->end = 0;
+    char *to = once->text + once->end;
+    once->begins[hash % ONCE] = (uint16_t)once->end;
+    once->end += size;
+    memcpy(to, &hash, sizeof hash);
+    memcpy(to + sizeof hash, &long_as, sizeof long_as);
+    memcpy(to + sizeof hash + sizeof long_as, href, length);
+}
+
+/* Tell whether an href was kept by `keep_for_once`, and is still there; nobody outside can feign a hash. */
+static int is_kept_for_once(const Once *once, uint64_t hash, const char *href, size_t length)
+{
+    size_t begin = once->begins[hash % ONCE];
+    uint64_t kept;
+    uint16_t long_as;
+    if (begin + sizeof kept + sizeof long_as + length > ONCE_BYTES)
+        return 0;
+    const char *at = once->text + begin;
+    memcpy(&kept, at, sizeof kept);
+    memcpy(&long_as, at + sizeof kept, sizeof long_as);
+    return kept == hash && long_as == length && !memcmp(at + sizeof kept + sizeof long_as, href, length);
 }
 
 /* Count a link of which was learned what it comes to; `e` is what to remember of its href, if it is to be. */
@@ -485,8 +525,10 @@ static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const
     int kind = kind_of(known, &what);
     if (kind < 0)
         return -1;
-    if (e && kind == EXTERNAL && !met_before(k, e->hash)) /* many external links stand on one page alone */
+    if (e && kind == EXTERNAL && !met_before(k, e->hash)) { /* many external links stand on one page alone */
+        keep_for_once(k->once, e->hash, path, e->length, what);
         e = NULL;
+    }
     Py_ssize_t link = kind == REFUSED ? find_reason(k, what) : find_url(k, what, kind);
     if (link < 0 && PyErr_Occurred())
         return -1;
@@ -535,7 +577,9 @@ static int look_up_one(Links *k, Page *p, const char *href, Py_ssize_t length, P
         if (done)
             return done < 0 ? -1 : 0;
     }
-    PyObject *known = learn(p, href, length, path_length, &learned_keeps);
+    PyObject *known = keeps && is_kept_for_once(k->once, e.hash, href, e.length)
+                          ? Py_BuildValue("(s#)", href, path_length)
+                          : learn(p, href, length, path_length, &learned_keeps);
     if (!known)
         return -1;
     keeps = keeps && learned_keeps && p->remembered < p->room;
@@ -588,10 +632,9 @@ static void next_page(Links *k)
 
 static PyTypeObject seen_type;
 
-/* Make the first table of hrefs that were met once. */
 static int make_once(Links *k)
 {
-    if (!k->once && !(k->once = PyMem_Calloc(ONCE, sizeof *k->once))) {
+    if (!k->once && !(k->once = PyMem_Calloc(1, sizeof *k->once))) {
         PyErr_NoMemory();
         return -1;
     }

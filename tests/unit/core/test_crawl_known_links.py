@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -328,6 +329,31 @@ def test_an_external_link_is_kept_when_it_comes_again_and_no_sooner() -> None:
         assert found[2:4] == (hrefs, 2)
         remembered.append(found[6])
     assert remembered == [0, 1, 0, 0]
-    assert learned.count("http://o.org/always") == 2
+    assert learned.count("http://o.org/always") == 1, "what comes to itself is at hand for a while"
     again = known.look_up(b"http://o.org/9\0http://o.org/9\0http://o.org/9#x", True, FOLDER, RULES, 9, learn, None)
     assert (again[2:4], again[6]) == ((["http://o.org/9"], 3), 1), "as well on one page"
+
+
+@NOT_COMPILED
+def test_an_external_link_that_comes_late_or_under_another_name_is_learned_once_more() -> None:
+    assert COMPILED is not None
+    known, learned = COMPILED(), Counter[str]()
+
+    def learn(_href: str, path: str) -> Any:
+        learned[path] += 1
+        return (path.replace("/./", "/"),), True
+
+    def look_up(*hrefs: str) -> list[str]:
+        return known.look_up("\0".join(hrefs).encode(), True, FOLDER, RULES, 999, learn, None)[2]
+
+    names = [f"http://o.org/{'x' * (number % 260)}{number}" for number in range(300)]
+    others = ["http://o.org/./b", "http://ü.org/"]
+    for some in (names[:3], names[:3], names[3:], names[:3], names[:3], others, others):
+        for name in some:
+            assert look_up(name, name + "#x", name) == [name.replace("/./", "/")]
+    assert {learned[name] for name in names if len(name) < 240} == {1}
+    assert {learned[name] for name in others} == {2}
+    assert max(learned.values()) == 2
+    for name in names[::-1]:
+        look_up(name)
+    assert max(learned.values()) == 2, "all are known by now"
