@@ -1,12 +1,13 @@
 """Crawls that earlier versions left half-finished: their rows and files, under tests/data, loaded into a database.
 
-`schema1/` and `schema2/` were each made by the last version with that schema, once on SQLite and once on MariaDB: a
+`schema1/` to `schema3/` were each made by the last version with that schema, once on SQLite and once on MariaDB: a
 crawl of `SPEC`, served at the port of `port`, killed while some seeds were done and some in work; then three more were
 imported. Sites 1, 3, 4, 8 and 12 have two seeds, one of them with a dot at the end of its host; sites 2, 6 and 15 have
 only such a one. As loaded, the machine that was killed ran on another host, long ago, and was declared dead.
 
 In `schema2/` it is the third machine. The first fetched the sites 0, 7 and 10, and its WARC file was removed: a loss,
 which no run has told of yet. The second died while it read `POISON`, before it had committed anything.
+In `schema3/` it is the second machine; the first fetched the sites 0, 7 and 10.
 """
 
 from __future__ import annotations
@@ -19,10 +20,14 @@ from sqlalchemy import create_engine, make_url
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.synthweb.spec import Hosts, WebSpec
 
-SCHEMAS = (1, 2)
+SCHEMAS = (1, 2, 3)
 SPEC = WebSpec(sites=16, mean_pages=7, equal=True, page_bytes=300, links=5, hosts=Hosts.NAMES)
 POISON = "http://site6.synth.test:{port}/t5/s0/p5.html"
-_PORTS = {(1, "sqlite"): 18471, (1, "mysql"): 18472, (2, "sqlite"): 18473, (2, "mysql"): 18474}
+_PORTS = {
+    (number, dialect): 18469 + 2 * number + offset
+    for number in SCHEMAS
+    for offset, dialect in enumerate(("sqlite", "mysql"))
+}
 _FOLDERS = {"sqlite": "sqlite", "mysql": "mariadb"}
 _DATA = Path(__file__).parent / "data"
 

@@ -11,7 +11,6 @@ ALTER TABLE page ADD COLUMN visit INTEGER DEFAULT 0 NOT NULL;  -- 0: the first t
 ALTER TABLE seed ADD COLUMN not_modified INTEGER DEFAULT 0 NOT NULL;  -- URLs visited again whose page is as it was
 
 ALTER TABLE machine ADD COLUMN capacity INTEGER DEFAULT 0 NOT NULL;  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
-ALTER TABLE machine ADD COLUMN kept_open_by TEXT DEFAULT '' NOT NULL;  -- why the crawl was not over when it last looked; empty: it has not looked
 
 -- From here on chunk.data is written in a form which programs for schema 2 cannot read. What they wrote stays as it is.
 

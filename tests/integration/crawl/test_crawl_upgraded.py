@@ -56,7 +56,7 @@ def _upgrade(crawl: Crawl, number: int) -> set[str]:
     """Load the crawl of a schema and upgrade it; return the HTML pages that its version had fetched."""
     load_schema(number, crawl.url, crawl.folder / "pages")
     newer = newer_than(number, crawl.url)
-    with pytest.raises(StoreError, match=f"has schema {number}, not 3; bring it up with `scrawler db upgrade`"):
+    with pytest.raises(StoreError, match=f"has schema {number}, not 4; bring it up with `scrawler db upgrade`"):
         open_database(crawl.url)
     assert upgrade_database(crawl.url) == newer
     return crawl.html()
@@ -98,6 +98,20 @@ def test_a_crawl_of_schema_2_ends_with_the_pages_that_it_would_have_had(crawl: C
     (row,) = (row for row in crawl.pages() if row.url == POISON.format(port=port(2, crawl.url)))
     assert (row.result, row.attempts, row.warc_file) == (Result.INTERNAL_ERROR, 0, "")
     assert row.detail.startswith("the process that read it has died: Segmentation fault")
+    crawl.check()
+    check_records(crawl.url, crawl.folder / "pages")
+
+
+def test_a_crawl_of_schema_3_ends_with_the_pages_that_it_would_have_had(crawl: Crawl) -> None:
+    before = _without_dots(_upgrade(crawl, 3))
+    with _served(port(3, crawl.url)) as server:
+        expected = truth(server)
+        assert before & expected
+        assert expected - before
+        summary = crawl.run(resolve=_names(server))
+        _check_one_at_a_time(server.log())
+    assert summary.outcome == "ended"
+    assert _without_dots(crawl.html()) == expected
     crawl.check()
     check_records(crawl.url, crawl.folder / "pages")
 

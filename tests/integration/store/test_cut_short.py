@@ -122,7 +122,7 @@ def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
         url = fresh()
         with _cut(number), pytest.raises(StoreBusyError, match="cannot be reached"):
             open_database(url)
-        with pytest.raises(StoreError, match=r"holds no crawl; import seeds|has schema \d, not 3; bring it up"):
+        with pytest.raises(StoreError, match=r"holds no crawl; import seeds|has schema \d, not 4; bring it up"):
             open_database(url, create=False)
         open_database(url).close()
         assert _shape(url) == whole, number
@@ -132,7 +132,7 @@ def test_a_database_whose_making_was_cut_short_is_finished_by_the_next_command(
 def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
     schema: int, fresh: Callable[[], str], whole: list[tuple[Any, ...]]
 ) -> None:
-    sites_joined = {1: 8, 2: 0}[schema]
+    sites_joined = {1: 8, 2: 0, 3: 0}[schema]
     for number in count(1):
         url = fresh()
         load_schema(schema, url)
@@ -143,7 +143,7 @@ def test_an_upgrade_that_was_cut_short_is_finished_by_the_next(
             break
         except _Killed:
             pass
-        with pytest.raises(StoreError, match=r"has schema \d, not 3; bring it up with `scrawler db upgrade`"):
+        with pytest.raises(StoreError, match=r"has schema \d, not 4; bring it up with `scrawler db upgrade`"):
             open_database(url)
         assert upgrade_database(url) in [newer[done:] for done in range(len(newer))]
         assert _shape(url) == whole, number

@@ -107,7 +107,7 @@ def test_a_newer_version_is_refused_with_advice(database_url: str) -> None:
         connection.exec_driver_sql("INSERT INTO schema_version VALUES (999, 1)")
     database.close()
     for opened in (open_database, upgrade_database):
-        with pytest.raises(StoreError, match="this program knows 3 at most: use a newer scrawler"):
+        with pytest.raises(StoreError, match="this program knows 4 at most: use a newer scrawler"):
             opened(database_url)
 
 
@@ -115,7 +115,7 @@ def test_a_newer_version_is_refused_with_advice(database_url: str) -> None:
 def test_a_crawl_of_an_older_version_is_refused_with_advice(number: int, database_url: str) -> None:
     load_schema(number, database_url)
     for create in (True, False):
-        with pytest.raises(StoreError, match=f"has schema {number}, not 3; bring it up with `scrawler db upgrade`"):
+        with pytest.raises(StoreError, match=f"has schema {number}, not 4; bring it up with `scrawler db upgrade`"):
             open_database(database_url, create=create)
     assert upgrade_database(database_url) == newer_than(number, database_url)
     assert upgrade_database(database_url) == []
@@ -126,7 +126,7 @@ def test_a_crawl_of_an_older_version_is_refused_with_advice(number: int, databas
 def test_an_older_schema_without_a_crawl_is_brought_up_by_whoever_makes_one(number: int, database_url: str) -> None:
     texts = migration_texts(dialect_of(database_url))
     _load(database_url, *(text for one, text in texts.items() if one <= number))
-    with pytest.raises(StoreError, match=f"has schema {number}, not 3"):
+    with pytest.raises(StoreError, match=f"has schema {number}, not 4"):
         open_database(database_url, create=False)
     open_database(database_url).close()
     open_database(database_url, create=False).close()
@@ -149,7 +149,7 @@ def test_an_upgrade_ends_where_a_table_is_not_there(database_url: str) -> None:
     _load(database_url, "DROP TABLE seed;\nDELETE FROM site;\n")
     with pytest.raises(StoreError, match=r"no such table: seed|seed' doesn't exist"):
         upgrade_database(database_url)
-    with pytest.raises(StoreError, match="has schema 1, not 3"):
+    with pytest.raises(StoreError, match="has schema 1, not 4"):
         open_database(database_url)
 
 
@@ -161,7 +161,7 @@ def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_pat
         command = [sys.executable, "-m", "scrawler", *words, "--db", database_url]
         told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
         assert told.returncode == 4
-        assert "has schema 3; this program knows 2 at most: use a newer scrawler" in told.stderr
+        assert "has schema 4; this program knows 3 at most: use a newer scrawler" in told.stderr
 
 
 def _without_newest_migration(folder: Path) -> Path:
