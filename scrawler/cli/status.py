@@ -121,5 +121,5 @@ def _orders_text(orders: CrawlOrders) -> dict[str, str]:
 
 def _machine_text(machine: MachineView) -> str:
     held = " ".join(map(str, machine.held)) or "not known yet"
-    goes_on = f"; the crawl goes on: {machine.kept_open_by}" if machine.kept_open_by else ""
+    goes_on = f"; the crawl is not over: {machine.kept_open_by}" if machine.kept_open_by else ""
     return f"{machine.pages_per_second:,.1f} pages/s; seeds held by each thread: {held}{goes_on}"

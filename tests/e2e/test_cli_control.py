@@ -138,7 +138,7 @@ def test_status_tells_of_each_machine_that_lives_why_the_crawl_is_not_over(ask: 
     assert [one["kept_open_by"] for one in told["machines"]] == ["", why, ""]
     lines = {line.split()[1]: line for line in ask("status").stdout.splitlines() if line.startswith("  machine ")}
     assert set(lines) == {"m-1", "m-2"}
-    assert [line.endswith(f"; the crawl goes on: {why}") for line in lines.values()] == [False, True]
+    assert [line.endswith(f"; the crawl is not over: {why}") for line in lines.values()] == [False, True]
 
 
 def test_settings_are_set_listed_and_taken_back(ask: Scrawler, rows: Rows, database: Database) -> None:

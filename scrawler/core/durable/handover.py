@@ -90,7 +90,9 @@ class Handover:
         share = self._share(now)
         while self._unsaved:
             site, since = next(iter(self._unsaved.items()))
-            if since > due and (since >= now or (share <= 0 and self._answers < MOST_ANSWERS)):
+            # A site that lists comes back to the end as changed just now: without the first question, whatever the
+            # interval is, it would come round for ever.
+            if since >= now or (since > due and share <= 0 and self._answers < MOST_ANSWERS):
                 return
             self.changes(site, now)
             share -= 1

@@ -27,7 +27,7 @@ class Desk:
 
     def __init__(self, **rules: object) -> None:
         self.deltas: list[SiteDelta] = []
-        self.handover = Handover(self.deltas.append, crawl_rules(checkpoint_interval=AGE, **rules))
+        self.handover = Handover(self.deltas.append, crawl_rules(**{"checkpoint_interval": AGE} | rules))
         self.sites: list[SiteContext] = []
 
     def site(self) -> SiteContext:
@@ -164,6 +164,18 @@ def test_a_page_that_is_listed_in_part_waits_for_its_end_and_holds_up_no_other()
     long.listing = False
     desk.handover.checkpoint(desk.handover.next_at)
     assert desk.saved() == [1]
+
+
+@pytest.mark.parametrize("interval", [0.1, 0.25, 0.3])
+def test_a_page_that_is_listed_in_part_does_not_come_round_for_ever(interval: float) -> None:
+    desk = Desk(checkpoint_interval=interval)
+    long, other = desk.site(), desk.site()
+    long.listing = True
+    desk.answer(long, 100.0)
+    desk.answer(other, 100.0)
+    desk.handover.checkpoint(100.5)
+    assert desk.saved() == [2]
+    assert desk.handover.next_at == 100.5 + interval
 
 
 def test_nothing_is_written_of_a_site_that_was_given_back() -> None:
