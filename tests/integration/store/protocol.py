@@ -84,7 +84,7 @@ class Machine:
             _RULES,
             DatabaseClock(),
             lambda: ExactSeen(MemoryBudget(2**20)),
-            lambda scope, aliases: UrlAnalyzer(scope, aliases=aliases),
+            lambda scope, aliases, sample: UrlAnalyzer(scope, aliases=aliases, sample=sample),
         )
         self._parties = Parties(_RULES, self._load_chunks, self._check_fetched, lambda site: None)
         self._answers = AnswerHandler(_RULES)
