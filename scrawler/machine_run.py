@@ -132,7 +132,6 @@ class MachineRun:
         self._count_at = 0.0
         self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
         self._externals = WithinHops(prompt, settings.scope, self._boundary, settings.hops)
-        self._stores = Stores.of(prompt, self._machine_id, self._externals, self._boundary)
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
 
     @contextmanager
@@ -152,14 +151,16 @@ class MachineRun:
         folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
         given = self._settings.model_dump(mode="json", exclude={"db"}) | folder
         run_id = crawls.begin_run(self._machine_id, given)
-        archive, machine, resolver = self._build(run_id)
+        archive, stores, machine, resolver = self._build(run_id)
         try:
-            heartbeat = self._heartbeat(machine)
-            look = partial(self._look, machine, resolver, on_progress)
+            heartbeat = self._heartbeat(machine, stores)
+            look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
             with self._indexing(archive, machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
+            with suppress(StoreBusyError):
+                look()  # what is shown last is how it ended
             outcome = "ended" if machine.ending.ended else "stopped"
         except LeaseLostError as error:
             outcome = "stopped" if error.was_to_end else LEASE_LOST
@@ -178,9 +179,9 @@ class MachineRun:
         names = tuple(file.name for file in files())
         return Ended(outcome, mine, machine.crew.totals().requests, resolver.lookups, names)
 
-    def _heartbeat(self, machine: Machine) -> Heartbeat:
+    def _heartbeat(self, machine: Machine, stores: Stores) -> Heartbeat:
         beat, patience = partial(self._beat, machine), self._settings.database_patience
-        return Heartbeat(beat, machine.permission.lease, self._stores.clock, BEAT_EVERY / 1000, patience)
+        return Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY / 1000, patience)
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
@@ -197,18 +198,19 @@ class MachineRun:
             machine.ending.stopping.set()
             indexer.join()
 
-    def _build(self, run_id: int) -> tuple[Archive, Machine, Resolver]:
+    def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
+            stores = Stores.of(self._prompt, self._machine_id, self._externals, self._boundary)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
-                self._settings, self._stores, archive, self._stop, self._change_settings,
+                self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
             )  # fmt: skip
             failing.pop_all()
-        return archive, machine, resolver
+        return archive, stores, machine, resolver
 
     def _finish_gone(self, database: Database, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
@@ -256,12 +258,14 @@ class MachineRun:
         capacity = len(held) * self._settings.seeds_per_thread
         return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by)
 
-    def _look(self, machine: Machine, resolver: Resolver, on_progress: Callable[[Progress], None]) -> None:
+    def _look(
+        self, machine: Machine, stores: Stores, resolver: Resolver, on_progress: Callable[[Progress], None]
+    ) -> None:
         now, totals = time.monotonic(), machine.crew.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
-            self._left = self._stores.claims.work_left()
+            self._left = stores.claims.work_left()
             took = time.monotonic() - now  # to count a million seeds takes a while
             every = _COUNT_EVERY * self._launch.machines  # one progress line is shown for all of them
             self._count_at = now + min(max(every, 50 * took), _COUNT_AT_LATEST)
