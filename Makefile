@@ -4,18 +4,27 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 REPLAY := .venv-replay
+HOT := .venv-compiled
 VECTORS := .vectors/html5lib-tests
+SOURCES := $(shell find scrawler -name '*.py') $(wildcard sql/*/*.sql sql/*/migrations/*.sql)
 COMPILED := $(wildcard scrawler/extract/linkscan_c/*.[ch]) scrawler/extract/_simhash.c $(wildcard scrawler/urls/*.[ch])
 PYTEST_ARGS ?=
-# Tests wait for pauses and leases more than they compute.
-PYTEST = $(BIN)/python -m pytest -n 4 --dist worksteal
+PLAIN ?= tests/unit tests/integration/crawl/test_fault_web.py
+# Tests wait for pauses and leases more than they compute. A file is one process's: its crawls that several tests read are made once.
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile
+# There the package is installed: the source's folder comes last on the path of all programs, and is on no other one.
+PYTEST_COMPILED = TEST_COMPILED=1 PYTHONSAFEPATH=1 $(HOT)/bin/python -m pytest -n 4 --dist worksteal -o pythonpath=
 TORTURE_ARGS ?=
 FUZZ_ARGS ?=
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
+# Said of a single command alone: .venv has the hot path in Python.
+unexport SCRAWLER_COMPILED
+# Hundreds of tests start a program, and each would compile all of its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-quick test-all test-plain test-replay torture fuzz check format bench experiments schema clean
+.PHONY: help demo compiled test test-quick test-all test-servers test-compiled test-plain test-replay torture fuzz check format bench experiments schema reference docs man dist clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -33,21 +42,31 @@ demo: $(VENV)/.installed  ## Crawl a synthetic web on this machine's loopback, a
 	echo "Ask on:  cd demo; ../$(BIN)/scrawler seeds | head;  ../$(BIN)/scrawler pages --seed $$(head -n 1 seeds.txt)"; \
 	echo "         ../$(BIN)/scrawler why $$(head -n 1 seeds.txt)nowhere;  ../$(BIN)/scrawler report --html report.html"
 
-test: $(VENV)/.developed $(VECTORS)  ## Run the tests (those on MariaDB need mariadbd, and are skipped loudly without)
+compiled: $(HOT)/.installed  ## Compile the hot path by mypyc, for .venv-compiled/bin/scrawler
+
+test: $(VENV)/.developed $(VECTORS)  ## Run the tests (those on MariaDB and PostgreSQL need their servers, and are skipped loudly without)
 	@echo "This takes some 10 minutes on two idle cores; make test-quick takes one, make test-all runs what is heavy too."
-	@$(PYTEST) -m "not heavy" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not heavy and not servers" $(PYTEST_ARGS)
 
 test-quick: $(VENV)/.developed  ## Run the tests of decisions, without network and databases
 	@echo "This takes some 60 seconds on two idle cores."
 	@$(PYTEST) -m "not heavy" tests/unit $(PYTEST_ARGS)
 
-test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run all tests, the heavy ones as well
+test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run the heavy tests as well, all but those of test-servers
 	@echo "This takes some 15 minutes on two idle cores."
-	@$(PYTEST) $(PYTEST_ARGS)
+	@$(PYTEST) -m "not servers" $(PYTEST_ARGS)
+
+test-servers: $(VENV)/.developed  ## Run all whole crawls on MariaDB and PostgreSQL as well
+	@echo "This takes some 10 minutes on two idle cores."
+	@$(PYTEST) -m servers $(PYTEST_ARGS)
+
+test-compiled: $(HOT)/.installed $(VECTORS) $(REPLAY)/.installed  ## Run all tests with the hot path compiled by mypyc
+	@echo "This takes some 15 minutes on two idle cores."
+	@$(PYTEST_COMPILED) $(PYTEST_ARGS)
 
 test-plain: $(VENV)/.developed $(VECTORS)  ## Run the tests of decisions and the fault web without the compiled parts
 	@echo "This takes some 2 minutes on two idle cores."
-	@TEST_PLAIN=1 $(PYTEST) -m "not heavy" tests/unit tests/integration/crawl/test_fault_web.py $(PYTEST_ARGS)
+	@TEST_PLAIN=1 $(PYTEST) -m "not heavy" $(PLAIN) $(PYTEST_ARGS)
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)
@@ -76,10 +95,29 @@ experiments: $(VENV)/.developed  ## Check the papers' figures and ours; some hou
 	@$(BIN)/python -m experiments $(if $(QUICK),--quick)
 
 schema: $(VENV)/.installed  ## Write the schema files in sql/ anew from the tables
-	@for dialect in mysql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
+	@for dialect in mysql postgresql sqlite; do $(BIN)/python -m scrawler.store.ddl $$dialect > sql/$$dialect/schema.sql; done
+
+reference: $(VENV)/.developed  ## Write what the documentation says of settings, commands, parts and tables anew
+	@$(BIN)/python -m docsite
+
+man: $(VENV)/.installed  ## Write the manual pages, in man, from the help
+	@rm -rf man && $(BIN)/python -m scrawler.cli.manual man
+	@echo "the manual pages are in man; man -l man/scrawler.1 shows one, and pip installs them with the package"
+
+# The wheel is built from the source archive, so that what is missing there is missed.
+dist: man  ## Build a source archive and a wheel of this machine, in dist
+	@rm -rf dist && $(BIN)/python -m pip install --quiet --disable-pip-version-check build twine
+	@$(BIN)/python -m build && $(BIN)/python -m twine check --strict dist/*
+
+# Material's word on the future of MkDocs is no warning of ours. What is quiet (--quiet) is not strict any more.
+docs: $(VENV)/.developed  ## Build the documentation as a site, in build/docs
+	@mkdir -p build; NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict > build/docs.log 2>&1 \
+	  || { grep -v ^INFO build/docs.log; exit 1; }
+	@echo "the documentation is in build/docs/index.html"
 
 clean:  ## Remove the virtual environments, caches and the demo's folder
-	rm -rf $(VENV) $(REPLAY) scrawler/*/_*.so demo build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find scrawler -name '*.so' -delete
+	rm -rf $(VENV) $(HOT) $(REPLAY) *.so scrawler/compiled_modules.txt demo build dist man *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -97,11 +135,21 @@ $(VENV)/.developed: setup.py $(COMPILED) | $(BIN)/python
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@ $(VENV)/.installed
 
+# An environment that has all that .venv has, but the package itself: that is compiled from these sources, and installed.
+$(HOT)/.installed: setup.py $(COMPILED) $(SOURCES) | $(VENV)/.developed
+	@echo "compiling the hot path for $(HOT), which takes a minute or two ..."
+	@$(BIN)/python -m venv --clear --without-pip $(HOT)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"), "$(CURDIR)", sep="\n")' > "$$($(HOT)/bin/python -c \
+	  'import sysconfig; print(sysconfig.get_path("purelib"))')/others.pth"
+	@SCRAWLER_COMPILED=1 $(BIN)/python -m pip --python $(HOT)/bin/python install --quiet \
+	  --disable-pip-version-check --no-build-isolation --no-deps --ignore-installed .
+	@touch $@
+
 # pywb has an environment of its own: its brotlipy takes the place of brotli.
 $(REPLAY)/.installed:
-	@echo "installing pywb in $(REPLAY) ..."
+	@echo "installing pywb and py-wacz in $(REPLAY) ..."
 	@$(PYTHON) -m venv $(REPLAY)
-	@$(REPLAY)/bin/python -m pip install --quiet --disable-pip-version-check pywb==2.10.0
+	@$(REPLAY)/bin/python -m pip install --quiet --disable-pip-version-check pywb==2.10.0 wacz==0.6.0
 	@touch $@
 
 # Test pages that others wrote, out of html5lib's source package; its own setup.py needs an older setuptools. Without the

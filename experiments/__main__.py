@@ -10,7 +10,7 @@ import click
 
 from experiments.lab.process import interrupt_on_sigterm, run_to_end
 from experiments.lab.readme import README, with_results
-from experiments.lab.report import RESULTS
+from experiments.lab.report import QUICK_RESULTS, RESULTS, redraw
 
 EXPERIMENTS = {  # and the modules that they are
     "distributor_vs_free": "distributor_vs_free",
@@ -23,7 +23,11 @@ EXPERIMENTS = {  # and the modules that they are
     "peers": "peers",
     "profiles": "profiles",
     "planner": "planner",
+    "balance": "balance",
+    "granularity": "granularity",
     "broad": "bench.broad_bench",
+    "moving": "moving",
+    "focused": "focused",
     "endurance": "bench.endurance_bench",
 }
 
@@ -34,12 +38,17 @@ EXPERIMENTS = {  # and the modules that they are
     "--only", multiple=True, type=click.Choice(list(EXPERIMENTS)), help="Leave the others out; may be repeated."
 )
 @click.option("--readme", "readme_only", is_flag=True, help="Run nothing; put the results that are there into README.")
-def main(quick: bool, only: Sequence[str], readme_only: bool) -> None:
+@click.option("--redraw", "redraw_only", is_flag=True, help="Run nothing; draw the plots again from what they showed.")
+def main(quick: bool, only: Sequence[str], readme_only: bool, redraw_only: bool) -> None:
     """Run the experiments in turn; the full ones take some hours and want a quiet machine.
 
     A failed experiment does not keep the others from running; the exit code is 1 then.
     """
     interrupt_on_sigterm()
+    if redraw_only:
+        for picture in redraw(QUICK_RESULTS if quick else RESULTS):
+            click.echo(f"drew {picture}")
+        return
     failed = [] if readme_only else [name for name in only or EXPERIMENTS if not _succeeds(name, quick)]
     if not quick:
         README.write_text(with_results(README.read_text(), RESULTS))

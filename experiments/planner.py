@@ -17,7 +17,7 @@ from experiments.lab.plots import Line, Panel
 from experiments.lab.report import ROUND, Claim, Plot, Report, Row, row_text, write_report
 from experiments.lab.scrawler_command import DATABASE
 from experiments.lab.sweep import gains_text, sweep, sweep_panels
-from scrawler.model.terms import url_hash
+from experiments.lab.true_sites import OVERHEAD, true_sites
 from scrawler.plan.inputs import Gatherer, Limits
 from scrawler.plan.rules import CPU_PER_REQUEST, PlannedSite, PlanRules, plan_rules
 from scrawler.plan.simulation import Run, simulate
@@ -26,12 +26,9 @@ from scrawler.store.engine import open_database
 from scrawler.store.sizes import Sizes
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import party
-from scrawler.synthweb.web import SyntheticWeb
 
 GOAL = 15.0  # percent by which a prediction may be off
 TIMEOUT = 300.0  # seconds
-_OVERHEAD = 0.002  # seconds that an answer of the synthetic web takes beyond its latency
 _SOURCES = {"sizes": "known sizes", "earlier": "an earlier crawl"}  # columns' names -> what is predicted from
 _STEPS = 40  # points of an actual curve
 
@@ -103,7 +100,7 @@ def main(quick: bool, results: Path, rounds: int) -> None:
     notes = [
         f"a request takes {1e6 * cost:,.0f} us of the processor"
         + (", as assumed" if quick else ", from a short crawl of the same kind of web just before, on this machine")
-        + f"; an answer is taken to need {1e3 * _OVERHEAD:g} ms beyond its latency, a constant for this server",
+        + f"; an answer is taken to need {1e3 * OVERHEAD:g} ms beyond its latency, a constant for this server",
         *(f"{GOAL:.0f} % at most, from {whence}: {goal_text(rows, source)}" for source, whence in _SOURCES.items()),
         "times are from the first request to the last answer, by the server's log",
         *(["sizes of an earlier crawl are those of the crawl itself"] if quick else []),
@@ -136,7 +133,7 @@ def _crawls(web: Web, cost: float, quick: bool, rounds: int) -> Iterator[Compare
     """Crawl a web, the first time for its database alone (quick: that is compared as well)."""
     rules = _rules(web, cost)
     with SynthServer(web.spec) as server:
-        truth = simulate(_true_sites(server.web), rules)
+        truth = simulate(true_sites(server.web), rules)
         seeds = server.web.seeds()
         known: list[PlannedSite] = []
         for number in range(rounds + (not quick)):
@@ -158,26 +155,6 @@ def _rules(web: Web, cost: float) -> PlanRules:
         cpu_per_request=cost if measured else CPU_PER_REQUEST[settings.extractor],
         database_rows=1e9,
     )
-
-
-def _true_sites(web: SyntheticWeb) -> list[PlannedSite]:
-    """Return the sites as the web knows itself, in the order in which they are claimed: that of their keys' hashes."""
-    sites = []
-    for index in sorted(range(web.spec.sites), key=lambda index: url_hash(web.site(index).authority)):
-        site = web.site(index)
-        sites.append(PlannedSite((_asked(web, index),), site.latency_s + _OVERHEAD))
-    return sites
-
-
-def _asked(web: SyntheticWeb, index: int) -> int:
-    """Count the URLs of a site that a crawler asks for which refuses those that end as images do.
-
-    An alias takes one request, and leads to another seed's site.
-    """
-    if web.site(index).alias_of is not None:
-        return 1
-    found = party(web, web.seeds_of(index)[0])
-    return len(found.requested) + sum(url.endswith(".pdf") for url in found.files)
 
 
 def _known_sites(folder: Path) -> list[PlannedSite]:
@@ -232,7 +209,7 @@ def _progress_panel(one: Compared) -> Panel:
         times = [run.seconds * step / _STEPS for step in range(_STEPS + 1)]
         shares = [100 * run.requests_by(until) / run.requests for until in times]
         lines.append(Line(name, times, shares, dashed=name != "from sizes"))
-    return Panel(one.web, "seconds", "percent of all requests", lines)
+    return Panel(one.web, "time in s", "% of all requests", lines)
 
 
 if __name__ == "__main__":

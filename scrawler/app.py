@@ -11,21 +11,29 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 
-from scrawler.assembly import check_parts, fault_file, make_filters
+from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
+from scrawler.assembly.topics import make_focus
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.records import Records
-from scrawler.errors import StoreAwayError, StoreBusyError
+from scrawler.core.rules import proxy_of
+from scrawler.errors import SettingsError, StoreAwayError, StoreBusyError
+from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
+from scrawler.model.partitions import PartitionKind
+from scrawler.model.proxy import NO_PROXY
 from scrawler.model.records import LossState
+from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.settings import Settings, setting_text
+from scrawler.settings import Settings, live_text, of_tables
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.losses import Losses
+from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
+from scrawler.store.overview import LIVING
 from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
 from scrawler.store.seeds import Seeds
@@ -42,8 +50,9 @@ _PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thre
 
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
-    with _opened(settings, stop, say) as database:
-        crawl, _ = _open_crawl(database, settings)
+    with patiently_opened(settings, stop, say) as database:
+        crawl, settings = _open_crawl(database, settings)
+        _check_partition(settings, database)
         return _launched(settings, database, crawl, stop, say)
 
 
@@ -69,13 +78,19 @@ def run_crawl(
         SettingsError: a part of another package cannot be used (before anything is begun), or fails; the same.
     """
     check_parts(settings)
+    settings = with_authorities(settings)
+    check_hosts(settings)
     filters = make_filters(settings)
-    with _opened(settings, stop, say) as database:
+    make_focus(settings)  # it can be made, before anything is begun
+    with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
-        gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
-        gc.set_threshold(20_000, 20, 50)
+        if own_process:
+            gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
+            gc.set_threshold(20_000, 20, 50)
         have_files(settings)
         alone = launch is None
+        if alone:
+            _check_partition(settings, database)
         if launch is None:
             launch = _launched(settings, database, crawl, stop, say)
         patience = settings.database_patience
@@ -97,6 +112,18 @@ def run_crawl(
         return replace(summary, lost=found.sum, lost_records=found.files)
 
 
+def proxies_told(settings: Settings, environment: Mapping[str, str]) -> list[str]:
+    """Say, without secrets, through which proxies a crawl goes, and who has named them."""
+    told = [f"{proxy} (by the setting proxy)"] if (proxy := proxy_of(settings)) is not None else []
+    if settings.proxy is None:
+        told += EnvironmentProxies.of(environment).told()
+    for name in settings.sites:
+        own = of_tables(settings, [name])
+        if "proxy" in settings.sites[name]:
+            told.append(f"{proxy_of(own) or NO_PROXY} for {name}")
+    return told
+
+
 def mark_losses_told(settings: Settings, summary: RunSummary) -> None:
     """Note that the losses in a summary were shown, so that no other run tells of them. Raises StoreError."""
     waiting = Waiting(give_up_after=settings.database_patience)
@@ -109,7 +136,7 @@ def accept_losses(settings: Settings, stop: threading.Event, say: Callable[[str]
 
     Raises StoreError, ArchiveError.
     """
-    with _opened(settings, stop, say) as database:
+    with patiently_opened(settings, stop, say) as database:
         lost = Upkeep(settings, database, _open_crawl(database, settings)[0], say).accept()
     say(f"{LossState.ACCEPTED}: {counted(lost.records, 'record')} of {counted(lost.files, 'WARC file')}")
 
@@ -119,7 +146,7 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
 
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
-    with _opened(settings, stop, say) as database:
+    with patiently_opened(settings, stop, say) as database:
         taken = Upkeep(settings, database, _open_crawl(database, settings)[0], say).list_lost_again()
     say(f"URLs to be fetched again because their records are gone: {taken.rows + taken.in_vain:,}")
     if taken.in_work:
@@ -127,8 +154,8 @@ def retry_lost(settings: Settings, stop: threading.Event, say: Callable[[str], N
     if taken.unreachable:
         say(f"{taken.unreachable:,} more cannot be: their seeds are at other sites by now")
     if taken.robots:
-        more = counted(taken.robots, "more is of a robots.txt file", "more are of robots.txt files")
-        say(f"{more}, to be asked for again when it is needed")
+        what = "robots.txt files, or what pages in a browser asked for"
+        say(f"{counted(taken.robots, 'more is', 'more are')} of {what}: asked for again when it is needed")
 
 
 def retry_seeds(
@@ -141,7 +168,7 @@ def retry_seeds(
 
     Raises StoreError, ArchiveError; done again, it goes on from where it was.
     """
-    with _opened(settings, stop, say) as database:
+    with patiently_opened(settings, stop, say) as database:
         _open_crawl(database, settings)
         taken = Retries(database, packed).take_up(reasons)
         orphans = Orphans(database)
@@ -152,15 +179,24 @@ def retry_seeds(
 
 
 @contextmanager
-def _opened(settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> Iterator[Database]:
+def patiently_opened(
+    settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None
+) -> Iterator[Database]:
     """Open the database for work that must get done, which waits for as long as the settings allow."""
     patience = settings.database_patience
     waiting = Waiting(give_up_after=patience, once_stopped=settings.stop_timeout, to_open=patience, say=say)
+    with away_told(settings, stop), closing(open_database(settings.db, stop=stop, waiting=waiting)) as database:
+        yield database
+
+
+@contextmanager
+def away_told(settings: Settings, stop: threading.Event) -> Iterator[None]:
+    """Raise StoreAwayError where the database was locked or away in the block for as long as anybody waits for it."""
     try:
-        with closing(open_database(settings.db, stop=stop, waiting=waiting)) as database:
-            yield database
+        yield
     except StoreBusyError as error:
-        waited = "stopped without it" if stop.is_set() else f"given up after {format_seconds(patience)}"
+        patience = format_seconds(settings.database_patience)
+        waited = "stopped without it" if stop.is_set() else f"given up after {patience}"
         raise StoreAwayError(f"{error}; {waited}: all checkpoints are kept, the next run goes on from there") from error
 
 
@@ -180,6 +216,23 @@ def _open_crawl(database: Database, settings: Settings) -> tuple[Crawl, Settings
     return crawl, settings.model_copy(update={"name": crawl.name, "scope": crawl.scope})
 
 
+def _check_partition(settings: Settings, database: Database) -> None:
+    """Look whether sites can be divided among machines as the settings want it. Raises SettingsError."""
+    if settings.partition is PartitionKind.SUBSITE and settings.scope is not Scope.HOST:
+        raise SettingsError(
+            f"partition subsite divides the hosts of a domain, and the scope of the crawl is {settings.scope.value}:"
+            " use --scope host"
+        )
+    if settings.partition is not PartitionKind.NONE:
+        return
+    others = any(one.state.value in LIVING for one in Machines(database).machines())
+    if settings.machines > 1 or others:
+        raise SettingsError(
+            "partition none is for machines that agree on nothing, each with a database of its own: start each with"
+            " --machines 1 and another --db; `scrawler partition overlap` compares them"
+        )
+
+
 def _launched(
     settings: Settings, database: Database, crawl: Crawl, stop: threading.Event, say: Callable[[str], None]
 ) -> Launch:
@@ -195,7 +248,7 @@ def _tell_orders(orders: CrawlOrders, say: Callable[[str], None]) -> None:
     if orders.paused:
         say("the crawl is paused; `scrawler resume` lets it go on")
     if orders.settings:
-        values = ", ".join(f"{key}={setting_text(key, value)}" for key, value in orders.settings.items())
+        values = ", ".join(f"{key}={text}" for key, text in live_text(orders.settings).items())
         say(f"set for all machines, over files, variables and flags: {values}; `scrawler set KEY=` takes it back")
 
 

@@ -1,7 +1,7 @@
 """Dates as other people write them, in UTC milliseconds since 1970; None for what is no date. Nothing here raises.
 
 `read_date` takes what feeds, sitemaps and pages write, `mail_date` the forms of HTTP headers alone, and `cookie_date`
-what a cookie's Expires may be, which has rules of its own.
+what a cookie's Expires may be, which has rules of its own. `iso_date` writes one.
 """
 
 from __future__ import annotations
@@ -93,6 +93,14 @@ def _of_w3c(match: re.Match[str]) -> int | None:
         return _milliseconds(date)
     except _NO_DATE:
         return None
+
+
+def iso_date(at: int) -> str:
+    """Write a time in UTC milliseconds as ISO 8601 does; empty for one that no calendar has."""
+    try:
+        return (_EPOCH + at * _MILLISECOND).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except OverflowError:
+        return ""
 
 
 def _milliseconds(date: datetime) -> int:

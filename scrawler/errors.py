@@ -84,6 +84,12 @@ class EndlessPageError(ScrawlerError):
     exit_code = 8
 
 
+class NotCrawledError(ScrawlerError):
+    """The crawl has no such page, or none with a body, or with text (exit code 9)."""
+
+    exit_code = 9
+
+
 def message_of(error: BaseException) -> str:
     """Return what an exception says of itself in one line: nothing, where it cannot say that."""
     try:

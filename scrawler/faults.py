@@ -41,7 +41,15 @@ def fault_of(error: BaseException) -> Fault:
 def _place(error: BaseException) -> str:
     """Return file and line where it was raised, or where this program called what raised it."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
-    if not ours:
-        return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
-    return f"{Path(ours[-1].filename).relative_to(_PACKAGE.parent)}:{ours[-1].lineno}"
+    for frame in reversed(frames):
+        if ours := _of_ours(frame.filename):
+            return f"{ours}:{frame.lineno}"
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "an unknown place"
+
+
+def _of_ours(filename: str) -> str:
+    """Return a file of this program from its package on, as a compiled module names it; empty for another file."""
+    path = Path(filename)
+    if path.is_relative_to(_PACKAGE):
+        return str(path.relative_to(_PACKAGE.parent))
+    return filename if path.parts[:1] == (_PACKAGE.name,) else ""

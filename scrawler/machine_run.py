@@ -13,32 +13,37 @@ from threading import Event
 from typing import Any
 
 from scrawler.archive.archive import Archive
-from scrawler.assembly import Stores, build_machine, make_archive
+from scrawler.assembly.archives import make_archive
+from scrawler.assembly.machine import build_machine
+from scrawler.assembly.stores import Stores
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
 from scrawler.core.blame.watchdog import Watchdog
+from scrawler.core.machine.capacity import MachineCapacity
 from scrawler.core.machine.heartbeat import Heartbeat, resident_bytes
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress
 from scrawler.core.records.indexer import Indexer
 from scrawler.core.records.records import Mended, Records
-from scrawler.core.rules import CrawlRules
 from scrawler.errors import LeaseLostError, SettingsError, StoreBusyError, StoreError
 from scrawler.fetch.descriptors import raise_file_limit
 from scrawler.fetch.resolver import Resolver
-from scrawler.model.claims import WorkLeft
+from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.machines import BEAT_EVERY, MachineState, Orders
+from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Boundary
 from scrawler.model.terms import Millis
 from scrawler.seeds.promoter import WithinHops
-from scrawler.settings import Settings
+from scrawler.settings import Settings, public_values, with_live
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
+from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
+from scrawler.store.partitions import Partition
 from scrawler.threads import no_room, share_heap, start
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep, warc_prefix
@@ -122,7 +127,10 @@ class MachineRun:
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
-        self._machine_id = self._machines.register(host, os.getpid(), launch.at).id
+        self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
+        own = settings.agent, self._capacity.now(0)
+        self._machine_id = self._machines.register(host, os.getpid(), launch.at, *own).id
+        self._partition = Partition(prompt, self._machine_id, settings.partition)
         file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
@@ -130,9 +138,15 @@ class MachineRun:
         self._looked_at = self._started
         self._looked_pages = 0
         self._count_at = 0.0
+        self._waits: Mapping[str, int] = {}  # what the seeds that are held waited for, when they were last counted
         self._boundary = CrawlBoundary(prompt, settings.boundary, settings.scope)
-        self._externals = WithinHops(prompt, settings.scope, self._boundary, settings.hops)
+        self._externals = WithinHops(
+            prompt, settings.scope, self._boundary, settings.hops, settings.mode, settings.max_depth
+        )
+        self._inboxes = Inboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
+        self._resting = Resting()  # as the sites were last counted ...
+        self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds
 
     @contextmanager
     def watched(self, own_process: bool) -> Iterator[None]:
@@ -149,7 +163,7 @@ class MachineRun:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         crawls = Crawls(self._database)
         folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
-        given = self._settings.model_dump(mode="json", exclude={"db"}) | folder
+        given = public_values(self._settings) | folder
         run_id = crawls.begin_run(self._machine_id, given)
         archive, stores, machine, resolver = self._build(run_id)
         try:
@@ -202,7 +216,9 @@ class MachineRun:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
-            stores = Stores.of(self._prompt, self._machine_id, self._externals, self._boundary)
+            stores = Stores.of(
+                self._prompt, self._machine_id, self._externals, self._boundary, self._inboxes, self._partition
+            )
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             machine, resolver = build_machine(
@@ -244,28 +260,37 @@ class MachineRun:
 
     def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
         """Follow what is set in the database, from now on."""
-        changed = self._settings.model_copy(update=dict(values))
+        changed = with_live(self._settings, values)
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._externals.hops = changed.hops
         self._boundary.boundary = Boundary(changed.boundary)
-        with machine.turn:
-            machine.rules.change_to(CrawlRules.of(changed))
+        self._partition.kind = PartitionKind(changed.partition)
+        self._externals.max_depth = self._inboxes.max_depth = changed.max_depth
+        machine.follow(changed)
         machine.set_threads(changed.threads)
 
     def _beat(self, machine: Machine, state: MachineState, held: Sequence[int]) -> Orders:
         totals = machine.crew.totals()
         sample = MachineSample(totals.requests, totals.pages, totals.bytes, totals.errors, machine.crew.queue.seeds)
         capacity = len(held) * self._settings.seeds_per_thread
-        return self._beats.beat(self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by)
+        weight = self._capacity.now(totals.bytes)
+        return self._beats.beat(
+            self._machine_id, sample, held, state, resident_bytes(), capacity, machine.kept_open_by, weight
+        )
 
     def _look(
         self, machine: Machine, stores: Stores, resolver: Resolver, on_progress: Callable[[Progress], None]
     ) -> None:
+        for line in machine.withheld():
+            self._say(f"warning: {line}")
         now, totals = time.monotonic(), machine.crew.totals()
         rate = (totals.pages - self._looked_pages) / max(now - self._looked_at, 0.001)
         self._looked_at, self._looked_pages = now, totals.pages
         if now >= self._count_at:
             self._left = stores.claims.work_left()
+            self._resting = stores.claims.resting()
+            self._rest_over = time.monotonic() + self._resting.next_ms / 1000
+            self._waits = machine.waits()
             took = time.monotonic() - now  # to count a million seeds takes a while
             every = _COUNT_EVERY * self._launch.machines  # one progress line is shown for all of them
             self._count_at = now + min(max(every, 50 * took), _COUNT_AT_LATEST)
@@ -275,5 +300,7 @@ class MachineRun:
                 (self._machine_id,), now - self._started, totals.pages, rate, totals.requests, totals.bytes,
                 totals.errors, resolver.lookups, left.done, left.active, left.ready + left.slow,
                 machine.permission.paused, machine.standstill.resting,
+                self._resting.sites, max(0.0, self._rest_over - now),
+                {str(self._machine_id): self._waits}, {str(self._machine_id): machine.checkpointer.costs.values()},
             )
         )  # fmt: skip

@@ -166,7 +166,7 @@ def _check_fit(part: Part, made: object) -> None:
     asked_for = vars(load_object(part.kind.interface)).items()
     names = [name for name, value in asked_for if name in _SPECIAL_METHODS or _is_public(name, value)]
     try:
-        missing = [name for name in names if not hasattr(made, name)]
+        missing = sorted(name for name in names if not hasattr(made, name))
     except Exception as error:  # a property may raise anything
         raise PluginError(f"{part} failed: {in_a_line(error)}") from error
     if missing:
@@ -174,7 +174,7 @@ def _check_fit(part: Part, made: object) -> None:
 
 
 def _is_public(name: str, value: object) -> bool:
-    return not name.startswith("_") and (callable(value) or isinstance(value, property))
+    return not name.startswith("_") and (callable(value) or hasattr(value, "__set__"))  # as a property, in either form
 
 
 def _entry_points(kind: PartKind, name: str | None = None) -> list[EntryPoint]:

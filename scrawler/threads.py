@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Protocol
@@ -15,6 +16,21 @@ class Startable(Protocol):
 
     def start(self) -> None:
         """Begin to work."""
+
+
+class Worker(Protocol):
+    """What a thread of its own does."""
+
+    def run(self) -> None:
+        """Work until the end."""
+
+
+class WorkerThread(threading.Thread):
+    """A thread whose worker is found by who looks at all threads; a worker that is compiled can be no thread itself."""
+
+    def __init__(self, worker: Worker, name: str) -> None:
+        super().__init__(target=worker.run, name=name)
+        self.worker = worker
 
 
 _ARENA_MAX = -8  # M_ARENA_MAX in glibc's <malloc.h>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 _QUANTITY = re.compile(r"\s*(\d{1,15}(?:\.\d{1,15})?)\s*([A-Za-z]*)\s*", re.ASCII)
 
@@ -29,10 +30,12 @@ def parse_bytes(value: object) -> object:
 
 
 def parse_seconds(value: object) -> object:
-    """Turn "90", "1.5", "5m", "2h", "1d" or "200ms" into seconds; anything that is not text is handed back as it is.
+    """Turn "90", "1.5", "5m", "2h", "1d", "200ms" or a timedelta into seconds; anything else is handed back as it is.
 
     Raises ValueError for other text.
     """
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     return _scaled(value, _SECONDS) if isinstance(value, str) else value
 
 

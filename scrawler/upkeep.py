@@ -9,15 +9,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scrawler.archive.proof import WarcFile, open_warc
+from scrawler.archive.remote import DIGESTS, Remote, RemoteError, RemoteFile
 from scrawler.core.party.depth import encode, stored_entry
 from scrawler.core.records.holding import last_known
 from scrawler.core.records.losses import LossFinder, OwnFiles, unsaid
-from scrawler.core.records.records import Records, is_finished, prefix_of
+from scrawler.core.records.records import WARC, Records, is_finished, prefix_of
 from scrawler.core.records.verifying import LOST, Accepted, FileVerifier, Finding, Problem
-from scrawler.errors import UnreadableError
+from scrawler.errors import SettingsError, UnreadableError
 from scrawler.model.records import UNCOUNTED, Loss, LossKind
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawl
+from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
 from scrawler.store.losses import Found, Losses, LostSum
 from scrawler.store.lost_rows import LostRows, TakenBack
@@ -37,7 +38,7 @@ def warc_prefix(crawl: Crawl, machine_id: int) -> str:
 
 def machines_prefix(crawl: Crawl) -> str:
     """Return what the names of the files of all machines of a crawl begin with."""
-    return f"{crawl.name}-{crawl.created_at:x}-m"
+    return crawl.files_prefix
 
 
 @dataclass(slots=True)
@@ -54,7 +55,62 @@ class Verified:
     accepted: int = 0  # rows without their record in files whose losses were accepted
     unknown: int = 0  # records without row, and bytes that are no record
     unreadable: int = 0  # files that cannot be read
+    uncopied: int = 0  # files of which there is no whole copy yet, where copies are verified
     lossy: dict[str, int] = field(default_factory=dict)  # file -> records gone and not accepted
+
+
+def nowhere() -> None:
+    """Say that no run has copied anything."""
+
+
+class KnownCopies:
+    """The copies of an archive elsewhere, as they were when they were first asked for; none without a URL.
+
+    Where `url` is None, `last` tells where an earlier run copied to, if any did: what is there is not lost.
+    """
+
+    def __init__(self, url: str | None, last: Callable[[], str | None] = nowhere) -> None:
+        self._url = url
+        self._last = last
+        self._is_given = url is not None
+        self._remote: Remote | None = None
+        self._sizes: dict[str, int] | None = None
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is a whole copy of a file. Raises UnreadableError, SettingsError."""
+        return name in self._there() and name + DIGESTS in self._there()
+
+    def names(self) -> Iterator[str]:
+        """Yield the WARC files of which there are whole copies. Raises as `has` does."""
+        return (name for name in self._there() if name.endswith(WARC) and self.has(name))
+
+    def size(self, name: str) -> int:
+        """Return the size of a copy, 0 where there is none. Raises as `has` does."""
+        return self._there().get(name, 0)
+
+    def open(self, name: str) -> WarcFile | None:
+        """Return a copy to be read, None where there is no whole one. Raises as `has` does."""
+        if not self.has(name):
+            return None
+        assert self._remote is not None
+        return WarcFile(RemoteFile(self._remote, name, self.size(name)))
+
+    def _there(self) -> dict[str, int]:
+        if self._sizes is None:
+            self._url = self._url or self._last()
+            self._sizes = {} if self._url is None else self._listed(self._url)
+        return self._sizes
+
+    def _listed(self, url: str) -> dict[str, int]:
+        try:
+            self._remote = Remote(url)
+            return self._remote.sizes()
+        except SettingsError as error:
+            if self._is_given:
+                raise
+            raise UnreadableError(str(error)) from error
+        except RemoteError as error:
+            raise UnreadableError(str(error)) from error
 
 
 class Upkeep:
@@ -82,7 +138,8 @@ class Upkeep:
         self.files = OwnFiles(
             settings.pages_dir, {warc_prefix(crawl, number): folder for number, folder in folders.items()}
         )
-        self.finder = LossFinder(self.files, self.pages, self.losses, self._mend)
+        self._copies = KnownCopies(settings.archive_to, Crawls(database).copied_to)
+        self.finder = LossFinder(self.files, self.pages, self.losses, self._mend, self._copies.has)
 
     def look(self, stopping: Callable[[], bool]) -> None:
         """Look for what is gone, until `stopping`. Raises ArchiveError, StoreError."""
@@ -113,7 +170,7 @@ class Upkeep:
         names.update(self.files.names())
         paths = {name: path for name in sorted(names) if (path := self.files.path(name)) is not None}
         paths.update((name, path) for name in self.orphans.files() if (path := self.files.path(name)) and path.exists())
-        done = Verified(len(paths), self._elsewhere, sum(_size(path) for path in paths.values()))
+        done = Verified(len(paths), self._elsewhere, sum(self._size(name, path) for name, path in paths.items()))
         for name, path in paths.items():
             accepted = Accepted(known[name].records if name in known and known[name].accepted else 0)
             done.verified += 1
@@ -124,7 +181,7 @@ class Upkeep:
                         yield finding
             except UnreadableError:
                 done.unreadable += 1
-                yield Finding(name, 0, _size(path), Problem.UNREADABLE, "")
+                yield Finding(name, 0, self._size(name, path), Problem.UNREADABLE, "")
                 continue  # of a file that cannot be read nothing more is known
             self._note(name, path, accepted.lost)
             if accepted.suffices:
@@ -133,6 +190,41 @@ class Upkeep:
                 done.gone += accepted.lost
                 done.lossy[name] = accepted.lost
         self.finder.count_revisits()
+        on_progress(done)
+
+    def verify_copies(self, url: str, on_progress: Callable[[Verified], None]) -> Iterator[Finding]:
+        """Read the copies of all hosts' files in a folder elsewhere, as `verify` does; nothing is noted.
+
+        Files that are not there, and here or at another host, are counted as not copied. Raises ArchiveError,
+        StoreError, SettingsError.
+        """
+        copies, prefix = KnownCopies(url), machines_prefix(self._crawl)
+        names = {name for name in copies.names() if name.startswith(prefix)}
+        done = Verified(0, 0, 0)
+        for name in self.pages.files_of_all(prefix):
+            path = self.files.path(name)
+            if name not in names and (path is None or path.exists()):
+                done.uncopied += 1
+            else:
+                names.add(name)
+        done.files, done.bytes = len(names), sum(copies.size(name) for name in names)
+        for name in sorted(names):
+            before, lost = done.read, 0
+
+            def read(at: int, before: int = before) -> None:
+                done.read = before + at
+                on_progress(done)
+
+            file = copies.open(name)
+            verifier = FileVerifier(name, file, self._end(name), self.pages, self.orphans, read)
+            for finding in verifier.findings(copies.size(name)):
+                lost += finding.problem in LOST
+                done.unknown += finding.problem not in LOST
+                yield finding
+            done.verified += 1
+            done.whole += verifier.whole
+            done.gone += lost
+            read(copies.size(name))
         on_progress(done)
 
     def note_damage(self, names: Iterable[str]) -> None:
@@ -155,13 +247,17 @@ class Upkeep:
             on_progress(done)
 
         finished, end = is_finished(path), self._end(name)  # asked before the size: the file may grow meanwhile
-        with open_warc(path) as file:
+        with open_warc(path) as here:
+            file = self._copies.open(name) if here is None else here
             size = 0 if file is None else file.size
             verifier = FileVerifier(name, file, end, self.pages, self.orphans, read)
-            may_grow = file is not None and not finished and self._may_hold_uncommitted(name, file)
+            may_grow = here is not None and not finished and self._may_hold_uncommitted(name, here)
             yield from verifier.findings(min(size, end) if may_grow else size)
         done.whole += verifier.whole
         read(size)
+
+    def _size(self, name: str, path: Path) -> int:
+        return _size(path) if path.exists() else self._copies.size(name)
 
     def _may_hold_uncommitted(self, name: str, file: WarcFile) -> bool:
         """Tell whether what is not known of an unfinished file may be what its machine has not committed."""
@@ -236,6 +332,6 @@ def _size(path: Path) -> int:
         return 0
 
 
-def packed(entries: Sequence[tuple[str, int, int]]) -> bytes:
-    """Make the data of a chunk of (url, depth, position), as these are stored."""
-    return encode([stored_entry(url, depth, position) for url, depth, position in entries])
+def packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
+    """Make the data of a chunk of (url, depth, position, referrer), as these are stored."""
+    return encode([stored_entry(url, depth, position, 0, referrer) for url, depth, position, referrer in entries])

@@ -1,4 +1,4 @@
-"""Fixtures for all tests: databases, each test with a fresh one on SQLite and on MariaDB."""
+"""Fixtures for all tests: databases, each test with a fresh one on SQLite, on MariaDB and on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from sqlalchemy import make_url
 
 from experiments.lab.process import pass_over
-from tests.mariadb import MariaDb, missing, running_mariadb
+from tests import mariadb, postgresql
+from tests.hot import VisiblePatches, require_the_form
+from tests.mariadb import MariaDb, running_mariadb
 from tests.plain import leave_out_compiled_parts
+from tests.postgresql import Postgresql, running_postgresql
 from tests.proxy import Proxy
 
 if os.environ.get("TEST_PLAIN"):  # `make test-plain`
     leave_out_compiled_parts()
+if COMPILED := bool(os.environ.get("TEST_COMPILED")):  # `make test-compiled`
+    require_the_form()
 
 # Tests may be started with nohup, or in the background, where a shell lets programs ignore Ctrl-C. What they start is
 # to feel both all the same: an ignored signal is passed on to programs, one that does nothing is not.
@@ -30,13 +36,32 @@ settings.register_profile("patient", settings.default, deadline=None, suppress_h
 settings.load_profile("patient")
 
 _NUMBERS = itertools.count(1)
-_ADVICE = "not installed (Debian: mariadb-server)"
+_STORE = Path(__file__).parent / "integration" / "store"
+_ADVICE = {
+    "MARIADB": "not installed (Debian: mariadb-server)",
+    "POSTGRESQL": "not installed (Debian: postgresql)",
+}
+
+
+if COMPILED:
+
+    @pytest.fixture
+    def monkeypatch() -> Iterator[pytest.MonkeyPatch]:
+        """Patches as usual; a test of which compiled code would not see them is skipped, and the summary says so."""
+        with VisiblePatches.context() as patches:
+            yield patches
 
 
 def _skip_without_mariadb() -> None:
     """Skip the test where MariaDB is not installed; the summary says so."""
-    if lacking := missing():
-        pytest.skip(f"{lacking} {_ADVICE}")
+    if lacking := mariadb.missing():
+        pytest.skip(f"{lacking} {_ADVICE['MARIADB']}")
+
+
+def _skip_without_postgresql() -> None:
+    """Skip the test where PostgreSQL is not installed; the summary says so."""
+    if lacking := postgresql.missing():
+        pytest.skip(f"{lacking} {_ADVICE['POSTGRESQL']}")
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +69,14 @@ def mariadb_server() -> Iterator[MariaDb]:
     """A MariaDB server for the whole session; without the programs its tests are skipped, and the summary says so."""
     _skip_without_mariadb()
     with running_mariadb() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[Postgresql]:
+    """A PostgreSQL server for the whole session; without the programs its tests are skipped, as those of MariaDB."""
+    _skip_without_postgresql()
+    with running_postgresql() as server:
         yield server
 
 
@@ -62,31 +95,73 @@ def mariadb_url(mariadb_server: MariaDb) -> Iterator[str]:
 
 
 @pytest.fixture
-def proxy(mariadb_server: MariaDb) -> Iterator[Proxy]:
-    """What stands between a test and the session's MariaDB."""
-    with Proxy(mariadb_server.port) as one:
+def postgresql_url(postgresql_server: Postgresql, request: pytest.FixtureRequest) -> Iterator[str]:
+    """URL of an empty PostgreSQL database; with its tables for a test that has it opened by the fixture `database`."""
+    name = f"crawl_{next(_NUMBERS)}"
+    is_opened = "database" in request.fixturenames
+    yield (postgresql_server.create_with_schema if is_opened else postgresql_server.create)(name)
+    postgresql_server.drop(name)
+
+
+@pytest.fixture(params=["mariadb", "postgresql"])
+def server_url(request: pytest.FixtureRequest) -> str:
+    """URL of an empty database; the test runs once on MariaDB and once on PostgreSQL."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url
+
+
+@pytest.fixture
+def proxy(server_url: str) -> Iterator[Proxy]:
+    """What stands between a test and the session's server."""
+    with Proxy(make_url(server_url).port or 0) as one:
         yield one
 
 
 @pytest.fixture
-def proxied_url(mariadb_url: str, proxy: Proxy) -> str:
-    """URL of an empty MariaDB database behind the proxy."""
-    return proxy.in_front_of(mariadb_url)
+def proxied_url(server_url: str, proxy: Proxy) -> str:
+    """URL of an empty database behind the proxy: once of MariaDB, and once of PostgreSQL."""
+    return proxy.in_front_of(server_url)
 
 
-@pytest.fixture(scope="module")
-def mortal() -> Iterator[MariaDb]:
-    """A MariaDB server that may be killed: the one of the session is for all."""
-    _skip_without_mariadb()
-    with running_mariadb() as server:
-        yield server
+@pytest.fixture(params=["mariadb", "postgresql"], scope="module")
+def mortal(request: pytest.FixtureRequest) -> Iterator[MariaDb | Postgresql]:
+    """A server that may be killed: the one of the session is for all."""
+    if request.param == "mariadb":
+        _skip_without_mariadb()
+        with running_mariadb() as server:
+            yield server
+    else:
+        _skip_without_postgresql()
+        with running_postgresql() as other:
+            yield other
 
 
-@pytest.fixture(params=["sqlite", "mariadb"])
+@pytest.fixture(params=["sqlite", "mariadb", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> str:
-    """URL of an empty database; the test runs once on SQLite and once on MariaDB."""
+    """URL of an empty database; the test runs once on SQLite, once on MariaDB and once on PostgreSQL."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+@pytest.hookimpl(tryfirst=True)  # before heavy ones are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let whole crawls on a database server be `servers`, but for those marked `on_each_engine`.
+
+    Tests of the store alone run on each engine.
+    """
+    for item in items:
+        case = getattr(item, "callspec", None)  # of a test that has several
+        engine = case.params.get("database_url") if case else None
+        if _STORE in item.path.parents or item.get_closest_marker("on_each_engine") is not None:
+            continue
+        if engine in ("mariadb", "postgresql"):
+            item.add_marker(pytest.mark.servers)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    only = item.get_closest_marker("interpreted")
+    if COMPILED and only is not None:
+        pytest.skip(f"only in Python: {only.args[0]}")
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
@@ -99,6 +174,7 @@ def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str)
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reasons = {report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])}
-    if lacking := sorted(reason for reason in reasons if reason.endswith(_ADVICE)):
-        terminalreporter.section("NOT TESTED ON MARIADB", sep="!", red=True, bold=True)
-        terminalreporter.line("; ".join(lacking))
+    for name, advice in _ADVICE.items():
+        if lacking := sorted(reason for reason in reasons if reason.endswith(advice)):
+            terminalreporter.section(f"NOT TESTED ON {name}", sep="!", red=True, bold=True)
+            terminalreporter.line("; ".join(lacking))

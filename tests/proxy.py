@@ -15,6 +15,7 @@ from typing import Self
 from sqlalchemy import make_url
 
 _PIECE = 1 << 16  # bytes
+COMMITS = (b"\x03COMMIT", b"COMMIT\0")  # as PyMySQL sends it, and psycopg
 
 
 @dataclass
@@ -31,8 +32,8 @@ class Proxy:
     """Hands on connections to `port`, each piece of data `delay` seconds later; use it as a context manager.
 
     `cut` ends all connections, with `refuse` new ones are turned away until `accept`, with `swallow` everything is
-    taken and nothing handed on until `accept`. `cut_after(mark)` cuts the connection that next sends a piece with
-    `mark` to the server, once the server has answered it: the answer is lost.
+    taken and nothing handed on until `accept`. `cut_after_commit` cuts the connection that next sends a COMMIT to the
+    server, once the server has answered it: the answer is lost.
     """
 
     def __init__(self, port: int, delay: float = 0.0) -> None:
@@ -44,7 +45,7 @@ class Proxy:
         self._orders: deque[Callable[[], None]] = deque()
         self._ways: dict[socket.socket, _Way] = {}
         self._refusing = self._swallowing = self._closing = False
-        self._mark = b""
+        self._marks: tuple[bytes, ...] = ()
         self._marked: socket.socket | None = None  # the server's side of the connection that is to be cut
         self._cut = threading.Event()
         self.connections = 0  # made so far
@@ -86,10 +87,10 @@ class Proxy:
         """Hand connections on again; those whose data was swallowed are cut."""
         self._order(self._accept)
 
-    def cut_after(self, mark: bytes) -> threading.Event:
-        """Cut a connection when the server has answered a piece with `mark`; returns what is set then."""
+    def cut_after_commit(self) -> threading.Event:
+        """Cut a connection when the server has answered its COMMIT; returns what is set then."""
         self._cut = threading.Event()
-        self._order(lambda: self._set(mark=mark))
+        self._order(lambda: self._set(marks=COMMITS))
         return self._cut
 
     def _order(self, order: Callable[[], None]) -> None:
@@ -105,8 +106,8 @@ class Proxy:
 
     # -- in the proxy's thread -----------------------------------------------------------------------------
 
-    def _set(self, *, swallowing: bool = False, mark: bytes = b"") -> None:
-        self._swallowing, self._mark = swallowing, mark
+    def _set(self, *, swallowing: bool = False, marks: tuple[bytes, ...] = ()) -> None:
+        self._swallowing, self._marks = swallowing, marks
 
     def _accept(self) -> None:
         if self._swallowing:
@@ -174,8 +175,8 @@ class Proxy:
             self._selector.unregister(source)
         elif way.to_server:
             self._asking.add(way.target)
-            if self._mark and self._mark in data:
-                self._mark, self._marked = b"", way.target
+            if any(mark in data for mark in self._marks):
+                self._marks, self._marked = (), way.target
         elif source in self._asking:
             self._asking.discard(source)
             self.round_trips += 1

@@ -1,13 +1,14 @@
 """Crawls that earlier versions left half-finished: their rows and files, under tests/data, loaded into a database.
 
-`schema1/` to `schema3/` were each made by the last version with that schema, once on SQLite and once on MariaDB: a
+`schema1/` to `schema5/` were each made by the last version with that schema, once on SQLite and once on MariaDB: a
 crawl of `SPEC`, served at the port of `port`, killed while some seeds were done and some in work; then three more were
 imported. Sites 1, 3, 4, 8 and 12 have two seeds, one of them with a dot at the end of its host; sites 2, 6 and 15 have
 only such a one. As loaded, the machine that was killed ran on another host, long ago, and was declared dead.
 
 In `schema2/` it is the third machine. The first fetched the sites 0, 7 and 10, and its WARC file was removed: a loss,
 which no run has told of yet. The second died while it read `POISON`, before it had committed anything.
-In `schema3/` it is the second machine; the first fetched the sites 0, 7 and 10.
+In `schema3/` to `schema5/` it is the second machine; the first fetched the sites 0, 7 and 10.
+Schema 6 was in no version: 6 and 7 came together.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, make_url
 
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.synthweb.spec import Hosts, WebSpec
 
-SCHEMAS = (1, 2, 3)
+SCHEMAS = (1, 2, 3, 4, 5)
+BEFORE, NEWEST = list(migration_texts("sqlite"))[-2:]  # schema of the version before, and of this one
+on_engines_with_them = pytest.mark.parametrize("database_url", ["sqlite", "mariadb"], indirect=True)  # of all schemas
 SPEC = WebSpec(sites=16, mean_pages=7, equal=True, page_bytes=300, links=5, hosts=Hosts.NAMES)
 POISON = "http://site6.synth.test:{port}/t5/s0/p5.html"
 _PORTS = {
@@ -33,7 +37,7 @@ _DATA = Path(__file__).parent / "data"
 
 
 def dialect_of(url: str) -> str:
-    """Return "sqlite" or "mysql"."""
+    """Return "sqlite", "mysql" or "postgresql"."""
     return make_url(url).get_backend_name()
 
 

@@ -229,13 +229,16 @@ def _panels(series: Sequence[Row]) -> list[Panel]:
     first = [row for row in series if row[ROUND] == 1]
     names = dict.fromkeys(str(row[said.ARM]) for row in first)
     panels = []
-    for column, title in ((said.FILLED, "places that are full"), (_SPEED, "speed")):
+    for column, title, y in (
+        (said.FILLED, "places that are full", "% of the places"),
+        (_SPEED, "speed", f"pages/s, mean of {_STEPS_OF_SPEED * _STEP:g} s"),
+    ):
         lines = [
             Line(name, [number(row, "second") for row in rows], [number(row, column) for row in rows])
             for name in names
             for rows in [[row for row in first if row[said.ARM] == name]]
         ]
-        panels.append(Panel(title, "seconds since the first request", column, lines))
+        panels.append(Panel(title, "s since the first request", y, lines))
     return panels
 
 

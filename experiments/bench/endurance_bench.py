@@ -131,7 +131,12 @@ def _report(rows: Sequence[Row], load: Load, length: float) -> Report:
                 "What a page costs, and memory, over time",
                 [
                     Panel("CPU a page", _PIECE, _CPU, [Line(_CPU, numbers, [number(row, _CPU) for row in rows])]),
-                    Panel("memory", _PIECE, _MEMORY, [Line(_MEMORY, numbers, [number(row, _MEMORY) for row in rows])]),
+                    Panel(
+                        "resident memory",
+                        _PIECE,
+                        "MiB",
+                        [Line(_MEMORY, numbers, [number(row, _MEMORY) for row in rows])],
+                    ),
                 ],
             )
         ],

@@ -14,7 +14,7 @@ import click
 
 from experiments.lab.database import mariadb
 from experiments.lab.report import MIB, ROUND, Report, Row, row_text, write_report
-from scrawler.assembly import make_taker
+from scrawler.assembly.sites import make_taker
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.machine.heartbeat import resident_bytes
 from scrawler.core.party.depth import Lane

@@ -15,6 +15,7 @@ from pathlib import Path
 from scrawler.cli.main import main
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.distribution.distributor import UrlDistributor
+from scrawler.threads import WorkerThread
 
 _EVERY = 0.1  # seconds
 
@@ -24,7 +25,8 @@ def _record(file: Path, halt: threading.Event) -> None:
     with file.open("a", buffering=1) as out:  # line by line: a crawl that is killed has its recording as well
         while not halt.wait(_EVERY):
             threads = threading.enumerate()
-            collectors = sorted((one for one in threads if isinstance(one, UrlCollector)), key=lambda one: one.number)
+            workers = [one.worker for one in threads if isinstance(one, WorkerThread)]
+            collectors = sorted((one for one in workers if isinstance(one, UrlCollector)), key=lambda one: one.number)
             moves = sum(one.moves for one in threads if isinstance(one, UrlDistributor))
             if collectors:
                 out.write(f"{time.time():.3f} {moves} {' '.join(map(_counts, collectors))}\n")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -14,11 +15,12 @@ from typing import TypeAlias
 
 import click
 
-from experiments.lab.plots import Panel, draw
+from experiments.lab.plots import Line, Panel, draw
 
 RESULTS = Path(__file__).parents[1] / "results"
 QUICK_RESULTS = RESULTS / "quick"  # of short runs, which say that a program works, not how fast anything is
 MIB = 1 << 20
+_DRAWN = ".plot.json"  # ending of the file beside a picture that says what it shows
 ROUND = "round"  # column that numbers the turns
 
 Value: TypeAlias = str | int | float
@@ -76,10 +78,9 @@ def write_report(report: Report, folder: Path = RESULTS) -> None:
     _write_csv(folder / f"{report.name}.csv", report.rows)
     for name, rows in (report.series or {}).items():
         _write_csv(folder / f"{report.name}-{name}.csv", rows)
-    for plot in report.plots:
-        draw(folder / _plot_file(report, plot), plot.panels, plot.share_y)
+    _draw(folder, report.name, report.plots)
     text = _tables(report)
-    pictures = "".join(f"![{plot.title}]({_plot_file(report, plot)})\n\n" for plot in report.plots)
+    pictures = "".join(f"![{plot.title}]({_plot_file(report.name, plot)})\n\n" for plot in report.plots)
     (folder / f"{report.name}.md").write_text(f"# {report.title}\n\n{text}{pictures}".rstrip() + "\n")
     click.echo(f"\n{report.title}\n\n{text}{folder / report.name}.md")
 
@@ -94,8 +95,27 @@ def _tables(report: Report) -> str:
     return text + "".join(f"* {note}\n" for note in (*report.notes, machine())) + "\n"
 
 
-def _plot_file(report: Report, plot: Plot) -> str:
-    return f"{report.name}{'-' if plot.name else ''}{plot.name}.png"
+def _draw(folder: Path, report: str, plots: Sequence[Plot]) -> None:
+    """Draw plots, and keep what they show, so that they can be drawn again without measuring."""
+    for plot in plots:
+        file = folder / _plot_file(report, plot)
+        draw(file, plot.title, plot.panels, plot.share_y)
+        file.with_suffix(_DRAWN).write_text(json.dumps(asdict(plot), default=list, ensure_ascii=False) + "\n")
+
+
+def redraw(folder: Path) -> list[Path]:
+    """Draw all plots of a folder again from what they showed; return the pictures."""
+    pictures = []
+    for file in sorted(folder.glob(f"*{_DRAWN}")):
+        kept = json.loads(file.read_text())
+        panels = [Panel(**{**panel, "lines": [Line(**line) for line in panel["lines"]]}) for panel in kept["panels"]]
+        pictures.append(folder / f"{file.name.removesuffix(_DRAWN)}.png")
+        draw(pictures[-1], kept["title"], panels, kept["share_y"])
+    return pictures
+
+
+def _plot_file(report: str, plot: Plot) -> str:
+    return f"{report}{'-' if plot.name else ''}{plot.name}.png"
 
 
 def _write_csv(file: Path, rows: Sequence[Row]) -> None:

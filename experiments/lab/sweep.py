@@ -73,13 +73,13 @@ def sweep_panels(swept: Sequence[Row]) -> list[Panel]:
     most = max(int(row["sites"]) for row in swept)
     columns = {"sooner done": "sooner done %", "higher rate until then": "higher rate %"}
     by_skew = [
-        Panel(f"{most:,} sites: {name}", "sigma of site sizes", "percent", _by_latency(swept, most, column))
+        Panel(f"{most:,} sites: {name}", "sigma of site sizes", "%", _by_latency(swept, most, column))
         for name, column in columns.items()
     ]
     same = sorted((row for row in swept if (row["size sigma"], row["latency sigma"]) == (1.5, 1.0)), key=_sites)
     xs = [float(_sites(row)) for row in same]
     lines = [Line(name, xs, [float(row[column]) for row in same], points=True) for name, column in columns.items()]
-    return [*by_skew, Panel("sigma 1.5 of sizes, 1 of response times", "sites", "percent", lines, log_x=True)]
+    return [*by_skew, Panel("sigma 1.5 of sizes, 1 of response times", "sites", "%", lines, log_x=True)]
 
 
 def _by_latency(swept: Sequence[Row], sites: int, column: str) -> list[Line]:

@@ -24,7 +24,8 @@ class Archive(Protocol):
     """Keeps exchanges with the web; all methods may be called by any thread. All raise ArchiveError.
 
     It is made once for a run of a machine, with a folder, a `prefix` of its own for its files' names, and the keywords
-    `info` (text by name, about this program), `max_file_bytes` and `fsync`. Pages are only committed after a `flush`.
+    `info` (text by name, about this program), `max_file_bytes`, `fsync` and `block_digests` (whether records have a
+    digest of all of their bytes, beside that of the payload). Pages are only committed after a `flush`.
     What a killed machine wrote after that is cut off or noted as orphans in WARC files named and locked as those of
     `WarcWriter`; what becomes of it in other files is up to the archive.
     """

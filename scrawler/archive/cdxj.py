@@ -34,12 +34,10 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
     """
     unfinished = path.with_name(f"{path.name}.{urandom(4).hex()}{UNFINISHED}")  # a name that no other writer has
     lines = map(cdxj_line, rows)
-    count = 0
     try:
-        with contextlib.ExitStack() as pieces, unfinished.open("xb") as out:
-            for line in heapq.merge(*_sorted_pieces(lines, rows_in_memory, path.parent, pieces)):
-                out.write(line)
-                count += 1
+        with contextlib.ExitStack() as files, unfinished.open("xb") as out:
+            pieces, number = _sorted_pieces(lines, rows_in_memory, path.parent, files)
+            out.writelines(heapq.merge(*pieces))
             out.flush()
             os.fsync(out.fileno())  # under its name a file is whole, after a power cut as well
         os.replace(unfinished, path)
@@ -48,16 +46,18 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
     finally:
         with contextlib.suppress(OSError):
             unfinished.unlink()
-    return count
+    return number
 
 
 def cdxj_line(row: CdxRow) -> bytes:
     """Write one row as a line with its line end."""
-    mime = "warc/revisit" if row.revisit else row.mime or "unk"
+    url, date_ms, mime, status, digest, length, offset, file, revisit = row
+    if revisit:
+        mime = "warc/revisit"
     return (
-        f'{surt(row.url)} {_timestamp(row.date_ms // 1000)} {{"url": {_quoted(row.url)}, "mime": {_quoted(mime)}, '
-        f'"status": "{row.status}", "digest": "{base32(row.digest)}", "length": "{row.length}", '
-        f'"offset": "{row.offset}", "filename": {_quoted(row.file)}}}\n'
+        f'{surt(url)} {_timestamp(date_ms // 1000)} {{"url": {_quoted(url)}, "mime": {_quoted(mime or "unk")}, '
+        f'"status": "{status}", "digest": "{base32(digest)}", "length": "{length}", '
+        f'"offset": "{offset}", "filename": {_quoted(file)}}}\n'
     ).encode()
 
 
@@ -67,15 +67,15 @@ def _timestamp(seconds: int) -> str:
 
 
 def _sorted_pieces(
-    lines: Iterator[bytes], size: int, folder: Path, pieces: contextlib.ExitStack
-) -> list[Iterable[bytes]]:
-    """Sort in pieces of `size` lines, all but the last of them in temporary files that go with `pieces`."""
+    lines: Iterator[bytes], size: int, folder: Path, files: contextlib.ExitStack
+) -> tuple[list[Iterable[bytes]], int]:
+    """Sort in pieces of `size` lines, all but the last of them in temporary files; return how many lines these are."""
     result: list[Iterable[bytes]] = []
     piece = sorted(islice(lines, size))
     while len(piece) == size:
-        file: IO[bytes] = pieces.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
+        file: IO[bytes] = files.enter_context(tempfile.TemporaryFile(dir=folder))  # noqa: SIM115
         file.writelines(piece)
         file.seek(0)
         result.append(file)
         piece = sorted(islice(lines, size))
-    return [*result, piece]
+    return [*result, piece], len(result) * size + len(piece)

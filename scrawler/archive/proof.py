@@ -6,15 +6,13 @@ its URL and the digest of its payload.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from scrawler.archive.members import MEMBER_START, Span, is_torn, members, next_record, open_file
+from scrawler.archive.members import MEMBER_START, Readable, Span, is_torn, members, next_record, open_file
 from scrawler.archive.record import base32
 from scrawler.errors import UnreadableError
 
@@ -47,19 +45,19 @@ class Record(NamedTuple):
 
 
 class WarcFile:
-    """One file, read only; use it as opened by `open_warc`."""
+    """One file, read only; use it as opened by `open_warc`, or with a file of another place."""
 
-    def __init__(self, file: FileIO) -> None:
+    def __init__(self, file: Readable) -> None:
         self._file = file
 
     @property
     def size(self) -> int:
         """Bytes in the file, which may be growing."""
-        return os.fstat(self._file.fileno()).st_size
+        return self._file.size
 
     def begins_record(self, offset: int, length: int) -> bool:
         """Tell whether there may be a record: all of its bytes are in the file, and begin as one does."""
-        start = os.pread(self._file.fileno(), len(MEMBER_START), offset)
+        start = self._file.read_at(len(MEMBER_START), offset)
         return start == MEMBER_START and offset + length <= self.size
 
     def record(self, offset: int, length: int) -> Record | None:
@@ -70,7 +68,7 @@ class WarcFile:
     def records(self, start: int, end: int) -> Iterator[Record]:
         """Yield the whole records between two offsets; stop at the first that is not whole."""
         for span, head in members(self._file, start, end, _HEADER):
-            yield _record(span, head.partition(b"\r\n\r\n")[0])
+            yield record_of(span, head.partition(b"\r\n\r\n")[0])
 
     def next_record(self, start: int, end: int) -> int:
         """Return where the next whole record begins between two offsets, or the second of them where none does."""
@@ -104,7 +102,8 @@ def open_warc(path: Path) -> Iterator[WarcFile | None]:
             raise UnreadableError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def _record(span: Span, header: bytes) -> Record:
+def record_of(span: Span, header: bytes) -> Record:
+    """Return what a record's header says; `span` is where it stands."""
     fields = dict(_FIELD.findall(header)) if header.startswith(_VERSION) else {}
     texts = (fields.get(name, b"").decode("utf-8", "replace") for name in _FIELDS)
     return Record(span, *texts)

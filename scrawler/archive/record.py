@@ -26,6 +26,8 @@ _SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-diges
 _NOT_MODIFIED = "http://netpreserve.org/warc/1.1/revisit/server-not-modified"
 _CONFORMS_TO = "http://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
 _MISLEADING_FIELDS = re.compile(rb"^(?=(?:transfer-encoding|content-length)[ \t]*:)", re.IGNORECASE | re.MULTILINE)
+_MARK = b"X-Archive-Orig-"
+_MARKED_FIELDS = re.compile(b"^" + _MARK + rb"(?=(?i:transfer-encoding|content-length)[ \t]*:)", re.MULTILINE)
 _ODD_LINE_STARTS = re.compile(rb"\n(?:[^!-~\r]|\r[^\n])")  # any white line begins so: cheaper to look for
 _WHITE_LINES = re.compile(  # lines that look empty to readers which strip them as Latin-1, or as UTF-8
     rb"\n(?:(?:[ \t\x0b\x0c\x1c-\x1f\x85\xa0]|\r(?!\n)|\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]"
@@ -33,7 +35,7 @@ _WHITE_LINES = re.compile(  # lines that look empty to readers which strip them 
 )
 _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 _VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
-_NO_DIGEST = bytes(20)
+_END = b"\r\n\r\n"  # of a record
 
 
 class RevisitOf(NamedTuple):
@@ -65,6 +67,7 @@ class Exchange:
     protocols: tuple[str, ...] = ()  # such as "h2" and "tls/1.3"; an empty one stands for what is not known
     cipher_suite: str = ""  # its name at the IANA; empty where there is none, or it is not known
     metadata: bytes = b""  # what was found in the answer (application/warc-fields); empty: no record of that
+    rendered: bytes = b""  # the document that a browser made of it (HTML in UTF-8); empty: no record of that
 
 
 class RecordRef(NamedTuple):
@@ -83,22 +86,19 @@ def digest(payload: bytes) -> bytes:
 
 
 def base32(digest: bytes) -> str:
-    """Write the 20 bytes of a SHA-1, or of four of them, in base 32 (RFC 4648).
-
-    One costs a third of the standard library's way, four cost two.
-    """
+    """Write the 20 bytes of a SHA-1 in base 32 (RFC 4648), in a third of the standard library's time."""
     value = int.from_bytes(digest, "big")
-    for low, high, shift in _SPREADS[len(digest)]:
+    for low, high, shift in _SPREADS:
         value = value & low | (value & high) << shift
-    return value.to_bytes(len(digest) // 5 * 8, "big").translate(_BASE32).decode()
+    return value.to_bytes(32, "big").translate(_BASE32).decode()
 
 
-def _spreads(size: int) -> Iterator[tuple[int, int, int]]:
+def _spreads() -> Iterator[tuple[int, int, int]]:
     """Yield masks and shifts that move groups of five bits into bytes of their own, halving all pieces again and again.
 
-    `size` is in bytes, five times a power of two.
+    There are 160 bits, which are to take up 256.
     """
-    half, spread = size * 4, size // 5 * 64
+    half, spread = 80, 256
     spacing = spread  # bits from the begin of one piece, which has two halves, to that of the next
     while half >= 5:
         low = sum(((1 << half) - 1) << at for at in range(0, spread, spacing))
@@ -106,7 +106,7 @@ def _spreads(size: int) -> Iterator[tuple[int, int, int]]:
         half, spacing = half // 2, spacing // 2
 
 
-_SPREADS = {size: tuple(_spreads(size)) for size in (20, 80)}
+_SPREADS = tuple(_spreads())
 
 
 def warc_date(date_ms: Millis) -> str:
@@ -121,46 +121,67 @@ def warcinfo(filename: str, info: Mapping[str, str], date_ms: Millis) -> bytes:
     block = "".join(f"{name}: {' '.join(value.split())}\r\n" for name, value in fields.items()).encode()
     head = (
         f"WARC/1.1\r\nWARC-Type: warcinfo\r\nWARC-Record-ID: {_record_ids()[0]}\r\nWARC-Date: {warc_date(date_ms)}\r\n"
-        f"WARC-Filename: {filename}\r\nWARC-Block-Digest: sha1:{base32(digest(block))}\r\n"
+        f"WARC-Filename: {filename}\r\n{_block_digest(block)}"
         f"Content-Type: application/warc-fields\r\nContent-Length: {len(block)}\r\n\r\n"
     )
-    return b"".join((head.encode(), block, b"\r\n\r\n"))
+    return b"".join((head.encode(), block, _END))
 
 
-def records_of(exchange: Exchange) -> tuple[bytes, ...]:
-    """Build the records of an exchange: metadata if there is any, the request, and last the response (or revisit)."""
-    asked, head = exchange.request_head, archived_head(exchange.response_head)
+def records_of(exchange: Exchange, block_digests: bool = False) -> tuple[bytes, ...]:
+    """Build the records of an exchange: metadata, what was rendered, the request, and last the response (or revisit).
+
+    A payload always has its digest. With `block_digests` so has each block: the heads are in it as well.
+    """
+    head = archived_head(exchange.response_head)
     body, kind, extra = _answer(exchange)
-    block = sha1(head, usedforsecurity=False)
-    block.update(body)
-    metadata = exchange.metadata
-    of_metadata = digest(metadata) if metadata else _NO_DIGEST
-    digests = base32(b"".join((digest(asked), exchange.payload_digest, block.digest(), of_metadata)))
+    block_digest = _block_digest if block_digests else _no_block_digest
     request_id, response_id = _record_ids()
+    dated = f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n"
     address = f"WARC-IP-Address: {exchange.address}\r\n" if exchange.address else ""
-    spoken = _spoken(exchange.protocols, exchange.cipher_suite)
-    common = f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n{address}{spoken}"
+    common = f"{dated}{address}{_spoken(exchange.protocols, exchange.cipher_suite)}"
+    asked = exchange.request_head
     request = (
         f"WARC/1.1\r\nWARC-Type: request\r\nWARC-Record-ID: {request_id}\r\n{common}"
-        f"WARC-Concurrent-To: {response_id}\r\nWARC-Block-Digest: sha1:{digests[:32]}\r\n"
+        f"WARC-Concurrent-To: {response_id}\r\n{block_digest(asked)}"
         f"Content-Type: application/http;msgtype=request\r\nContent-Length: {len(asked)}\r\n\r\n"
     )
     response = (
         f"WARC/1.1\r\nWARC-Type: {kind}\r\nWARC-Record-ID: {response_id}\r\n{common}{extra}"
-        f"WARC-Payload-Digest: sha1:{digests[32:64]}\r\nWARC-Block-Digest: sha1:{digests[64:96]}\r\n"
+        f"WARC-Payload-Digest: sha1:{base32(exchange.payload_digest)}\r\n{block_digest(head, body)}"
         f"Content-Type: application/http;msgtype=response\r\nContent-Length: {len(head) + len(body)}\r\n\r\n"
     )
-    end = b"\r\n\r\n"
-    pair = b"".join((request.encode(), asked, end)), b"".join((response.encode(), head, body, end))
-    if not metadata:
+    pair = b"".join((request.encode(), asked, _END)), b"".join((response.encode(), head, body, _END))
+    metadata, rendered = exchange.metadata, exchange.rendered
+    if not (metadata or rendered):
         return pair
-    found = (
-        f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_record_ids()[0]}\r\n"
-        f"WARC-Date: {warc_date(exchange.date_ms)}\r\nWARC-Target-URI: {exchange.url}\r\n"
-        f"WARC-Concurrent-To: {response_id}\r\nWARC-Block-Digest: sha1:{digests[96:]}\r\n"
-        f"Content-Type: application/warc-fields\r\nContent-Length: {len(metadata)}\r\n\r\n"
-    )
-    return b"".join((found.encode(), metadata, end)), *pair
+    others = []
+    if metadata:
+        found = (
+            f"WARC/1.1\r\nWARC-Type: metadata\r\nWARC-Record-ID: {_record_ids()[0]}\r\n{dated}"
+            f"WARC-Concurrent-To: {response_id}\r\n{block_digest(metadata)}"
+            f"Content-Type: application/warc-fields\r\nContent-Length: {len(metadata)}\r\n\r\n"
+        )
+        others.append(b"".join((found.encode(), metadata, _END)))
+    if rendered:  # WARC/1.1, 6.8: another form of the content of another record
+        made = (
+            f"WARC/1.1\r\nWARC-Type: conversion\r\nWARC-Record-ID: {_record_ids()[0]}\r\n{dated}"
+            f"WARC-Refers-To: {response_id}\r\n{block_digest(rendered)}"
+            f"Content-Type: text/html; charset=utf-8\r\nContent-Length: {len(rendered)}\r\n\r\n"
+        )
+        others.append(b"".join((made.encode(), rendered, _END)))
+    return *others, *pair
+
+
+def _block_digest(*parts: bytes) -> str:
+    """Return the field that tells the SHA-1 of a block, which `parts` make up."""
+    hashed = sha1(usedforsecurity=False)
+    for part in parts:
+        hashed.update(part)
+    return f"WARC-Block-Digest: sha1:{base32(hashed.digest())}\r\n"
+
+
+def _no_block_digest(*parts: bytes) -> str:
+    return ""
 
 
 @lru_cache(maxsize=64)
@@ -183,8 +204,13 @@ def archived_head(head: bytes) -> bytes:
     return head
 
 
+def sent_head(head: bytes) -> bytes:
+    """Return the response head that was archived with the names that its server gave the fields."""
+    return _MARKED_FIELDS.sub(b"", head)
+
+
 def _mark_misleading(head: bytes) -> bytes:
-    marked = _MISLEADING_FIELDS.sub(b"X-Archive-Orig-", head)
+    marked = _MISLEADING_FIELDS.sub(_MARK, head)
     return marked if b"\nx-archive-orig-transfer-encoding" in marked.lower() else head  # in others it is in a value
 
 

@@ -13,11 +13,10 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from io import FileIO
 from itertools import chain
 from pathlib import Path
 
-from scrawler.archive.members import Span, members, next_record, open_file
+from scrawler.archive.members import Readable, Span, members, next_record, open_file
 from scrawler.errors import ArchiveError
 
 DAMAGED = ".damaged"  # the end of the name of what is kept of a file though nobody can account for it
@@ -140,7 +139,7 @@ def _refusals(path: Path, what: str) -> Iterator[None]:
         raise ArchiveError(f"cannot {what} {path}: {error.strerror or error}") from error
 
 
-def _answers(file: FileIO, start: int, end: int, damaged: Callable[[Span], None]) -> Iterator[Span]:
+def _answers(file: Readable, start: int, end: int, damaged: Callable[[Span], None]) -> Iterator[Span]:
     at = start
     while at < end:
         for span, kind in _members(file, at, end):
@@ -153,7 +152,7 @@ def _answers(file: FileIO, start: int, end: int, damaged: Callable[[Span], None]
             at = next_at
 
 
-def _members(file: FileIO, start: int, end: int) -> Iterator[tuple[Span, bytes]]:
+def _members(file: Readable, start: int, end: int) -> Iterator[tuple[Span, bytes]]:
     """Yield each whole gzip member between two offsets with its WARC-Type; stop at the first that is not whole."""
     for span, head in members(file, start, end, _HEAD):
         kind = _RECORD.match(head)

@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from scrawler.archive.archive import ClosedFile, UnrecordableError
-from scrawler.archive.gzipping import Compress, gzip_member
+from scrawler.archive.gzipping import Compress, gzip_member, is_packed, stored_member
 from scrawler.archive.locks import PrefixLock, take_lock
 from scrawler.archive.record import Exchange, RecordRef, records_of, warcinfo
+from scrawler.compiled import mypyc_attr
 from scrawler.errors import ArchiveError
 from scrawler.model.terms import Millis
 
@@ -40,12 +41,14 @@ class _Begun(NamedTuple):
     size: int  # the file has so many bytes at least
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # parts of other packages may build on it
 class WarcWriter:
     """Writes WARC files `{prefix}-{YYYYMMDDhhmmssmmm}-{serial}.warc.gz` into one folder; any thread may write.
 
     `max_file_bytes` is exceeded only by a file of a single exchange. `info` goes into every warcinfo record. With
-    `fsync`, `flush` returns when the data would survive a power cut; without, when it would survive a kill. Nothing
-    is created before the first record; from then on the writer holds the lock of its prefix, until it is closed.
+    `block_digests`, each record has a digest of its block, for a second SHA-1 of each payload. With `fsync`, `flush`
+    returns when the data would survive a power cut; without, when it would survive a kill. Nothing is created before
+    the first record; from then on the writer holds the lock of its prefix, until it is closed.
     Up to `held_bytes` of whole exchanges wait for the next `flush`, or for company: a call to the kernel for each of
     them would cost 13 us a page more.
     Raises ArchiveError when the folder or the disk refuses, or another writer has the prefix; the writer can be used
@@ -60,6 +63,7 @@ class WarcWriter:
         info: Mapping[str, str],
         max_file_bytes: int = 1_000_000_000,
         fsync: bool = False,
+        block_digests: bool = False,
         held_bytes: int = HELD_BYTES,
         compress: Compress = gzip_member,
     ) -> None:
@@ -70,6 +74,7 @@ class WarcWriter:
         self._info = dict(info)
         self._max_file_bytes = max_file_bytes
         self._fsync = fsync
+        self._block_digests = block_digests
         self._held_bytes = held_bytes
         self._compress = compress
         self._lock = threading.Lock()
@@ -89,7 +94,9 @@ class WarcWriter:
     def write(self, exchange: Exchange) -> RecordRef:
         """Append an exchange; return where its response or revisit record is. Raises UnrecordableError as well."""
         try:
-            members = [*map(self._compress, records_of(exchange))]
+            *others, answer = records_of(exchange, self._block_digests)
+            stored = exchange.revisit_of is None and is_packed(exchange.response_head, exchange.body)
+            members = [*map(self._compress, others), stored_member(answer) if stored else self._compress(answer)]
         except Exception as error:
             raise UnrecordableError from error
         with self._lock:

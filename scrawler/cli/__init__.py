@@ -3,6 +3,9 @@
 Results go to standard output, everything else (progress, warnings, errors) to standard error.
 """
 
-from scrawler.cli.main import main
+try:
+    from scrawler.cli.main import main
+except KeyboardInterrupt:  # a Ctrl-C while the program is loaded, for some tenths of a second: nothing has begun
+    raise SystemExit(130) from None
 
 __all__ = ["main"]

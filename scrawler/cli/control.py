@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.api.bare import BareCrawl
+from scrawler.cli.database import opened
 from scrawler.model.machines import BEAT_EVERY
 from scrawler.settings import Settings
 from scrawler.store.control import Control
-from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
 from scrawler.store.overview import MachineView
@@ -65,6 +65,6 @@ def starting_text(start: Start | None, there: Collection[MachineView]) -> str:
 
 @contextmanager
 def _opened(settings: Settings) -> Iterator[Database]:
-    with crawl_database(settings) as database:
-        Crawls(database).open(settings.name, settings.scope)
-        yield database
+    with opened(settings, BareCrawl) as crawl:
+        _ = crawl.stored  # made, where nothing was imported yet: orders stand in its row
+        yield crawl.database

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.api.bare import BareCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.options import with_settings
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
+from scrawler.store.engines import dialect_of
 from scrawler.store.migrations import schema_text
 from scrawler.store.upgrade import upgrade_database
 
@@ -21,9 +22,9 @@ def db() -> None:
 @with_settings("name", "scope")
 def init(settings: Settings) -> None:
     """Make the database where there is none; one that is there stays as it is."""
-    with crawl_database(settings, create=True) as database:
-        crawl = Crawls(database).open(settings.name, settings.scope)
-        click.echo(f"{database.where} holds the crawl {crawl.name!r} with scope {crawl.scope}")
+    with opened(settings, BareCrawl, create=True) as crawl:
+        stored = crawl.stored
+        click.echo(f"{crawl.database.where} holds the crawl {stored.name!r} with scope {stored.scope}")
 
 
 @db.command()
@@ -35,8 +36,12 @@ def upgrade(settings: Settings) -> None:
 
 
 @db.command()
-@click.option("--dialect", type=click.Choice(["mysql", "sqlite"]), help="For which database. [default: that of --db]")
+@click.option(
+    "--dialect",
+    type=click.Choice(["mysql", "postgresql", "sqlite"]),
+    help="For which database. [default: that of --db]",
+)
 @with_settings()
 def schema(settings: Settings, dialect: str | None) -> None:
     """Print the schema as it stands in sql/, for a DBA to read and load."""
-    click.echo(schema_text(dialect or ("sqlite" if settings.db.startswith("sqlite") else "mysql")), nl=False)
+    click.echo(schema_text(dialect or dialect_of(settings.db)), nl=False)

@@ -1,18 +1,10 @@
-"""How a crawl is spoken of, and what its user can do when a run has brought nothing."""
+"""What a crawl's user can do when a run has brought nothing."""
 
 from __future__ import annotations
 
 from scrawler.core.progress import RunSummary
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
-
-_UNNAMED = Settings.model_fields["name"].default
-
-
-def crawl_title(name: str) -> str:
-    """Return what to call a crawl: one that was given no name is just the crawl."""
-    return "the crawl" if name == _UNNAMED else f"crawl {name}"
 
 
 def what_next(summary: RunSummary) -> str:

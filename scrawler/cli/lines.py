@@ -8,7 +8,9 @@ from scrawler.errors import escaped
 
 _LONGEST_WORD, _LONGEST_LINE = 400, 4000  # characters
 # The password of a database may hold "/" and "@", where other URLs have ended; the word itself is what help texts show.
-_DATABASE_PASSWORD = re.compile(r"((?:mysql|mariadb)[a-z+]*://[^/\s:@]*:)(?!password@)[^\s'\"]*@", re.IGNORECASE)
+_DATABASE_PASSWORD = re.compile(
+    r"((?:mysql|mariadb|postgres)[a-z0-9+]*://[^/\s:@]*:)(?!password@)[^\s'\"]*@", re.IGNORECASE
+)
 _PASSWORD = re.compile(r"(//[^/\s:@]*:)(?!password@)[^/\s@]*@")
 _PASSWORD_PARAMETER = re.compile(r"([?&]pass(?:word|wd)?=)[^&\s'\"]*", re.IGNORECASE)
 _WORD = re.compile(rf"\S{{{_LONGEST_WORD + 1},}}")

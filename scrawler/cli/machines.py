@@ -21,6 +21,7 @@ _FOR_PEOPLE = ("name", "host", "pid", "state", "heartbeat", "sites", "seeds", "p
 _ALL = (
     *("id", "name", "host", "pid", "state", "wanted", "started_at", "heartbeat_at", "heartbeat_age_ms"),
     *("sites", "seeds", "held", "pages", "bytes", "errors", "refused", "uncommitted", "pages_per_second", "memory"),
+    *("agent", "weight"),
 )
 _RECENT = 3_600_000  # for so many milliseconds a dead machine is shown, though nothing waits for it any more
 

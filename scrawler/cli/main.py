@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
-import gc
+import signal
 import sys
+from types import FrameType
 from typing import Any, cast
 
 import click
@@ -12,11 +13,13 @@ import click
 from scrawler import __version__
 from scrawler.cli.lines import one_line
 from scrawler.cli.streams import make_streams_usable
-from scrawler.compiled import compiled_part, outdated_parts
+from scrawler.compiled import compiled_modules, compiled_part, outdated_parts
 from scrawler.errors import ScrawlerError
-from scrawler.references import load_object
+from scrawler.references import load_for_good, load_object
+from scrawler.supervisor.signals import heeds_hangups
 
 STOPPED_BY_USER = 130
+_BY_SIGNAL = 128  # and its number, as a shell says it
 _SCANNER = "scrawler.extract._linkscan"
 _BUILD = "`python setup.py build_ext --inplace`"
 
@@ -24,32 +27,46 @@ _COMMANDS = {
     "import": "scrawler.cli.import_seeds:import_seeds_command",
     "plan": "scrawler.cli.plan:plan",
     "run": "scrawler.cli.run:run",
+    "crawl": "scrawler.cli.crawl:crawl",
     "export": "scrawler.cli.export:export",
     "pause": "scrawler.cli.pause:pause",
     "resume": "scrawler.cli.resume:resume",
     "stop": "scrawler.cli.stop:stop",
     "set": "scrawler.cli.set_live:set_live",
     "machines": "scrawler.cli.machines:machines",
+    "partition": "scrawler.cli.partition:partition",
     "status": "scrawler.cli.status:status",
     "seeds": "scrawler.cli.seeds:seeds",
     "pages": "scrawler.cli.pages:pages",
+    "cat": "scrawler.cli.cat:cat",
     "why": "scrawler.cli.why:why_command",
     "report": "scrawler.cli.report:report",
+    "broken": "scrawler.cli.broken:broken",
+    "corpus": "scrawler.cli.corpus:corpus",
+    "wacz": "scrawler.cli.wacz:wacz",
+    "archive-copy": "scrawler.cli.archive_copy:archive_copy",
     "verify": "scrawler.cli.verify:verify",
     "db": "scrawler.cli.db:db",
     "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",
+    "completion": "scrawler.cli.completion:completion",
 }
 
 # These commands only list things: a reader who has seen enough (`| head`) is no error.
-_LISTING = frozenset(("plan", "export", "machines", "status", "seeds", "pages", "why", "report", "db", "plugins"))
+_LISTING = frozenset(
+    (
+        *("plan", "export", "machines", "status", "seeds", "pages", "cat", "why", "report", "broken", "corpus"),
+        *("partition", "db", "plugins", "completion"),
+    )
+)
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
 _UNUSABLE_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EACCES, errno.EPERM, errno.EROFS}
 
 _EPILOG = """\b
 Exit codes:
     0  done
-    1  any other error, or a machine was given up (`run --machines N`)
+    1  any other error, or a machine was given up (`run --machines N`), or `broken` found
+       anything or could not check it
     2  a setting or the usage is wrong, or a plug-in fails
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine
@@ -57,6 +74,7 @@ Exit codes:
     6  `run` waited for the database for longer than database_patience
     7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
     8  `run` met a page that was read without an end (page_time); the next run ends that page
+    9  `cat`: the crawl has no such page, or none with a record, or with text
   130  stopped by the user (for `run`: by a second Ctrl-C)
 
 \b
@@ -74,7 +92,7 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         reference = _COMMANDS.get(cmd_name)
-        return None if reference is None else _loaded(reference)
+        return None if reference is None else cast(click.Command, load_for_good(reference))
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; here and not around it, because click ends the program by itself for a closed pipe."""
@@ -92,26 +110,21 @@ class _Commands(click.Group):
             raise
 
 
-def _loaded(reference: str) -> click.Command:
-    """Import a command. What it loads stays: to look it through for garbage takes a tenth of the time."""
-    gc.disable()
-    try:
-        return cast(click.Command, load_object(reference))
-    finally:
-        gc.freeze()
-        gc.enable()
-
-
 def _link_finder(outdated: list[str]) -> str:
     if compiled_part(_SCANNER) is not None:
         return "the compiled scanner"
     return f"Lexbor: the scanner is {'out of date' if _SCANNER in outdated else 'not compiled'}"
 
 
+def _form() -> str:
+    number = len(compiled_modules())
+    return f"{number} modules compiled by mypyc" if number else "the hot path in Python"
+
+
 def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) -> None:
     if wanted:
         outdated = outdated_parts()
-        click.echo(f"scrawler {__version__} (links by {_link_finder(outdated)})")
+        click.echo(f"scrawler {__version__} (links by {_link_finder(outdated)}; {_form()})")
         if outdated:
             click.echo(f"out of date and not used: {', '.join(outdated)}; in the source's folder, {_BUILD} builds anew")
         ctx.exit()
@@ -122,15 +135,26 @@ def _show_version(ctx: click.Context, _option: click.Parameter, wanted: bool) ->
 )
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_show_version,
-    help="Show the version, and whether the link scanner is compiled.",
+    help="Show the version, and what is compiled.",
 )  # fmt: skip
 def scrawler() -> None:
     """Crawl, for each seed of a list, all pages that are reachable from it inside its own site."""
 
 
+def _of_one_host(error: click.ClickException) -> str:
+    """Say where a setting stands that has no flag; empty for another error."""
+    if not isinstance(error, click.NoSuchOption):
+        return ""
+    key = error.option_name.removeprefix("--").replace("-", "_")
+    if key not in cast("tuple[str, ...]", load_object("scrawler.settings:HOST_ONLY")):  # its command has loaded that
+        return ""
+    return f'No such option {error.option_name!r}: {key} is for one host, in scrawler.toml under [sites."example.org"]'
+
+
 def _told(error: click.ClickException) -> str:
     """Say what click does not understand, how the command is used, and where there is more help."""
-    line = f"scrawler: error: {one_line(' '.join(error.format_message().split()))}"
+    message = _of_one_host(error) or error.format_message()
+    line = f"scrawler: error: {one_line(' '.join(message.split()))}"
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return line
@@ -139,12 +163,27 @@ def _told(error: click.ClickException) -> str:
     return f"{context.get_usage()}\n{line.rstrip('.')}; see `{context.command_path} --help`"
 
 
+def _end_in_order(number: int, frame: FrameType | None) -> None:
+    """End as after an error, so that what a command has for itself, as a folder, goes too; a second signal kills."""
+    signal.signal(number, signal.SIG_DFL)
+    sys.exit(_BY_SIGNAL + number)
+
+
+def _heed_signals() -> None:
+    """Let commands end in order that are told to; those that crawl, or serve, take the signals for themselves."""
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _end_in_order)
+    if heeds_hangups() and signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, _end_in_order)
+
+
 def main() -> None:
     """Run the command line; errors for users become one line on standard error and an exit code.
 
     Above the line of a wrong usage stands how the command is used.
     """
     make_streams_usable()
+    _heed_signals()
     try:
         code = scrawler.main(standalone_mode=False)
         sys.stdout.flush()  # --help and --version write without running a command

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,17 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from scrawler.cli.completion import completer
 from scrawler.errors import DatabaseUrlError
 from scrawler.settings import (
     CONFIG_FILE,
+    GROUPS,
+    SETTING_NAMES,
     allowed_values,
+    checked_folder,
     flag_name,
+    group_of,
+    has_lines,
     is_list,
     load_settings,
     origin_of,
@@ -29,12 +36,31 @@ from scrawler.settings import (
 Command = Callable[..., None]
 
 
+class InGroups(click.Command):
+    """A command whose help shows settings in their groups, those that are tables of scrawler.toml."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options that are no settings, and then group after group."""
+        sections: dict[str, list[tuple[str, str]]] = {"Options": [], **{group: [] for group in GROUPS}}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None:
+                sections[group_of(param.name) if param.name in SETTING_NAMES else "Options"].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name if name == "Options" else f"[{name}]"):
+                    formatter.write_dl(records)
+
+
 class FileName(click.Path):
     """A path that is not empty: Path("") would be the current folder."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises click.BadParameter."""
-        return super().convert(FILLED.convert(value, param, ctx), param, ctx)
+        text = FILLED.convert(value, param, ctx)
+        if isinstance(text, str) and text.endswith(os.sep) and not self.dir_okay:
+            self.fail(f"{text!r} is the name of a folder", param, ctx)  # a Path would forget what its end says
+        return super().convert(text, param, ctx)
 
 
 class _Filled(click.types.StringParamType):
@@ -47,6 +73,22 @@ class _Filled(click.types.StringParamType):
 FILLED = _Filled()  # the type of arguments for which an empty text, as of an unset variable, says nothing
 
 
+def _checked_archive(context: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    try:
+        return checked_folder(value)
+    except ValueError as error:  # its text does not hold the value, which may hold a password
+        raise click.BadParameter(f"{error}; keys stand in the environment", context, param) from None
+
+
+ARCHIVE = click.option(
+    "--archive",
+    type=FILLED,
+    callback=_checked_archive,
+    metavar="URL",
+    help="Read the copies of the WARC files in this folder alone, such as s3://bucket/folder or file:///folder.",
+)
+
+
 def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
     """Give a command --config, --db (or not) and a flag for each of `keys`; its first argument is the Settings."""
     flags = ("db", *keys) if db else keys
@@ -55,7 +97,7 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
         @functools.wraps(command)
         def loading(config: Path | None, **values: Any) -> None:
             given = {key: values.pop(key) for key in flags}
-            joined = {key: _joined(value) for key, value in given.items() if value != ()}
+            joined = {key: _joined(key, value) for key, value in given.items() if value != ()}
             settings = load_settings(joined, config)
             try:
                 command(settings, **values)
@@ -78,9 +120,12 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
     return decorate
 
 
-def _joined(value: object) -> object:
+def _joined(key: str, value: object) -> object:
     """Bring together what a flag that may be repeated was given, each time perhaps several values."""
-    return ",".join(map(str, value)) if isinstance(value, tuple) else value
+    if not isinstance(value, tuple):
+        return value
+    separator = "\n" if has_lines(key) else ","
+    return separator.join(map(str, value))
 
 
 def _setting_option(key: str) -> Callable[[Command], Command]:
@@ -94,6 +139,7 @@ def _setting_option(key: str) -> Callable[[Command], Command]:
         key,
         metavar=_metavar(key),
         multiple=is_list(key),
+        shell_complete=completer(key),
         help=f"{info.description} {_range_and_default(key)}",
     )
 
@@ -107,14 +153,21 @@ def _metavar(key: str) -> str:
         return kind.value
     special = {
         "accept": "TYPE,...",
+        "agent": "NAME",
         "allow_addresses": "NETWORK,...",
+        "archive_to": "URL",
+        "capacity": "auto|N",
         "db": "URL",
         "nofollow": "REL,...",
         "normalise": "STEP,...",
+        "exclude": "PATTERN",
+        "header": "'NAME: VALUE'",
+        "include": "PATTERN",
         "product_token": "NAME",
+        "proxy": "URL",
         "resolve": "HOST=ADDRESS",
     }
-    plain: dict[object, str] = {Path: "FOLDER", str: "TEXT"}
+    plain: dict[object, str] = {Path: "FOLDER", Path | None: "FILE", str: "TEXT"}
     return special.get(key) or plain.get(setting_field(key).annotation, "N")
 
 

@@ -8,16 +8,17 @@ from collections.abc import Iterator, Mapping
 
 import click
 
-from scrawler.assembly import product_token
-from scrawler.cli.database import crawl_database
-from scrawler.cli.options import with_settings
+from scrawler.api.bare import BareCrawl
+from scrawler.assembly.parts import product_token
+from scrawler.cli.database import opened
+from scrawler.cli.options import InGroups, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import json_line, print_pairs, printable
 from scrawler.errors import DatabaseUrlError, InputError
 from scrawler.model.scope import Scope
 from scrawler.model.sizes import SizedSite
 from scrawler.model.terms import url_hash
-from scrawler.plan.inputs import Gatherer, Limits
+from scrawler.plan.inputs import Gatherer, Limits, own_rules
 from scrawler.plan.plan import Alone, Plan, make_plan
 from scrawler.plan.progress import Bound
 from scrawler.plan.rules import CPU_PER_REQUEST, DATABASE_ROWS, plan_rules
@@ -26,7 +27,6 @@ from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import judged_batches
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
 from scrawler.store.sizes import Sizes
 from scrawler.units import counted, human_seconds, parse_seconds
 from scrawler.urls.steps import make_steps
@@ -64,7 +64,7 @@ def _some_seconds(context: click.Context, parameter: click.Parameter, value: str
     return seconds
 
 
-@click.command("plan")
+@click.command("plan", cls=InGroups)
 @click.argument("seeds_file", required=False)
 @click.option("--from", "earlier", metavar="URL", help="Database of an earlier crawl, for sizes and response times.")
 @click.option(
@@ -125,7 +125,7 @@ def plan(
     )
     with ProgressLine() as line:
         scope, known = (settings.scope, []) if earlier is None else _known(settings, earlier)
-        gatherer = Gatherer(known, limits, assumed, response)
+        gatherer = Gatherer(known, limits, assumed, response, own_rules(settings, limits.product_token))
         inputs = gatherer.all_known() if seeds_file is None else gatherer.sites(_wanted(settings, seeds_file, scope))
         if not inputs.sites:
             raise InputError(f"{seeds_file or earlier}: no seeds in it")
@@ -140,8 +140,8 @@ def plan(
 
 def _known(settings: Settings, url: str) -> tuple[Scope, list[SizedSite]]:
     try:
-        with crawl_database(settings.model_copy(update={"db": url})) as database:
-            return Crawls(database).open(settings.name, settings.scope).scope, list(Sizes(database).sites())
+        with opened(settings.model_copy(update={"db": url}), BareCrawl) as earlier:
+            return earlier.stored.scope, list(Sizes(earlier.database).sites())
     except DatabaseUrlError as error:
         raise DatabaseUrlError(f"--from: {error}") from error
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from scrawler.cli.database import crawl_database
-from scrawler.cli.keeping import keep_clear
+from scrawler.api.opened import OpenedCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
-from scrawler.cli.tables import json_line, print_pairs, print_rows, printable
-from scrawler.errors import InputError
+from scrawler.cli.tables import json_line, print_pairs, print_rows, printable, with_dates
 from scrawler.insight.html import html_page
-from scrawler.insight.report import make_report
 from scrawler.insight.sections import Report, Table, label, shown
 from scrawler.seeds.outputs import open_output
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
-from scrawler.store.engine import Database
-from scrawler.store.seeds import Seeds, SeedView
-from scrawler.urls.normalise import seed_url
-from scrawler.urls.steps import make_steps
 
 
 @click.command()
 @click.argument("seed", required=False, type=FILLED)
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object: sizes in bytes, times in milliseconds.")
+@click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Write one JSON object: sizes in bytes, durations in milliseconds, times in ISO 8601.",
+)
 @click.option(
     "--html",
     type=FileName(path_type=Path, dir_okay=False),
@@ -41,33 +40,21 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     """
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
-    with crawl_database(settings) as database:
+    with opened(settings, OpenedCrawl) as crawl:
         if html:
-            keep_clear(database, settings, html)
-        view = None if seed is None else _seed(database, settings, seed)
-        made = make_report(database, Crawls(database).open(settings.name, settings.scope), view)
+            crawl.keep_clear(html)
+        made = crawl.report(seed)
     if as_json:
-        click.echo(json_line(made.as_json()))
+        click.echo(json_line(with_dates(made.as_json())))
     elif html:
         _write(made, html)
     else:
         _print(made)
 
 
-def _seed(database: Database, settings: Settings, text: str) -> SeedView:
-    url, problem = seed_url(text)
-    if problem:
-        raise InputError(f"SEED {text!r}: {problem}")
-    seeds = Seeds(database)
-    view = seeds.get(url) or seeds.get(seed_url(text, steps=make_steps(settings.normalise)).url)
-    if view is None:
-        raise InputError(f"{url} is no seed of this crawl; `scrawler seeds` lists them")
-    return view
-
-
 def _write(made: Report, file: Path) -> None:
     with open_output(str(file)) as out:
-        out.writelines(html_page(made))
+        out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
     click.echo(f"wrote the report on {made.title} to {file}", err=True)
 
 

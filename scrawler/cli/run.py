@@ -2,53 +2,130 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import shlex
 import signal
 import threading
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from _thread import start_new_thread
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
-from scrawler.app import accept_losses as accept_what_is_lost
-from scrawler.app import mark_losses_told, retry_lost, retry_seeds, run_crawl
+from scrawler import __version__
+from scrawler.api.crawl import Crawl
+from scrawler.api.keeping import keep_clear
+from scrawler.api.observing import LOG
+from scrawler.api.running import LOST, Before, GivenUpError, before, cautions
+from scrawler.app import mark_losses_told, patiently_opened, proxies_told, run_crawl
+from scrawler.cli.database import opened
 from scrawler.cli.export import write_export
-from scrawler.cli.hints import crawl_title, what_next
+from scrawler.cli.hints import what_next
+from scrawler.cli.keeping import config_file
+from scrawler.cli.log import LogOptions, logged, with_log
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
-from scrawler.cli.options import with_settings
-from scrawler.cli.progress import ProgressLine, crawl_text
+from scrawler.cli.options import FILLED, Command, FileName, InGroups, with_settings
+from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_pairs
+from scrawler.cli.watching import Watched
+from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
-from scrawler.errors import RecordsLostError, ScrawlerError, SettingsError, StoreError
+from scrawler.errors import ArchiveError, RecordsLostError, ScrawlerError, SettingsError, StoreError
 from scrawler.model.records import LossState
-from scrawler.model.seeds import EndReason
-from scrawler.settings import Settings
+from scrawler.settings import HOST_ONLY, Settings, crawl_title, in_groups
 from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
-from scrawler.units import human_bytes
+from scrawler.units import counted, human_bytes
 
 _SECOND_SIGNAL_CODE = 130
-_LOST = "lost"  # a word of --retry that is no end reason
+_STOPPING = "stopping; what is in hand is finished and saved (once more: stop at once)"
 _FILES_SHOWN = 5  # WARC files that are told by name: a long crawl has thousands
-_SETTINGS = [key for key in Settings.model_fields if key not in ("db", "input_dir")]
+RUN_SETTINGS = [key for key in in_groups() if key not in ("db", "input_dir", *HOST_ONLY)]
 
 
-@click.command()
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a user wants of a run beside its settings."""
+
+    words: tuple[str, ...]  # of --retry
+    first: Before
+    items: Path | None
+    again: bool
+    metrics: str | None
+
+
+def with_run_options(command: Command) -> Command:
+    """Give a command the settings and the options of a run; it gets `settings`, `options` and `log`."""
+
+    @click.option(
+        "--retry",
+        "reasons",
+        multiple=True,
+        metavar="REASON,...",
+        help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated] "
+        f"`{LOST}` fetches URLs again whose records are gone from the archive.",
+    )
+    @click.option(
+        "--items",
+        type=FileName(dir_okay=False, path_type=Path),
+        metavar="FILE|table:NAME",
+        help="Append what --page-processors make of pages to this file, .jsonl, .csv or .parquet, or to a table of the"
+        " database: table:NAME.",
+    )
+    @click.option(
+        "--again", is_flag=True, help="Let --page-processors begin anew at the first page, with an emptied file."
+    )
+    @click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
+    @click.option(
+        "--metrics",
+        type=FILLED,
+        metavar="[HOST:]PORT",
+        help="Serve figures to Prometheus at /metrics, and at /health whether machines live; by default on loopback.",
+    )
+    @functools.wraps(command)
+    def running(
+        *arguments: Any,
+        reasons: tuple[str, ...],
+        items: Path | None,
+        again: bool,
+        accept_losses: bool,
+        metrics: str | None,
+        **values: Any,
+    ) -> None:
+        words = tuple(name.strip() for value in reasons for name in value.split(","))
+        first = before(words, accept_losses, "--retry")
+        command(*arguments, options=RunOptions(words, first, items, again, metrics), **values)
+
+    with_options: Command = running
+    return with_options
+
+
+class _Run(InGroups):
+    """Says what to type where somebody gives it a seed."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the options. Raises SettingsError for whatever else there is."""
+        rest = super().parse_args(ctx, args)
+        if ctx.args:
+            given = shlex.join(ctx.args)
+            raise SettingsError(f"`scrawler run` crawls the seeds that were imported; type: scrawler crawl {given}")
+        return rest
+
+
+@click.command(cls=_Run, context_settings={"allow_extra_args": True})
 @click.option("--export/--no-export", "exporting", default=True, help="Export when the crawl has ended. [default: yes]")
-@click.option(
-    "--retry",
-    "again",
-    multiple=True,
-    metavar="REASON,...",
-    help="First let seeds that ended so go on: " + ", ".join(RETRYABLE) + ". [may be repeated] "
-    "`lost` fetches URLs again whose records are gone from the archive.",
-)
-@click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
-@with_settings(*_SETTINGS)
-def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_losses: bool) -> None:
+@with_run_options
+@with_settings(*RUN_SETTINGS)
+@with_log
+def run(settings: Settings, exporting: bool, options: RunOptions, log: LogOptions) -> None:
     """Crawl until no seed is ready, then export.
 
     Ctrl-C (or SIGTERM, or a terminal that is closed) stops cleanly: work in hand is kept, and the next run goes on
@@ -58,92 +135,137 @@ def run(settings: Settings, exporting: bool, again: tuple[str, ...], accept_loss
     With --machines N, N processes of --threads each crawl together; one that dies is started again, and given up
     after five failures in a row without a page. Runs on other hosts with the same --db take part in the crawl.
     """
-    reasons, lost = _reasons(again)
-    _warn(settings)
+
+    def finish(summary: RunSummary) -> None:
+        if exporting and summary.outcome == "ended":
+            with opened(settings, Crawl) as crawl:
+                write_export(crawl, quiet=log.quiet)
+
+    run_and_tell(settings, options, log, finish)
+
+
+def run_and_tell(
+    settings: Settings, options: RunOptions, log: LogOptions, finish: Callable[[RunSummary], None]
+) -> None:
+    """Crawl, tell what was done, and let `finish` write what is to be written. Raises ScrawlerError."""
+    watched = Watched(log, options.metrics)
+    if log.file is not None:
+        with patiently_opened(settings, threading.Event(), partial(click.echo, err=True)) as database:
+            keep_clear(database, settings, log.file, config_file())
+    with ProgressLine(log.quiet) as line, logged(log, line.message):
+        show = partial(watched.show, line, settings.machines)
+        LOG.info("scrawler %s: %s", __version__, counted(settings.machines, "machine"))
+        summary = _crawled(settings, options, log, watched, show)
+        LOG.info("%s", _in_a_line(summary))
+        line.close()
+        if not log.quiet:
+            _print_summary(summary, settings)
+        if hint := what_next(summary):
+            LOG.warning("scrawler: %s", hint)
+        if summary.given_up:
+            raise ScrawlerError("; ".join(summary.given_up))
+        finish(summary)
+        if summary.uncopied_why:
+            LOG.warning("scrawler: %s", summary.uncopied_why)
+        if summary.lost[0]:
+            with suppress(StoreError):  # losses that could not be marked are told once more
+                mark_losses_told(settings, summary)
+            raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
+        if summary.uncopied and summary.outcome == "ended":
+            raise ArchiveError(f"{counted(summary.uncopied, 'WARC file')} not copied to {settings.archive_to}")
+
+
+def _crawled(
+    settings: Settings, options: RunOptions, log: LogOptions, watched: Watched, show: Callable[[Progress], None]
+) -> RunSummary:
+    """Crawl with processors of pages, or with one machine in this process, or with several."""
     stop = threading.Event()
-    with ProgressLine() as line:
-        if accept_losses:
-            accept_what_is_lost(settings, stop, line.message)
-        if lost:
-            retry_lost(settings, stop, line.message)
-        if reasons:
-            retry_seeds(settings, reasons, stop, line.message)
+    first, items, again = options.first, options.items, options.again
+    if settings.page_processors or items is not None or again:
+        with opened(settings, Crawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
+            _stop_on_signals(stop, crawl.kill, crawl.stop)
+            losses = first.accepts_losses
+            try:
+                summary = crawl.run(
+                    retry=options.words, accept_losses=losses, items=items, again=again, on_progress=show
+                )
+            except GivenUpError as error:  # the summary is told first
+                summary = error.summary
+            if not log.quiet:
+                _tell_processed(crawl)
+        return summary
+    for caution in cautions(settings):  # above, the crawl says them by itself
+        LOG.warning("scrawler: %s", caution)
+    copying = Copying(settings, LOG.warning)
+    first.do(settings, stop, LOG.warning)
 
-        def show(progress: Progress) -> None:
-            line.show(crawl_text(progress, settings.machines))
+    def shown(progress: Progress) -> None:
+        show(copying.progress(progress))
 
-        if settings.machines == 1:
-            _stop_on_signals(stop, line)
-            summary = run_crawl(settings, show, stop, say=line.message, own_process=True)
-        else:
-            supervisor = Supervisor(settings, show, line.message, stop, own_process=True)
-            _stop_on_signals(stop, line, supervisor.kill)
-            summary = supervisor.run()
-    _print_summary(summary, settings.machines)
-    if hint := what_next(summary):
-        click.echo(f"scrawler: {hint}", err=True)
-    if summary.given_up:
-        raise ScrawlerError("; ".join(summary.given_up))
-    if exporting and summary.outcome == "ended":
-        write_export(settings)
-    if summary.lost[0]:
-        with suppress(StoreError):  # losses that could not be marked are told once more
-            mark_losses_told(settings, summary)
-        raise RecordsLostError(f"{LossState.GONE}: {lost_text(LostSum(*summary.lost))}; {WHAT_TO_DO}")
+    @contextmanager
+    def beside() -> Iterator[None]:
+        with watched.beside(settings, stop), copying.beside(stop):
+            yield
 
-
-def _reasons(given: Iterable[str]) -> tuple[set[EndReason], bool]:
-    """Read the values of --retry: end reasons, and whether lost records are among them. Raises SettingsError."""
-    names = [name.strip() for value in given for name in value.split(",")]
-    allowed = (*RETRYABLE, _LOST)
-    for name in names:
-        if name not in allowed:
-            raise SettingsError(f"--retry {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
-    return {EndReason(name) for name in names if name != _LOST}, _LOST in names
+    if settings.machines == 1:
+        asked = _stop_on_signals(stop)
+        with beside():
+            summary = run_crawl(settings, shown, stop, say=LOG.warning, own_process=True)
+        return copying.finished(summary, asked)
+    supervisor = Supervisor(settings, shown, LOG.warning, stop, own_process=True, beside=beside)
+    asked = _stop_on_signals(stop, supervisor.kill)
+    return copying.finished(supervisor.run(), asked)
 
 
-def _warn(settings: Settings) -> None:
-    """Warn of settings that may do wrong to sites, or to readers of the archive."""
-    if not has_contact(settings.user_agent):
-        click.echo(
-            f"scrawler: warning: the user agent {settings.user_agent!r} has no contact; "
-            'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"',
-            err=True,
-        )
-    if settings.insecure:
-        click.echo(
-            "scrawler: warning: --insecure: certificates of https sites are not checked; "
-            "pages may come from anybody, and are flagged as insecure",
-            err=True,
-        )
+def _in_a_line(summary: RunSummary) -> str:
+    counts = f"{counted(summary.pages, 'page')}, {human_bytes(summary.bytes)}, {counted(summary.errors, 'error')}"
+    return f"{crawl_title(summary.crawl)} {summary.outcome} after {summary.elapsed_s:,.1f} s: {counts}"
 
 
-def has_contact(user_agent: str) -> bool:
-    """Whether a user agent tells site owners where to turn: a URL or a mail address."""
-    return any(mark in user_agent for mark in ("http://", "https://", "@"))
+def _tell_processed(crawl: Crawl) -> None:
+    name = ",".join(crawl.settings.page_processors)
+    for done in crawl.processed():
+        if done.name == name:
+            counts = f"{counted(done.items, 'item')}, {counted(done.errors, 'error')}"
+            click.echo(f"page processors {name}: {counted(done.pages, 'page')}, {counts}", err=True)
 
 
-def _stop_on_signals(stop: threading.Event, line: ProgressLine, kill: Callable[[], None] = lambda: None) -> None:
-    """Let the first signal set `stop`, and the second one `kill` what else runs and end this process."""
+def _stop_on_signals(
+    stop: threading.Event,
+    kill: Callable[[], None] = lambda: None,
+    ask: Callable[[], None] = lambda: None,
+) -> threading.Event:
+    """Let the first signal set `stop` and `ask` for the end, and the second one `kill` what else runs, and this one.
+
+    Return what is set once the user wants the end; `stop` may be set by others as well, once the machines are over.
+    """
+    asked = threading.Event()
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
+        if asked.is_set():
             kill()
             os._exit(_SECOND_SIGNAL_CODE)  # no thread is waited for: the database is safe at any moment
+        asked.set()
         stop.set()
-        line.message("stopping; what is in hand is finished and saved (once more: stop at once)")
+        ask()
+        # A thread says it: the one that was interrupted may be writing the very same stream, or hold a lock of the log.
+        # It is none of `threading`, for that has a lock as well.
+        with suppress(RuntimeError):  # no room for a thread
+            start_new_thread(LOG.warning, (_STOPPING,))
 
     signal.signal(signal.SIGINT, handle)
     signal.signal(signal.SIGTERM, handle)
     if heeds_hangups():
         signal.signal(signal.SIGHUP, handle)
+    return asked
 
 
-def _print_summary(summary: RunSummary, machines: int) -> None:
+def _print_summary(summary: RunSummary, settings: Settings) -> None:
     print_pairs(
         f"{crawl_title(summary.crawl)} {summary.outcome} after {summary.elapsed_s:,.1f} s",
         {
-            **_machines(machines, summary.restarts),
+            **_machines(settings.machines, summary.restarts),
+            **_proxies(settings),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
             "bytes": human_bytes(summary.bytes),
             "requests": f"{summary.requests:,}",
@@ -152,9 +274,15 @@ def _print_summary(summary: RunSummary, machines: int) -> None:
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
             "WARC files": _files(summary.warc_files),
+            **_copies(summary, settings),
             **_lost(summary),
         },
     )
+
+
+def _proxies(settings: Settings) -> dict[str, str]:
+    told = proxies_told(settings, os.environ)
+    return {"proxy": "; ".join(told)} if told else {}
 
 
 def _faults(summary: RunSummary) -> dict[str, str]:
@@ -167,6 +295,13 @@ def _faults(summary: RunSummary) -> dict[str, str]:
 def _lost(summary: RunSummary) -> dict[str, str]:
     lost = LostSum(*summary.lost)
     return {LossState.GONE.value: lost_text(lost)} if lost.files else {}
+
+
+def _copies(summary: RunSummary, settings: Settings) -> dict[str, str]:
+    if settings.archive_to is None:
+        return {}
+    waiting = f"; {summary.uncopied:,} not yet: `scrawler archive-copy`, or the next run" if summary.uncopied else ""
+    return {"copied": f"{counted(summary.copied, 'WARC file')} to {settings.archive_to}{waiting}"}
 
 
 def _files(names: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.api.bare import BareCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
@@ -15,7 +16,6 @@ from scrawler.seeds.promoter import ANY_HOPS, promote
 from scrawler.settings import Settings
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
-from scrawler.store.crawls import Crawls
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.units import counted
 
@@ -24,7 +24,7 @@ _COUNTS = tuple(SeedCounts.__dataclass_fields__)
 _ALL = (
     *("url", "site", "home_url", "hops", "rehomed", "state", "end_reason", "end_detail"),
     *_COUNTS,
-    *("verdicts", "elapsed_ms", "added_at", "started_at", "ended_at", "machine_id"),
+    *("verdicts", "elapsed_ms", "added_at", "started_at", "ended_at", "machine_id", "columns"),
 )
 
 
@@ -43,8 +43,8 @@ def seeds(
     """List the seeds and what came of them."""
     if not is_called_itself(context):
         return
-    with crawl_database(settings) as database:
-        found = Seeds(database).list(state, end_reason)
+    with opened(settings, BareCrawl) as crawl:
+        found = Seeds(crawl.database).list(state, end_reason)
         print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)
 
 
@@ -64,6 +64,7 @@ def _row(view: SeedView) -> dict[str, Any]:
         "started_at": view.started_at,
         "ended_at": view.ended_at,
         "machine_id": view.machine_id,
+        "columns": dict(view.columns),
     }
 
 
@@ -81,11 +82,11 @@ def _row(view: SeedView) -> dict[str, Any]:
 @with_settings("boundary")
 def promote_command(settings: Settings, within: int, like: str | None, min_count: int) -> None:
     """Make seeds of candidate seeds that are inside the boundary; the next run crawls them."""
-    with crawl_database(settings) as database:
-        crawl = Crawls(database).open(settings.name, settings.scope)
-        rule = CrawlBoundary(database, settings.boundary, crawl.scope).rule()
+    with opened(settings, BareCrawl) as crawl:
+        database, scope = crawl.database, crawl.stored.scope
+        rule = CrawlBoundary(database, settings.boundary, scope).rule()
         done = promote(
-            Candidates(database), Seeds(database), crawl.scope, rule, max_hops=within, like=like, min_count=min_count
+            Candidates(database), Seeds(database), scope, rule, max_hops=within, like=like, min_count=min_count
         )
     click.echo(f"{counted(done.new, 'candidate seed is a seed', 'candidate seeds are seeds')} now")
     if done.outside:

@@ -9,26 +9,31 @@ from typing import Any
 
 import click
 
-from scrawler.cli.database import crawl_database
-from scrawler.cli.hints import crawl_title
+from scrawler.api.bare import BareCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
+from scrawler.cli.progress import left_text
 from scrawler.cli.tables import json_line, print_pairs
+from scrawler.copying_note import CopiesNote
+from scrawler.dates import iso_date
 from scrawler.insight.sections import label, shown
+from scrawler.model.exchange import Exchanged
 from scrawler.model.records import LossState
-from scrawler.settings import Settings, setting_text
+from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
-from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.crawls import Crawl
+from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses, LostTotals
-from scrawler.store.machines import Machines
 from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.reports import Reports
-from scrawler.units import human_bytes
+from scrawler.units import counted, human_bytes
 
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
 _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
     *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified"),
+    *(f"urls_{name}" for name in Exchanged._fields),
 )
 
 
@@ -39,18 +44,37 @@ def status(settings: Settings, as_json: bool) -> None:
     """Show how the crawl stands.
 
     Seeds by state and end reason, pages, bytes, errors, further counts of the seeds, rate, what is ordered (pause,
-    settings), machines by state (running, paused, stopping, stopped, dead), how many seeds each thread holds, and why
-    the crawl is not over, as each machine sees it.
+    settings), what this host has copied of its WARC files (archive_to), how long the crawl takes yet by the reckoning
+    of `scrawler plan`, machines by state (running, paused, stopping, stopped, dead), how many seeds each thread holds,
+    and why the crawl is not over, as each machine sees it.
     """
-    with crawl_database(settings) as database:
-        crawl = Crawls(database).open(settings.name, settings.scope)
-        summary, orders = Machines(database).summary(), Control(database).orders()
-        counts, lost = Reports(database).counts(None), Losses(database).totals()
+    with opened(settings, BareCrawl) as one:
+        database, crawl = one.database, one.stored
+        summary, orders = one.status(), Control(database).orders()
+        counts, lost = dict(Reports(database).counts(None)), Losses(database).totals()
+        left = _seconds_left(one, summary, orders)
+        urls = exchanged(database)
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
-            click.echo(json_line(values))
+            values |= {"exchange": urls._asdict(), "copies": _copies_values(one.copies())}
+            click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
-            _print(crawl, database.where, orders, summary, counts, lost)
+            archive = _lost_text(lost) | _copies_text(one.copies())
+            _print(crawl, database.where, orders, summary, counts | _told_of(urls), archive, left)
+
+
+def _told_of(urls: Exchanged) -> dict[str, int]:
+    """Return what the machines have done with URLs of others, under names that say so."""
+    return {f"urls_{name}": number for name, number in urls._asdict().items()}
+
+
+def _seconds_left(crawl: BareCrawl, summary: Summary, orders: CrawlOrders) -> float | None:
+    """Return how long the crawl takes yet; None where no machine is at work, or nobody can tell."""
+    if orders.paused or not any(machine.state.value in LIVING for machine in summary.machines):
+        return None
+    from scrawler.api.left import time_left  # what reckons is large, and waits until there is something to reckon
+
+    return time_left(crawl.database, crawl.last_settings())
 
 
 def _as_json(
@@ -88,8 +112,35 @@ def _lost_text(lost: LostTotals) -> dict[str, str]:
     return lines | accepted
 
 
+def _copies_values(note: CopiesNote | None) -> dict[str, Any] | None:
+    if note is None:
+        return None
+    copies = note.copies
+    failed_at = iso_date(copies.failed_at) if copies.failed_at else None
+    return {"to": note.to, "at": iso_date(note.at)} | asdict(copies) | {"failed_at": failed_at}
+
+
+def _copies_text(note: CopiesNote | None) -> dict[str, str]:
+    if note is None:
+        return {}
+    copies = note.copies
+    text = f"{counted(copies.files, 'WARC file')}, {human_bytes(copies.bytes)}, by the last command, to {note.to}"
+    if copies.waiting:
+        text += f"; {counted(copies.waiting, 'WARC file')} of {human_bytes(copies.waiting_bytes)} not copied yet"
+    if copies.last_error:
+        state = "" if copies.problem else ", it has gone on since"
+        text += f"; last error, {iso_date(copies.failed_at)}{state}: {copies.last_error}"
+    return {"copied": text}
+
+
 def _print(
-    crawl: Crawl, where: str, orders: CrawlOrders, summary: Summary, counts: Mapping[str, int], lost: LostTotals
+    crawl: Crawl,
+    where: str,
+    orders: CrawlOrders,
+    summary: Summary,
+    counts: Mapping[str, int],
+    archive: Mapping[str, str],
+    left: float | None,
 ) -> None:
     lines = {
         "seeds " + (f"{state} ({reason})" if reason else state): f"{count:,}"
@@ -102,11 +153,13 @@ def _print(
         "errors": f"{summary.errors:,}",
     }
     lines |= {label(name): shown(name, counts[name]) for name in _TOLD if counts[name]}
-    lines |= _lost_text(lost)
+    lines |= archive
     lines |= _orders_text(orders)
     states = Counter(machine.state.value for machine in summary.machines)
     if any(machine.state.value in LIVING for machine in summary.machines):
         lines["rate"] = f"{summary.pages_per_second:,.1f} pages/s in the last minute"
+    if left is not None:
+        lines["expected"] = f"about {left_text(left)}"
     lines["machines"] = ", ".join(f"{count} {state}" for state, count in states.items()) or "none yet"
     for machine in summary.machines:
         if machine.state.value in LIVING:
@@ -116,7 +169,7 @@ def _print(
 
 def _orders_text(orders: CrawlOrders) -> dict[str, str]:
     lines = {"paused": "yes; `scrawler resume` lets it go on"} if orders.paused else {}
-    return lines | {f"set {key}": setting_text(key, value) for key, value in orders.settings.items()}
+    return lines | {f"set {key}": text for key, text in live_text(orders.settings).items()}
 
 
 def _machine_text(machine: MachineView) -> str:

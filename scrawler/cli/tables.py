@@ -10,13 +10,19 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
+from unicodedata import category, combining, east_asian_width
 
 import click
 
+from scrawler.dates import iso_date
 from scrawler.model.seeds import EndReason, SeedState
 
 Row = Mapping[str, Any]
-_WIDEST = 100  # a cell of aligned text has so many characters at most
+_TEXT = "text"  # the form for people
+_TIMES = ("_at", "until", "not_before", "lastmod")  # what the names of times end with
+_WIDEST = 100  # cells of a terminal that a column takes at most
+_NO_WIDTH = ("Mn", "Me", "Cf")  # categories of marks, and of what joins letters
+_TWO_CELLS = ("W", "F")
 _SAMPLE = 1000  # columns are aligned by so many rows
 _FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]")  # a spreadsheet takes such text for a formula (OWASP)
 # What a terminal obeys, or what shows text in another order than it has; lone surrogates cannot be written at all.
@@ -24,18 +30,21 @@ _UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff
 
 
 def format_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command --json and --csv; it gets `written`: "json", "csv" or None."""
+    """Give a command --format, --json and --csv; it gets `written`: "json", "csv" or None."""
 
     @functools.wraps(command)
-    def chosen(*arguments: Any, as_json: bool, as_csv: bool, **values: Any) -> None:
-        if as_json and as_csv:
-            raise click.UsageError("--json and --csv are two forms: give one of them")
-        written = "json" if as_json else None
-        command(*arguments, written="csv" if as_csv else written, **values)
+    def chosen(*arguments: Any, form: str | None, as_json: bool, as_csv: bool, **values: Any) -> None:
+        forms = {*(["json"] if as_json else []), *(["csv"] if as_csv else []), *([form] if form else [])}
+        if len(forms) > 1:
+            raise click.UsageError(f"{' and '.join(sorted(forms))} are different forms: give one of them")
+        written = next(iter(forms), _TEXT)
+        command(*arguments, written=None if written == _TEXT else written, **values)
 
+    choice = click.Choice([_TEXT, "csv", "json"], case_sensitive=False)
+    any_form = click.option("--format", "form", type=choice, help="How to write the rows. [default: text]")
     json_flag = click.option("--json", "as_json", is_flag=True, help="Write JSON, a row a line.")
     csv_flag = click.option("--csv", "as_csv", is_flag=True, help="Write CSV with a header line.")
-    return json_flag(csv_flag(chosen))
+    return any_form(json_flag(csv_flag(chosen)))
 
 
 def seed_filters(command: Callable[..., None]) -> Callable[..., None]:
@@ -56,16 +65,31 @@ def _member(kind: type[StrEnum]) -> Callable[[click.Context, click.Parameter, st
 
 
 def print_rows(rows: Iterable[Row], columns: Sequence[str], written: str | None) -> None:
-    """Write rows to standard output as they come, in bounded memory."""
+    """Write rows to standard output as they come, in bounded memory; programs get times as ISO 8601 has them."""
     if written == "json":
         for row in rows:
-            sys.stdout.write(json_line({name: row[name] for name in columns}) + "\n")
+            sys.stdout.write(json_line(with_dates({name: row[name] for name in columns})) + "\n")
     elif written == "csv":
         table = csv.writer(sys.stdout, lineterminator="\n")
         table.writerow(columns)
-        table.writerows([csv_cell(row[name]) for name in columns] for row in rows)
+        table.writerows([csv_cell(_dated(name, row[name])) for name in columns] for row in rows)
     else:
         _print_aligned(rows, columns)
+
+
+def with_dates(value: Any) -> Any:
+    """Return what is to be JSON, with times in ISO 8601 (UTC) where it has milliseconds under the name of a time."""
+    if isinstance(value, Mapping):
+        return {name: _dated(name, with_dates(inner)) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [with_dates(inner) for inner in value]
+    return value
+
+
+def _dated(name: str, value: Any) -> Any:
+    if type(value) is int and name.endswith(_TIMES):
+        return iso_date(value)
+    return value
 
 
 def json_line(value: object) -> str:
@@ -91,9 +115,9 @@ def _escaped(match: re.Match[str]) -> str:
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
     """Write a title and names with values, aligned."""
     click.echo(title)
-    width = max(map(len, pairs), default=0)
+    width = max(map(cells_wide, pairs), default=0)
     for name, value in pairs.items():
-        click.echo(f"  {name:<{width}}  {value}")
+        click.echo(f"  {_padded(name, width)}  {value}")
 
 
 def _print_aligned(rows: Iterable[Row], columns: Sequence[str]) -> None:
@@ -109,9 +133,9 @@ def _print_aligned(rows: Iterable[Row], columns: Sequence[str]) -> None:
 def _print_block(lines: list[list[str]], widths: list[int] | None) -> list[int]:
     """Write and empty `lines`; the first block fixes the widths."""
     if widths is None:
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        widths = [max(cells_wide(line[column]) for line in lines) for column in range(len(lines[0]))]
     for line in lines:
-        click.echo("  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip())
+        click.echo("  ".join(_padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
     lines.clear()
     return widths
 
@@ -123,4 +147,29 @@ def printable(text: str) -> str:
 
 def _cell(value: object) -> str:
     text = printable("" if value is None else str(value))
-    return text if len(text) <= _WIDEST else text[: _WIDEST - 1] + "…"
+    return text if cells_wide(text) <= _WIDEST else _cut(text)
+
+
+def _cut(text: str) -> str:
+    kept, wide = 0, 0
+    for character in text:
+        wide += _wide(character)
+        if wide >= _WIDEST:
+            break
+        kept += 1
+    return text[:kept] + "…"
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cells_wide(text))
+
+
+def cells_wide(text: str) -> int:
+    """Return how many cells of a terminal a text takes: those of East Asia two each (UAX 11), combining marks none."""
+    return len(text) if text.isascii() else sum(map(_wide, text))
+
+
+def _wide(character: str) -> int:
+    if combining(character) or category(character) in _NO_WIDTH:
+        return 0
+    return 2 if east_asian_width(character) in _TWO_CELLS else 1

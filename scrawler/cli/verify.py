@@ -8,16 +8,16 @@ from typing import Any
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.api.bare import BareCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
-from scrawler.cli.options import with_settings
+from scrawler.cli.options import ARCHIVE, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_rows
 from scrawler.core.records.verifying import Finding
 from scrawler.errors import RecordsLostError
 from scrawler.model.records import LossState
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
 from scrawler.store.losses import LostSum
 from scrawler.units import counted, human_bytes
 from scrawler.upkeep import Upkeep, Verified
@@ -28,18 +28,22 @@ _COLUMNS = ("file", "offset", "length", "problem", "url")
 
 @click.command()
 @click.option("--json", "written", flag_value="json", default=None, help="Write JSON, a row a line.")
-@with_settings("pages_dir")
-def verify(settings: Settings, written: str | None) -> None:
+@ARCHIVE
+@with_settings("pages_dir", "archive_to")
+def verify(settings: Settings, written: str | None, archive: str | None) -> None:
     """Read all WARC files of this host and compare each record with its row, both ways.
 
     Listed is what is gone (a row whose record is not there, or is another one), what is damaged between records,
     records with neither row nor orphan, bytes that are no record, and files that cannot be read. What was accepted by
     `run --accept-losses` is passed by. Files that are being written are read as far as they are committed. With
     anything found the exit code is 7, also where nobody reads the list to its end.
+
+    A file that is not here, and was copied to --archive-to, is read from there. With --archive the copies of all hosts'
+    files are read, and nothing else; files that are not copied there yet are exit code 7 as well.
     """
     found = Verified(0, 0, 0)
-    with crawl_database(settings) as database:
-        upkeep = Upkeep(settings, database, Crawls(database).open(settings.name, settings.scope))
+    with opened(settings, BareCrawl) as crawl:
+        upkeep = Upkeep(settings, crawl.database, crawl.stored)
         with ProgressLine() as line:
 
             def show(done: Verified) -> None:
@@ -47,14 +51,18 @@ def verify(settings: Settings, written: str | None) -> None:
                 found = done
                 line.show(_progress(done))
 
-            rows = _rows(upkeep.verify(show))
+            rows = _rows(upkeep.verify_copies(archive, show) if archive else upkeep.verify(show))
             try:
                 print_rows(rows, _COLUMNS, written)
             except BrokenPipeError:  # the reader has seen enough of the list; what is found still counts
                 deque(rows, maxlen=0)
         lost = upkeep.losses.totals().open
-        click.echo(_said(found), err=True)
+        click.echo(_copies_said(found, archive) if archive else _said(found), err=True)
         upkeep.losses.mark_told(found.lossy)  # the user has just read of them
+    if archive and (found.gone or found.unknown):
+        raise RecordsLostError(f"the copies in {archive} are not what the database says: {_wrong_places(found)}")
+    if archive and found.uncopied:
+        raise RecordsLostError(f"{_uncopied(found)} to {archive}: `scrawler archive-copy` copies what is finished")
     if found.gone or found.unknown or found.unreadable:
         raise RecordsLostError(_what_is_wrong(found, lost))
 
@@ -75,6 +83,21 @@ def _said(found: Verified) -> str:
     text += f"; {counted(found.accepted, 'more is', 'more are')} {LossState.ACCEPTED}" if found.accepted else ""
     elsewhere = f"; the files of {counted(found.elsewhere, 'machine')} are on other hosts"
     return text + elsewhere if found.elsewhere else text
+
+
+def _copies_said(found: Verified, archive: str) -> str:
+    text = f"copies of {counted(found.files, 'file')} in {archive} verified: "
+    text += f"{counted(found.whole, 'record is', 'records are')} as the database says, {_wrong_places(found)}"
+    return f"{text}; {_uncopied(found)} there yet" if found.uncopied else text
+
+
+def _uncopied(found: Verified) -> str:
+    return f"{counted(found.uncopied, 'file is', 'files are')} not copied"
+
+
+def _wrong_places(found: Verified) -> str:
+    places = counted(found.unknown, "place is", "places are")
+    return f"{counted(found.gone, 'is', 'are')} gone, {places} not known to it"
 
 
 def _what_is_wrong(found: Verified, lost: LostSum) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import click
 
-from scrawler.cli.database import crawl_database
+from scrawler.api.opened import OpenedCrawl
+from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, with_settings
-from scrawler.cli.tables import json_line, printable
+from scrawler.cli.tables import json_line, printable, with_dates
 from scrawler.insight.answer import Answer
-from scrawler.insight.why import why
 from scrawler.settings import Settings
-from scrawler.store.crawls import Crawls
 
 
 @click.command("why")
@@ -24,11 +23,10 @@ def why_command(settings: Settings, url: str, as_json: bool) -> None:
     or rule kept it out, which seeds found it as a candidate, or that no crawled page links to it. It is read from the
     database; no machine needs to run.
     """
-    with crawl_database(settings) as database:
-        crawl = Crawls(database).open(settings.name, settings.scope)
-        answer = why(database, settings, crawl.scope, url)
+    with opened(settings, OpenedCrawl) as crawl:
+        answer = crawl.why(url)
     if as_json:
-        click.echo(json_line(answer.as_json()))
+        click.echo(json_line(with_dates(answer.as_json())))
     else:
         _print(answer)
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from scrawler.fetch.downloader import Response
+from scrawler.model.copies import Copies
 from scrawler.model.results import NO_ERROR, Result
 
 
@@ -19,9 +21,15 @@ class Totals:
     errors: int = 0  # answers other than a page or a redirect, and missing ones
 
     def count(self, response: Response, well: bool) -> None:
-        """Count the answer of a page; unless `well`, it met a fault of this program."""
+        """Count the answer of a page, with those to what it asked for in a browser.
+
+        Unless `well`, it met a fault of this program.
+        """
         self.requests += 1
         self.bytes += len(response.body)
+        if response.rendered is not None:
+            self.requests += len(response.rendered.answers)
+            self.bytes += sum([len(answer.body) for answer in response.rendered.answers])
         self.pages += well and response.result is Result.FETCHED
         self.errors += not well or response.result not in NO_ERROR
 
@@ -43,6 +51,13 @@ class Progress:
     waiting: int
     paused: bool = False  # until `scrawler resume`
     outage: bool = False  # no host answers: a machine rests
+    resting: int = 0  # sites of the crawl that are left alone for a while
+    rest_s: float = 0.0  # seconds until the first of them may be asked again
+    waits: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # machine id -> what for -> seeds that wait
+    costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # machine id -> what checkpoints have cost
+    copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)
+    uncopied: int = 0  # WARC files of this host that are finished, and not copied yet
+    copies: Copies | None = None  # all of that; None: nothing is to be copied
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +81,7 @@ class RunSummary:
     restarts: int = 0  # of machines that died
     lost: tuple[int, int, int] = (0, 0, 0)  # not told of before: files, their records, and records that refer to these
     lost_records: Mapping[str, int] = field(default_factory=dict)  # lost records by file, to be marked as told
+    copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)
+    uncopied: int = 0  # WARC files of this host that are finished, and not copied yet
+    uncopied_why: str = ""  # why these are not, where the run has ended
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

@@ -19,7 +19,7 @@ from typing import Protocol
 
 from rbloom import Bloom
 
-from scrawler.compiled import compiled_part
+from scrawler.compiled import compiled_part, mypyc_attr
 from scrawler.errors import ScrawlerError
 
 ERROR_RATE = 1e-6
@@ -33,6 +33,7 @@ class SeenFullError(ScrawlerError):
     """The machine's ceiling for seen filters is reached; the seed ends with reason seen-memory."""
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # what counts for somebody else may build on it
 class MemoryBudget:
     """The bytes that all seen filters of a machine may use together."""
 
@@ -79,6 +80,7 @@ class _Layer(Protocol):
     def add(self, url: str, /) -> object: ...
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # parts of other packages may build on it
 class LayeredSeen:
     """Bloom filters that grow by layers; `make_layer(capacity, error_rate)` says of what kind.
 
@@ -153,6 +155,7 @@ class LayeredSeen:
         self._at_hand = set()
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # parts of other packages may build on it
 class ExactSeen:
     """A plain set: never wrong, some 150 bytes a URL."""
 

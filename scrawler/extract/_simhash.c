@@ -19,29 +19,29 @@
 #define INTERFACE 1 /* see scrawler/compiled.py */
 
 /* Those up to PROBES stand in plain_simhash.py too, and a test compares them. */
-#define MOST_WORDS 30000      /* of a page */
-#define MOST_IMAGES 200       /* of a page */
-#define LONGEST_REFERENCE 31  /* characters between "&" or "&#", and ";" */
-#define SHORTEST_RUN 25       /* bytes of text that are a part of the skeleton */
-#define SAMPLED_EVERY 256     /* bytes of a longer text */
-#define PROBES 4              /* bits of a vocabulary that stand for a word */
-#define UNLOCKED_FROM 262144  /* bytes of a page during which other threads may run Python */
-#define FIRST_SLOTS 4096      /* of the table of distinct words; a power of two */
-#define PLANES 15             /* bits of a counter, which counts up to MOST_WORDS and MOST_IMAGES */
+#define MOST_WORDS 30000      /* so many words of a page are read */
+#define MOST_IMAGES 200       /* so many images of a page are read */
+#define LONGEST_REFERENCE 31  /* so many characters may stand between "&" or "&#", and ";" */
+#define SHORTEST_RUN 25       /* a text of so many bytes is a part of the skeleton */
+#define SAMPLED_EVERY 256     /* of a longer text one part in so many bytes is taken */
+#define PROBES 4              /* so many bits of a vocabulary stand for a word */
+#define UNLOCKED_FROM 262144  /* while a page of so many bytes is read, other threads may run Python */
+#define FIRST_SLOTS 4096      /* so many has the table of distinct words at first; it is a power of two */
+#define PLANES 15             /* a counter has so many bits, for it counts up to MOST_WORDS and MOST_IMAGES */
 
 #define EACH(byte) (0x0101010101010101u * (byte))
 
 typedef struct {
     const uint8_t *end;
-    uint64_t *slots;          /* distinct words by their hash; 0: free */
+    uint64_t *slots;          /* they hold the distinct words by their hash; 0 is a free one */
     size_t mask;
-    uint64_t *words;          /* the same in the order of their coming */
+    uint64_t *words;          /* it holds the same words in the order of their coming */
     size_t count, room;
-    size_t read;              /* words so far, with those that came again */
+    size_t read;              /* so many words were read, those that came again among them */
     size_t images;
     uint64_t digest;
     uint64_t planes[PLANES];  /* bit n of all 64 counters stands in plane n */
-    int failed;               /* there is no memory */
+    int failed;               /* it says that there was no memory */
 } Text;
 
 enum { GAP, WORD, BRACKET, AMPERSAND };
@@ -263,7 +263,7 @@ static const uint8_t *read_text(Text *t, const uint8_t *p)
             has_reference = 1;
             p = after;
         }
-        if (p == word) { /* an "&" that separates */
+        if (p == word) { /* here stands an "&" that separates words */
             p = after ? after : p + 1;
             continue;
         }

@@ -51,11 +51,26 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
 
 
 def declared_in_meta(start: bytes) -> str:
-    """Return the encoding that a <meta> declares (HTML Standard, 13.2.3.2, "prescan"), or an empty string."""
+    """Return the encoding that a <meta> declares (HTML Standard, 13.2.3.2, "prescan"), or an empty string.
+
+    The pages of a site are mostly the same up to their declaration, and what follows cannot change what it says.
+    """
+    named = start.find(b"charset")
+    end = start.find(b">", named) + 1 if named >= 0 else 0
+    name = _declared_by(start[:end]) if 0 < end <= _PRESCANNED else ""
+    return name or _prescan(start)
+
+
+def _prescan(start: bytes) -> str:
     for markup in _MARKUP.finditer(start):
         if markup["closed"] and (name := _meta_charset(markup["meta"])):
             return name
     return ""
+
+
+@lru_cache(maxsize=1_024)  # beginnings of pages, which take 1 MB at most
+def _declared_by(beginning: bytes) -> str:
+    return _prescan(beginning)
 
 
 def declared_in_xml(body: bytes) -> str:

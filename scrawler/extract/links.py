@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -34,6 +34,13 @@ class LinkSources(NamedTuple):
     others: list[tuple[str, str]]  # URLs that are not in `hrefs`, as those of assets, each with where it stands
 
 
+class LinkMark(NamedTuple):
+    """What a page says of a link beside where it leads; empty where it says nothing."""
+
+    rel: str = ""  # in lower case, words separated by a space
+    anchor: str = ""  # the link's text, else that of its pictures; at most 500 characters
+
+
 @dataclass(slots=True)
 class PageLinks:
     """Links of one page, as written (character references decoded, surrounding white space stripped).
@@ -58,6 +65,8 @@ class PageLinks:
     is_xml: bool = False  # whether the page was read as XML
     fingerprint: Fingerprint | None = None
     sources: LinkSources | None = None  # where the links stand, if that is wanted
+    relevance: float | None = None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
+    marks: Mapping[str, LinkMark] | None = None  # what is said of links, by their URLs, if a URL filter wants it
 
     @property
     def any(self) -> bool:

@@ -4,6 +4,6 @@ Data enters as `Request` (`downloader.py`) and leaves as `Response`, through `Cu
 time, each a `Transfer`) or `RequestsDownloader` (one at a time, on `pinned` connections). The address in a Request
 comes from `Resolver`, which asks `guard` whether it may be connected to; `robots` says whether a URL may be asked for,
 `politeness` when, `cookies` what its site wants back. `wire.py` is the HTTP/1.1 text both downloaders share,
-`poller.py` how a downloader waits, `descriptors.py` how many sockets it may have.
+`poller.py` how a downloader waits, `descriptors.py` how many sockets it may have. `browser` shows pages in Chromium.
 Nothing here knows of parties, databases or files.
 """

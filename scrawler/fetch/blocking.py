@@ -7,6 +7,8 @@ import ssl
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
 from time import monotonic, time
 from typing import Any
 
@@ -20,6 +22,28 @@ from scrawler.fetch.downloader import FetchLimits, Request, Response
 from scrawler.fetch.pinned import PIECE, Exchange, PinnedAdapter
 from scrawler.model.results import Result
 
+_MOST_WAYS = 1_000  # ways of asking a host that are kept
+# What it is called when a connection ends before anything was answered; urllib3 takes a proxy that ends one for lost.
+_CLOSED = (Result.CUT, Result.CONNECT_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """How a host is asked, as requests wants to know it."""
+
+    limits: FetchLimits
+    headers: Sequence[tuple[str, str]] = field(repr=False)
+    header_text: str
+    verify: str | bool
+
+    @classmethod
+    def of(cls, limits: FetchLimits, ca_file: str) -> _Way:
+        if not limits.tls_verify:
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the user asked for `insecure`
+        trusted = limits.ca_file or ca_file
+        verify = trusted if limits.tls_verify else False
+        return cls(limits, wire.sent_lines(limits), wire.archived_lines(limits), verify)
+
 
 class RequestsDownloader:
     """A Downloader on requests: `start` queues, `wait` performs one download, `completed` returns it.
@@ -32,15 +56,12 @@ class RequestsDownloader:
 
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
-        self._verify: str | bool = (ca_file or certifi.where()) if limits.tls_verify else False
-        if not limits.tls_verify:
-            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)  # the user asked for `insecure`
-        self._headers = wire.header_lines(limits.user_agent, limits.accept)
-        self._header_text = "".join(f"{name}: {value}\r\n" for name, value in self._headers)
+        self._ca_file = ca_file or certifi.where()
+        self._ways: dict[FetchLimits, _Way] = {}
         self._queue: deque[Request] = deque()
         self._done: list[Response] = []
         self._woken = threading.Event()
-        self._exchange = Exchange(limits.max_head)
+        self._exchange = Exchange()
         self._adapter = PinnedAdapter(self._exchange, limits.connections)
 
     def start(self, request: Request) -> None:
@@ -97,20 +118,22 @@ class RequestsDownloader:
 
     def _attempts(self, request: Request, target: wire.RequestTarget) -> Response:
         response = self._attempt(request, target)
-        if response.result is Result.CUT and self._exchange.reused and not self._exchange.lines:
-            # The server closed an idle connection just as the request went out, which says nothing of the page.
+        if response.result in _CLOSED and self._exchange.reused and not self._exchange.lines:
+            # Server or proxy closed an idle connection just as the request went out, which says nothing of the page.
             response = self._attempt(request, target)
         return response
 
     def _attempt(self, request: Request, target: wire.RequestTarget) -> Response:
-        own = wire.own_headers(request)
+        own, way = wire.own_headers(request, target), self._way(request.limits or self._limits)
+        limits = way.limits
         exchange, body = self._exchange, bytearray()
         began, started_at = monotonic(), int(time() * 1000)
-        exchange.begin(request.address, target, request.timeout or self._limits.timeout)
-        status, limit, unwanted = 0, request.max_body or self._limits.max_body, ""
+        exchange.begin(request.address, target, request.timeout or limits.timeout, limits)
+        exchange.proxy_authorities = limits.ca_file or self._ca_file
+        status, limit, unwanted = 0, request.max_body or limits.max_body, ""
         result, detail = Result.TOO_LARGE, f"body stopped at {limit} bytes"
         try:
-            with self._send(request, target, own) as answer:
+            with self._send(request, target, own, way) as answer:
                 status = answer.status_code
                 if unwanted := wire.unwanted_type(exchange.lines, request.accept):
                     limit = 0
@@ -122,6 +145,10 @@ class RequestsDownloader:
         first = wire.status_line(exchange.lines[0]) if exchange.lines else wire.NO_STATUS
         head = wire.as_http1(exchange.lines, first)
         headers = wire.parse_headers(head)
+        passed_on = exchange.forwarded and target.scheme == "http"  # through a tunnel it is the site that answers
+        if passed_on and status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+            detail = f"proxy {limits.proxy}: it wants a user and a password (HTTP status 407)"
+            return Response(request, Result.CONNECT_FAILED, started_at=started_at, detail=detail)
         if unwanted:
             result, detail = Result.UNWANTED_TYPE, f"{unwanted} is not accepted"
         elif whole:
@@ -133,22 +160,39 @@ class RequestsDownloader:
             head,
             headers,
             bytes(body[:limit]),
-            wire.request_head(target, self._header_text, request) if exchange.sent else b"",
+            wire.request_head(target, way.header_text, request) if exchange.sent else b"",
             started_at,
             int((monotonic() - began) * 1000),
             detail,
             wire.protocols_of(first.http, exchange.tls) if head else None,
         )
 
-    def _send(self, request: Request, target: wire.RequestTarget, own: Sequence[tuple[str, str]]) -> requests.Response:
+    def _way(self, limits: FetchLimits) -> _Way:
+        """Return how a host is asked."""
+        if limits not in self._ways:
+            if len(self._ways) >= _MOST_WAYS:
+                self._ways.clear()
+            self._ways[limits] = _Way.of(limits, self._ca_file)
+        return self._ways[limits]
+
+    def _send(
+        self, request: Request, target: wire.RequestTarget, own: Sequence[tuple[str, str]], way: _Way
+    ) -> requests.Response:
         prepared = requests.PreparedRequest()
         prepared.method = "GET"
         prepared.url = request.url  # requests would rewrite it: %7E as ~
-        headers = [("Host", target.authority), *self._headers, *own]
+        headers = [("Host", target.authority), *way.headers, *own]
+        proxy = way.limits.proxy
+        if proxy is not None and proxy.user and not proxy.is_socks and target.scheme == "http":
+            headers.append(("Proxy-Authorization", proxy.authorization))
         prepared.headers = requests.structures.CaseInsensitiveDict(headers)
-        whole = request.timeout or self._limits.timeout
-        timeout = (min(self._limits.connect_timeout, whole), whole)
-        return self._adapter.send(prepared, stream=True, timeout=timeout, verify=self._verify)
+        whole = request.timeout or way.limits.timeout
+        timeout = (min(way.limits.connect_timeout, whole), whole)
+        # Without TLS to the server there may be TLS to a proxy, which nobody has said to trust, or to show who we are.
+        in_tls = target.scheme == "https"
+        verify = way.verify if in_tls else way.limits.ca_file or self._ca_file
+        certificate = way.limits.certificate if in_tls else None
+        return self._adapter.send(prepared, stream=True, timeout=timeout, verify=verify, cert=certificate)
 
 
 def _read_body(raw: Any, body: bytearray, limit: int, head: list[bytes]) -> bool:
@@ -176,11 +220,14 @@ def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result,
         return Result.CONNECT_FAILED, detail
     if among(TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError):
         return Result.TIMEOUT, detail
+    if among(urllib3.exceptions.ProxyError, requests.exceptions.ProxyError) and exchange.proxy is not None:
+        return Result.CONNECT_FAILED, f"proxy {exchange.proxy}: {detail}"
     if among(ssl.SSLError, urllib3.exceptions.SSLError):
         return Result.TLS_FAILED, detail
     cut_between_chunks = type(causes[-1]) is urllib3.exceptions.ProtocolError
     if cut_between_chunks or among(http.client.IncompleteRead, http.client.RemoteDisconnected, ConnectionError):
-        return (Result.CUT if exchange.sent or scheme == "http" else Result.TLS_FAILED), detail
+        connected = exchange.sent or exchange.reused or scheme == "http"
+        return (Result.CUT if connected else Result.TLS_FAILED), detail
     return Result.BAD_ANSWER, detail
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from time import monotonic, time
 
 import certifi
 import pycurl
 
+from scrawler.compiled import mypyc_attr
 from scrawler.faults import fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
@@ -23,6 +25,7 @@ _EVENTS = {  # whatever else libcurl says means that it is done with a socket
 }
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # parts of other packages may build on it
 class CurlDownloader:
     """A Downloader on libcurl: HTTP/1.1 and HTTP/2 (TLS only), kept-alive connections, any number in flight.
 
@@ -35,21 +38,20 @@ class CurlDownloader:
     def __init__(self, limits: FetchLimits, *, ca_file: str | None = None) -> None:
         self._limits = limits
         self._ca_file = ca_file or certifi.where()
-        lines = [f"{name}: {value}" for name, value in wire.header_lines(limits.user_agent, limits.accept)]
-        self._header_lines = lines
-        self._header_text = "".join(f"{line}\r\n" for line in lines)
         self._sessions = TlsSessions()
         self._idle: list[Transfer] = []
+        self._idle_others: list[Transfer] = []  # of hosts that are asked in a way of their own
         self._active: dict[pycurl.Curl, Transfer] = {}
         self._done: list[Response] = []
         self._ready: list[tuple[int, int]] = []
         self._running = 0
+        self._timers: list[int] = []  # what libcurl has said since: in how many milliseconds to call it, -1 for never
         self._timer_at: float | None = None
         self._poller = Poller()
         self._multi = pycurl.CurlMulti()
         self._multi.setopt(pycurl.M_MAXCONNECTS, limits.connections)
         self._multi.setopt(pycurl.M_SOCKETFUNCTION, self._on_socket)
-        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._on_timer)
+        self._multi.setopt(pycurl.M_TIMERFUNCTION, self._timers.append)  # it says so several times for each page
 
     def start(self, request: Request) -> None:
         """Take a request and send it as far as can be done without waiting."""
@@ -57,19 +59,24 @@ class CurlDownloader:
         if target is None:
             self._done.append(wire.refused(request))
             return
-        transfer = self._idle.pop() if self._idle else self._new_transfer()
         try:
-            transfer.begin(request, target, self._header_text, self._limits)
-        except Exception as error:  # libcurl refuses some URLs and cookies
-            transfer.handle.close()
+            transfer = self._transfer(request.limits or self._limits)
+            try:
+                transfer.begin(request, target)
+            except Exception:
+                transfer.handle.close()
+                raise
+        except Exception as error:  # libcurl refuses some URLs and cookies, and has no handle without memory
             self._done.append(
                 Response(request, Result.INTERNAL_ERROR, started_at=int(time() * 1000)).met(fault_of(error))
             )
             return
         self._active[transfer.handle] = transfer
         self._multi.add_handle(transfer.handle)
+        self._timers.clear()  # it wants to be called at once, and is
         self._timer_at = None
         self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
+        self._note_timer()
 
     @property
     def in_flight(self) -> int:
@@ -80,6 +87,7 @@ class CurlDownloader:
         """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
         if self._done or self._running < len(self._active):
             return
+        self._note_timer()
         if self._timer_at is not None:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
         self._ready = self._poller.wait(seconds)
@@ -93,10 +101,8 @@ class CurlDownloader:
         """Move all transfers on that can move, and return those that have ended."""
         ready, self._ready = self._ready, []
         for fd, events in ready:
-            bits = (events & READ and pycurl.CSELECT_IN) | (events & WRITE and pycurl.CSELECT_OUT)
-            if events & ~(READ | WRITE):
-                bits |= pycurl.CSELECT_ERR
-            self._running = self._multi.socket_action(fd, bits)[1]
+            self._running = self._multi.socket_action(fd, _select_bits(events))[1]
+        self._note_timer()
         if self._timer_at is not None and monotonic() >= self._timer_at:
             self._timer_at = None
             self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
@@ -130,14 +136,25 @@ class CurlDownloader:
     def close(self) -> None:
         """Close all connections and handles."""
         self.cancel()
-        for transfer in self._idle:
+        for transfer in (*self._idle, *self._idle_others):
             transfer.handle.close()
         self._idle.clear()
+        self._idle_others.clear()
         self._multi.close()
         self._poller.close()
 
-    def _new_transfer(self) -> Transfer:
-        return Transfer(self._limits, self._header_lines, self._ca_file, self._on_open, self._sessions)
+    def _transfer(self, limits: FetchLimits) -> Transfer:
+        """Return a transfer that was made for these limits: nothing of another host's is ever left in a handle."""
+        if limits is self._limits:
+            return self._idle.pop() if self._idle else self._new_transfer(limits)
+        for idle in self._idle_others:
+            if idle.limits is limits:
+                self._idle_others.remove(idle)
+                return idle
+        return self._new_transfer(limits)
+
+    def _new_transfer(self, limits: FetchLimits) -> Transfer:
+        return Transfer(limits, self._ca_file, self._on_open, self._sessions)
 
     def _finish(self, handle: pycurl.Curl, code: int, message: str) -> Response:
         transfer = self._active.pop(handle)
@@ -148,22 +165,38 @@ class CurlDownloader:
 
     def _put_aside(self, transfer: Transfer) -> None:
         """Keep a handle for the next request, unless there are enough; its connection stays with all the others."""
-        if len(self._idle) >= _MOST_IDLE:
-            transfer.handle.close()
-            return
+        idle = self._idle if transfer.limits is self._limits else self._idle_others
+        if len(idle) >= _MOST_IDLE:
+            idle.pop(0).handle.close()
         transfer.end()
-        self._idle.append(transfer)
+        idle.append(transfer)
 
     def _on_socket(self, what: int, fd: int, _multi: object, _data: object) -> None:
-        events = _EVENTS.get(what)
-        if events is None:
-            self._poller.forget(fd)
+        if what in _EVENTS:
+            self._poller.watch(fd, _EVENTS[what])
         else:
-            self._poller.watch(fd, events)
+            self._poller.forget(fd)
 
     def _on_open(self, fd: int, _purpose: int) -> int:
         self._poller.opened(fd)
         return int(pycurl.SOCKOPT_OK)
 
-    def _on_timer(self, milliseconds: int) -> None:
-        self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000
+    def _note_timer(self) -> None:
+        """Take over when libcurl wants to be called, by the last that it has said of that."""
+        if self._timers:
+            milliseconds = self._timers[-1]
+            self._timers.clear()
+            self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000
+
+
+@lru_cache(maxsize=64)
+def _select_bits(events: int) -> int:
+    """Return what libcurl is told of a socket that is ready so; errors and hang-ups are all one to it."""
+    bits = 0
+    if events & READ:
+        bits |= pycurl.CSELECT_IN
+    if events & WRITE:
+        bits |= pycurl.CSELECT_OUT
+    if events & ~(READ | WRITE):
+        bits |= pycurl.CSELECT_ERR
+    return bits

@@ -8,12 +8,14 @@ a `wait` while it is `ready`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrawler.faults import Fault
+from scrawler.fetch.given import GivenCookies
 from scrawler.mime import media_type
+from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
 from scrawler.urls.scope import origin
@@ -26,33 +28,75 @@ INVALID_LENGTH = "Invalid Content-Length: value"  # libcurl's words
 _CONDITIONS = ("if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since")
 
 
+@dataclass(frozen=True, slots=True)
+class BrowserLimits:
+    """How pages of a host are shown in a browser; times in seconds."""
+
+    time: float  # that a page may take
+    requests: int  # that a page may make, its own one aside
+    delay: float  # between two of them to one host
+
+
+@dataclass(frozen=True, slots=True)
+class FetchLimits:
+    """What a downloader needs of the settings; times in seconds, sizes in bytes."""
+
+    user_agent: str
+    connect_timeout: float
+    timeout: float  # seconds that a whole download may take
+    max_body: int
+    connections: int  # connections that are kept open at most
+    tls_verify: bool = True
+    accept: tuple[str, ...] = ()  # media ranges that the Accept header prefers; none: HTML, but anything goes
+    max_head: int = 128 * 1024  # bytes of all heads of an answer, interim ones included
+    proxy: Proxy | None = None  # it is asked instead of the address of a request
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # what the user gives besides the usual ones
+    cookies: GivenCookies | None = field(default=None, repr=False)
+    certificate: tuple[str, str] | None = None  # files of a client's certificate and its key
+    ca_file: str = ""  # authorities that are trusted; empty: those of the downloader
+    archives_secrets: bool = False  # whether the archive shows what the user gave
+    browser: BrowserLimits | None = None  # pages are shown in a browser, and their links are those that scripts made
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether hosts are asked without anything that the user gave for some of them."""
+        return self == self.plain()
+
+    def plain(self) -> FetchLimits:
+        """Return the same without anything that is for some hosts alone."""
+        return replace(self, proxy=None, headers=(), cookies=None, certificate=None, browser=None)
+
+
 class Request(NamedTuple):
     """One HTTP GET of one hop; redirects are never followed by a downloader."""
 
     url: str
     address: str  # IP address to connect to; the URL's host is used for Host and TLS only
-    tag: object = None  # what the response hands back untouched
+    tag: Any = None  # what the response hands back untouched; whoever reads it looks of which type it is
     max_body: int = 0  # bytes over the wire; 0: the downloader's own limit
     timeout: float = 0.0  # seconds of the whole download; 0: the downloader's own limit
     cookie: str = ""  # value of the Cookie header, its bytes read as Latin-1; empty: none is sent
     accept: tuple[str, ...] = ()  # media ranges outside which the body of a 2xx answer is not downloaded; none: all
     headers: tuple[tuple[str, str], ...] = ()  # its own, of other names than those of all requests
     ignore_length: bool = False  # whether Content-Length says nothing of the body: see `INVALID_LENGTH`
+    limits: FetchLimits | None = None  # how its host is asked, where that is not as the downloader asks all others
+    shown: bool = False  # whether what comes, if it is HTML, is shown in a browser
 
     @property
     def is_conditional(self) -> bool:
         """Whether the server is asked to send the body under a condition only (RFC 9110, 13.1)."""
         return any(name.lower() in _CONDITIONS for name, _ in self.headers)
 
-    def redirected(self, url: str, address: str, tag: object) -> Request:
-        """Return the request for where this one was redirected to.
+    def redirected(self, url: str, address: str, tag: object, limits: FetchLimits | None = None) -> Request:
+        """Return the request for where this one was redirected to; `limits` are those of that host.
 
         What it says for itself goes along within one origin only, for it may be a secret between the two; a condition
         speaks of the URL that was asked for, and never does.
         """
         same = origin(url) == origin(self.url)
         kept = tuple(one for one in self.headers if same and one[0].lower() not in _CONDITIONS)
-        return self._replace(url=url, address=address, tag=tag, headers=kept, cookie="", ignore_length=False)
+        here = self._replace(url=url, address=address, tag=tag, limits=limits)
+        return here._replace(headers=kept, cookie="", ignore_length=False)
 
 
 class Protocols(NamedTuple):
@@ -61,6 +105,15 @@ class Protocols(NamedTuple):
     http: str  # "http/1.1", "h2"
     tls: str = ""  # "tls/1.3"
     cipher: str = ""  # the cipher suite's name at the IANA
+
+
+class Rendered(NamedTuple):
+    """What a browser made of a page."""
+
+    html: bytes  # the document when its scripts had come to rest, or were stopped; UTF-8
+    url: str  # what it said its URL was by then: scripts may change that within the origin
+    links: tuple[str, ...] = ()  # where scripts wanted to lead the browser, which stayed
+    answers: tuple[Response, ...] = ()  # to what the page asked for, in order
 
 
 class Response(NamedTuple):
@@ -85,6 +138,7 @@ class Response(NamedTuple):
     detail: str = ""  # what went wrong, in one line
     protocols: Protocols | None = None  # None where no head came
     fault: Fault | None = None  # a fault of this program that it has met; its `result` is INTERNAL_ERROR
+    rendered: Rendered | None = None  # where the page was shown in a browser
 
     def met(self, fault: Fault) -> Response:
         """Return the answer as it is once it has met a fault of this program."""
@@ -94,20 +148,6 @@ class Response(NamedTuple):
     def content_type(self) -> str:
         """Media type without parameters, lower case, of several the last valid one; empty when none was sent."""
         return media_type(self.headers.get("content-type", "")).essence
-
-
-@dataclass(frozen=True, slots=True)
-class FetchLimits:
-    """What a downloader needs of the settings; times in seconds, sizes in bytes."""
-
-    user_agent: str
-    connect_timeout: float
-    timeout: float  # seconds that a whole download may take
-    max_body: int
-    connections: int  # connections that are kept open at most
-    tls_verify: bool = True
-    accept: tuple[str, ...] = ()  # media ranges that the Accept header prefers; none: HTML, but anything goes
-    max_head: int = 128 * 1024  # bytes of all heads of an answer, interim ones included
 
 
 class Downloader(Protocol):

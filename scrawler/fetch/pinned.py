@@ -6,6 +6,7 @@ import http.client
 import io
 import socket
 import ssl
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
@@ -16,7 +17,9 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from urllib3.connection import HTTPConnection, HTTPSConnection
 
-from scrawler.fetch import wire
+from scrawler.fetch import socks, wire
+from scrawler.fetch.downloader import FetchLimits
+from scrawler.model.proxy import Proxy
 
 PIECE = 64 * 1024  # bytes of a body that are read at a time
 _FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive", b"proxy-connection")
@@ -26,24 +29,37 @@ _FRAMING = (b"content-length", b"transfer-encoding", b"connection", b"keep-alive
 class Exchange:
     """The download in progress, as far as the adapter and the connection below it have to know."""
 
-    max_head: int
+    max_head: int = 0
     address: str = ""
     host: str = ""  # host of the URL, for which the certificate has to be
     path: str = ""
+    proxy: Proxy | None = None
+    user_agent: str = ""
+    proxy_authorities: str = ""  # a file of those by which a proxy's certificate is judged
     deadline: float = 0.0
     lines: list[bytes] = field(default_factory=list)  # lines of the answer's head
     tls: tuple[str, str] = ("", "")  # version and cipher suite of the connection, as OpenSSL calls them
     sent: bool = False
     reused: bool = False
 
-    def begin(self, address: str, target: wire.RequestTarget, seconds: float) -> None:
+    def begin(self, address: str, target: wire.RequestTarget, seconds: float, limits: FetchLimits) -> None:
         """Take the next download, or the next try of this one, which may take `seconds`."""
+        self.max_head = limits.max_head
+        self.proxy = limits.proxy
+        self.user_agent = limits.user_agent
         self.address, self.path = address, target.path
+        if self.forwarded and target.scheme == "http":
+            self.path = f"http://{target.authority}{target.path}"  # such a proxy wants whole URLs (RFC 9112, 3.2.2)
         self.host = target.host
         self.deadline = monotonic() + seconds
         self.lines = []
         self.tls = "", ""
         self.sent = self.reused = False
+
+    @property
+    def forwarded(self) -> bool:
+        """Whether a proxy is asked that reads requests."""
+        return self.proxy is not None and not self.proxy.is_socks
 
 
 class _DeadlineFile(io.RawIOBase):
@@ -142,8 +158,30 @@ class _ExactConnection(HTTPConnection):
         self._used = False
 
     def connect(self) -> None:
-        super().connect()
+        answer, self.response_class = self.response_class, http.client.HTTPResponse  # for what a proxy says to CONNECT
+        try:
+            super().connect()
+        finally:
+            self.response_class = answer
         self._used = False
+
+    def set_tunnel(
+        self, host: str, port: int | None = None, headers: Mapping[str, str] | None = None, scheme: str = "http"
+    ) -> None:
+        """Name the host that a proxy is to be asked for; CONNECT has none of the headers that are for the site."""
+        super().set_tunnel(host, port, {"User-Agent": self._exchange.user_agent, **(headers or {})}, scheme)
+
+    def _new_conn(self) -> socket.socket:
+        proxy = self._exchange.proxy
+        if proxy is None or not proxy.is_socks:
+            return super()._new_conn()
+        seconds = self.timeout if isinstance(self.timeout, int | float) else None
+        try:
+            return socks.connect(proxy, self._exchange.host, self.port, seconds)
+        except TimeoutError as error:
+            raise urllib3.exceptions.ConnectTimeoutError(self, f"proxy {proxy}: it does not answer") from error
+        except OSError as error:
+            raise urllib3.exceptions.NewConnectionError(self, str(error)) from error
 
     def request(self, method: str, url: str, *args: Any, **options: Any) -> None:
         exchange = self._exchange
@@ -165,25 +203,65 @@ def _secured(sock: Any) -> tuple[str, str]:
 class _ExactTLSConnection(_ExactConnection, HTTPSConnection):
     """The same over TLS."""
 
+    def _connect_tls_proxy(self, hostname: str, sock: socket.socket) -> ssl.SSLSocket:
+        """Check a proxy's certificate, whatever is said of those of sites: it is told of passwords, and who sent it."""
+        of_site = self.cert_reqs, self.ca_certs
+        self.cert_reqs, self.ca_certs = ssl.CERT_REQUIRED, self._exchange.proxy_authorities
+        try:
+            return super()._connect_tls_proxy(hostname, sock)
+        finally:
+            self.cert_reqs, self.ca_certs = of_site
+
 
 class PinnedAdapter(HTTPAdapter):
-    """Connects to the exchange's address; the URL's host is left for Host, SNI and the certificate."""
+    """Connects to the exchange's address, or its proxy; the URL's host is left for Host, SNI and the certificate."""
 
     def __init__(self, exchange: Exchange, connections: int) -> None:
         self._exchange = exchange
+        self._connections = connections
+        self._behind: dict[Proxy, urllib3.PoolManager] = {}
         super().__init__(pool_connections=connections, pool_maxsize=1)
 
     def get_connection_with_tls_context(
         self, request: requests.PreparedRequest, verify: Any, proxies: Any = None, cert: Any = None
     ) -> urllib3.HTTPConnectionPool:
         """Return the connections to the address, of which there is at most one."""
+        exchange = self._exchange
         origin, tls = self.build_connection_pool_key_attributes(request, verify, cert)
-        secure, options = origin["scheme"] == "https", dict[str, Any](tls)
-        if secure:
-            options |= {"server_hostname": self._exchange.host, "assert_hostname": self._exchange.host}
-        pool: urllib3.HTTPConnectionPool = self.poolmanager.connection_from_host(
-            self._exchange.address, origin["port"], origin["scheme"], pool_kwargs=options
+        options = dict[str, Any](tls)
+        if origin["scheme"] == "https":
+            options |= {"server_hostname": exchange.host, "assert_hostname": exchange.host}
+        proxy = exchange.proxy
+        manager = self.poolmanager if proxy is None else self._manager_behind(proxy)
+        host = exchange.address if proxy is None else exchange.host
+        pool: urllib3.HTTPConnectionPool = manager.connection_from_host(
+            host, origin["port"], origin["scheme"], pool_kwargs=options
         )
-        pool.ConnectionCls = _ExactTLSConnection if secure else _ExactConnection
-        pool.conn_kw["exchange"] = self._exchange
+        pool.ConnectionCls = _ExactTLSConnection if pool.scheme == "https" else _ExactConnection
+        pool.conn_kw["exchange"] = exchange
         return pool
+
+    def request_url(self, request: requests.PreparedRequest, proxies: Any) -> str:
+        """Return the whole URL for a proxy that passes the request on: by a path urllib3 takes it for one to tunnel."""
+        path = self._exchange.path
+        return path if path.startswith("http://") else super().request_url(request, proxies)
+
+    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+        """Check certificates where a connection has TLS: that to a proxy may, for a URL that has none."""
+        super().cert_verify(conn, f"{conn.scheme}://", verify, cert)  # type: ignore[no-untyped-call]
+
+    def _manager_behind(self, proxy: Proxy) -> urllib3.PoolManager:
+        if proxy not in self._behind:
+            number = self._connections
+            if proxy.is_socks:
+                self._behind[proxy] = urllib3.PoolManager(number, maxsize=1)
+            else:
+                login = {"Proxy-Authorization": proxy.authorization} if proxy.user else None
+                self._behind[proxy] = urllib3.ProxyManager(proxy.place, number, proxy_headers=login, maxsize=1)
+        return self._behind[proxy]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for manager in self._behind.values():
+            manager.clear()
+        super().close()

@@ -57,7 +57,7 @@ class RobotsRules:
     `sitemaps` are the absolute URLs of its Sitemap lines, as written.
     """
 
-    __slots__ = ("_group", "_plain", "_starred", "crawl_delay", "sitemaps", "unavailable")
+    __slots__ = ("_group", "_plain", "_starred", "crawl_delay", "has_rules", "sitemaps", "unavailable")
 
     def __init__(self, text: RobotsText, *, unavailable: bool = False) -> None:
         self.unavailable = unavailable  # the site could not say what is allowed: nothing is (RFC 9309, 2.3.1.4)
@@ -67,6 +67,7 @@ class RobotsRules:
         rules = _by_parts(text.rules)
         self._plain = _Plain({parts[0]: rule for parts, rule in rules.items() if len(parts) == 1})
         self._starred = sorted(rule for parts, rule in rules.items() if len(parts) > 1)
+        self.has_rules = bool(rules)
 
     @classmethod
     def parse(cls, status: int, body: bytes, product_token: str) -> RobotsRules:
@@ -98,6 +99,8 @@ class RobotsRules:
 
     def _deciding(self, url: str) -> _Rule | None:
         """Return the rule that decides; none refuses robots.txt itself (2.2.2)."""
+        if not self.has_rules:
+            return None
         slash = url.find("/", 8)
         path = url[slash:] if slash > 0 else "/"
         rule = self._plain.longest(_comparable(path) + _END)
@@ -180,6 +183,8 @@ def _matches(parts: tuple[str, ...], path: str) -> bool:
 
 def _comparable(text: str) -> str:
     """Spell a path, with its query, so that equal ones are spelled the same (RFC 9309, 2.2.2)."""
+    if "%" not in text and text.isascii() and text.isprintable():
+        return text  # as nearly all are
     path, mark, query = text.partition("?")
     return _compared(path, _IN_PATH) + mark + _compared(query, _IN_QUERY)
 

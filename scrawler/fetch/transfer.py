@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from http import HTTPStatus
+from os import fsencode
 from time import time
 
 import pycurl
@@ -10,6 +12,7 @@ import pycurl
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
 
@@ -19,9 +22,12 @@ _SECURED = (
 _SERVERS = 10_000  # servers whose protocols are remembered
 _RECEIVE_BUFFER = 64 * 1024  # bytes; a usual page comes in one piece, and is copied once
 
-# The symbolic names of libcurl's codes above 91 are missing in pycurl.
+# The symbolic names of libcurl's codes above 91, and of some options, are missing in pycurl.
 _E_HTTP2_STREAM = 92
+_E_PROXY = 97
 _E_TOO_LARGE = 100
+_SUPPRESS_CONNECT_HEADERS = 265
+_PROXY_VERIFIED = 0x200000 + 47  # 0 where a proxy's certificate was found good, or not looked at
 _RESULTS = {
     pycurl.E_OPERATION_TIMEDOUT: Result.TIMEOUT,
     pycurl.E_COULDNT_CONNECT: Result.CONNECT_FAILED,
@@ -81,10 +87,13 @@ class Transfer:
         "fault",
         "final",
         "first",
+        "forwarded",
         "handle",
+        "header_text",
         "headers",
         "ignores_length",
         "limit",
+        "limits",
         "lines",
         "max_head",
         "origin",
@@ -105,13 +114,14 @@ class Transfer:
     def __init__(
         self,
         limits: FetchLimits,
-        headers: list[str],
         ca_file: str,
         on_open: Callable[[int, int], int],
         sessions: TlsSessions,
     ) -> None:
         self.request: Request | None = None
+        self.limits = limits
         self.address = ""
+        self.forwarded = limits.proxy is not None and not limits.proxy.is_socks
         self.origin = ""
         self.cookie = ""
         self.own_headers: tuple[tuple[str, str], ...] = ()
@@ -120,7 +130,8 @@ class Transfer:
         self.secured = False
         self.sessions = sessions
         self.verbose = False  # whether libcurl tells what it does, by which we learn how the connection is secured
-        self.headers = headers
+        self.headers = [_given_line(name, value) for name, value in wire.sent_lines(limits)]
+        self.header_text = wire.archived_lines(limits)
         self.max_head = limits.max_head
         self.sent = b""
         self.started_at: Millis = 0
@@ -134,17 +145,17 @@ class Transfer:
         self.first = wire.NO_STATUS  # the first line of the head that counts, once that is whole
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
-        self.handle = _new_handle(limits, headers, ca_file)
+        self.handle = _new_handle(limits, self.headers, ca_file)
         self.handle.setopt(pycurl.SOCKOPTFUNCTION, on_open)
         self.handle.setopt(pycurl.DEBUGFUNCTION, self._note_tls)
         self.handle.setopt(pycurl.WRITEFUNCTION, self._take)
         self.handle.setopt(pycurl.HEADERFUNCTION, self.lines.append)  # it costs no Python frame a header line
 
-    def begin(self, request: Request, target: wire.RequestTarget, headers: str, limits: FetchLimits) -> None:
+    def begin(self, request: Request, target: wire.RequestTarget) -> None:
         """Forget the last request and take `request`; only what differs between requests is set."""
-        handle = self.handle
+        handle, limits = self.handle, self.limits
         self.request = request
-        self.sent = wire.request_head(target, headers, request)
+        self.sent = wire.request_head(target, self.header_text, request)
         self.limit = request.max_body or limits.max_body
         self.size = 0
         self.overflow = False
@@ -155,8 +166,10 @@ class Transfer:
             self.origin = origin
             self.secured = target.scheme == "https"
             handle.setopt(pycurl.URL, origin)
-        handle.setopt(pycurl.REQUEST_TARGET, target.path)  # in a URL libcurl would write %7e as %7E
-        if request.address != self.address:
+        # In a URL libcurl would write %7e as %7E. A proxy that passes requests on wants whole URLs (RFC 9112, 3.2.2).
+        whole = self.forwarded and target.scheme == "http"
+        handle.setopt(pycurl.REQUEST_TARGET, f"{origin[:-1]}{target.path}" if whole else target.path)
+        if limits.proxy is None and request.address != self.address:
             self.address = request.address
             host = f"[{request.address}]" if ":" in request.address else request.address
             handle.setopt(pycurl.CONNECT_TO, [f"::{host}:"])
@@ -169,12 +182,12 @@ class Transfer:
         if timeout != self.timeout:
             self.timeout = timeout
             handle.setopt(pycurl.TIMEOUT_MS, int(timeout * 1000))  # it ends a connect, too
-        own = request.cookie != self.cookie or request.headers != self.own_headers
+        own = request.cookie != self.cookie or request.headers != self.own_headers or limits.cookies is not None
         if own or request.ignore_length or self.ignores_length:
-            self._set_headers(request)
+            self._set_headers(request, target)
         self.started_at = int(time() * 1000)
 
-    def _set_headers(self, request: Request) -> None:
+    def _set_headers(self, request: Request, target: wire.RequestTarget) -> None:
         """Set what is sent besides the headers of all requests; libcurl sends Connection behind the others."""
         self.cookie = request.cookie
         self.own_headers = request.headers
@@ -182,7 +195,7 @@ class Transfer:
         closing = [wire.CLOSE] if request.ignore_length else []
         if closing:
             self.sent = self.sent.removesuffix(b"\r\n") + f"{wire.CLOSE}\r\n\r\n".encode()
-        own = [f"{name}: {value}".encode("latin-1", "replace") for name, value in wire.own_headers(request)]
+        own = [f"{name}: {value}".encode("latin-1", "replace") for name, value in wire.own_headers(request, target)]
         self.handle.setopt(pycurl.HTTPHEADER, [*self.headers, *own, *closing])
         self.handle.setopt(pycurl.IGNORE_CONTENT_LENGTH, int(request.ignore_length))
 
@@ -264,6 +277,9 @@ class Transfer:
             protocols = wire.protocols_of(self.first.http, tls)
         result, detail = self._result(request, code, message, status, headers)
         sent = self.sent
+        if self.forwarded and (result is Result.CONNECT_FAILED or self._wants_login(status)):
+            status, head, headers, protocols, sent = 0, b"", {}, None, b""  # it is the proxy that has said so
+            self.body = []
         if not head and not self.handle.getinfo(pycurl.REQUEST_SIZE):
             sent = b""  # no request has gone out
         response = Response(
@@ -281,6 +297,10 @@ class Transfer:
         )
         return response if self.fault is None else response.met(self.fault)
 
+    def _wants_login(self, status: int) -> bool:
+        """Whether a proxy that reads requests has answered, for want of a password; through a tunnel it is the site."""
+        return not self.secured and status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED
+
     def _result(
         self, request: Request, code: int, message: str, status: int, headers: dict[str, str]
     ) -> tuple[Result, str]:
@@ -288,6 +308,11 @@ class Transfer:
             return self.refusal
         if self.overflow:
             return Result.TOO_LARGE, f"body stopped at {self.limit} bytes"
+        if self.forwarded and self._wants_login(status):
+            refused = "it wants a user and a password (HTTP status 407)"
+            return Result.CONNECT_FAILED, f"proxy {self.limits.proxy}: {refused}"
+        if self.limits.proxy is not None and (refused := self._refused_by_proxy(code, message)):
+            return Result.CONNECT_FAILED, f"proxy {self.limits.proxy}: {refused}"
         if code == 0 and status:
             if self.ignores_length and wire.lengths_differ(headers):
                 return Result.BAD_ANSWER, "different values of Content-Length"
@@ -295,6 +320,31 @@ class Transfer:
         if code == 0:
             return Result.CUT, "connection ended within the head"
         return _RESULTS.get(code, Result.BAD_ANSWER), message or f"libcurl error {code}"
+
+    def _refused_by_proxy(self, code: int, message: str) -> str:
+        """Return what a proxy has said or done in place of passing a request on, empty if it has passed it on."""
+        words = message or f"libcurl error {code}"
+        if code in (_E_PROXY, pycurl.E_COULDNT_RESOLVE_PROXY, pycurl.E_COULDNT_CONNECT):
+            return words
+        if _RESULTS.get(code) is Result.TLS_FAILED and (not self.secured or self.handle.getinfo(_PROXY_VERIFIED)):
+            return words  # its own certificate was refused
+        return message if code in (pycurl.E_RECV_ERROR, pycurl.E_GOT_NOTHING) and "CONNECT" in message else ""
+
+
+def _given_line(name: str, value: str) -> str:
+    return f"{name}: {value}" if value else f"{name};"  # so libcurl is told of a header without a value
+
+
+def _proxy_options(proxy: Proxy, user_agent: str, ca_file: str) -> Iterator[tuple[int, object]]:
+    yield pycurl.PROXY, proxy.place
+    yield pycurl.USERAGENT, user_agent  # of CONNECT, which has none of the headers that are for the site
+    if proxy.scheme == "https":
+        yield pycurl.PROXY_CAINFO, fsencode(ca_file)  # libcurl has none of its own, or one of another system
+    if proxy.user:
+        yield pycurl.PROXYUSERNAME, proxy.user.encode()
+        yield pycurl.PROXYPASSWORD, proxy.password.encode()
+    yield _SUPPRESS_CONNECT_HEADERS, 1  # an answer to CONNECT is no part of the one that counts
+    yield pycurl.NOPROXY, ""  # that of the environment has had its say
 
 
 def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl.Curl:
@@ -314,7 +364,13 @@ def _new_handle(limits: FetchLimits, headers: list[str], ca_file: str) -> pycurl
         (pycurl.TIMEOUT_MS, int(limits.timeout * 1000)),
         (pycurl.SSL_VERIFYPEER, int(limits.tls_verify)),
         (pycurl.SSL_VERIFYHOST, 2 if limits.tls_verify else 0),
-        (pycurl.CAINFO, ca_file),
+        (pycurl.CAINFO, fsencode(limits.ca_file or ca_file)),  # pycurl takes no text but ASCII
     ):
+        handle.setopt(option, value)
+    if limits.certificate is not None:
+        handle.setopt(pycurl.SSLCERT, fsencode(limits.certificate[0]))
+        handle.setopt(pycurl.SSLKEY, fsencode(limits.certificate[1]))
+    authorities, proxy = limits.ca_file or ca_file, limits.proxy
+    for option, value in _proxy_options(proxy, limits.user_agent, authorities) if proxy is not None else ():
         handle.setopt(option, value)
     return handle

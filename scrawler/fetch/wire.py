@@ -8,7 +8,8 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
-from scrawler.fetch.downloader import Protocols, Request, Response
+from scrawler.fetch.downloader import FetchLimits, Protocols, Request, Response
+from scrawler.fetch.given import MASK
 from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
 from scrawler.model.results import Result
@@ -66,20 +67,28 @@ def split_url(url: str) -> RequestTarget | None:
 
     That is what is not http, has credentials, or names a port where another service listens.
     """
-    scheme, separator, rest = url.partition("://")
+    if not url.isascii():
+        return None
+    if "#" in url:
+        url = url.partition("#")[0]
+    slash = url.find("/", len("https://"))
+    server = _split_server(url if slash < 0 else url[:slash])
+    if server is None:
+        return None
+    return RequestTarget(server[0], server[1], "/" if slash < 0 else url[slash:])
+
+
+@lru_cache(maxsize=4_096)  # the pages of a site are at one server, or a few
+def _split_server(url: str) -> tuple[str, str] | None:
+    """Return scheme and authority of a URL that ends with its authority; None for a server that is not asked."""
+    scheme, separator, authority = url.partition("://")
     if not separator or scheme not in ("http", "https"):
         return None
-    rest = rest.partition("#")[0]
-    slash = rest.find("/")
-    if slash < 0:
-        authority, path = rest, "/"
-    else:
-        authority, path = rest[:slash], rest[slash:]
-    if not authority or "@" in authority or "?" in authority or not url.isascii():
+    if not authority or "/" in authority or "@" in authority or "?" in authority:
         return None
     if ":" in authority and is_refused_port(authority):
         return None
-    return RequestTarget(scheme, authority, path)
+    return scheme, authority
 
 
 def header_lines(user_agent: str, accept: Collection[str] = ()) -> list[tuple[str, str]]:
@@ -93,16 +102,36 @@ def _accepted(accept: Collection[str]) -> str:
     return ",".join(accept if "*/*" in accept else (*accept, ACCEPT_REST))
 
 
+def sent_lines(limits: FetchLimits) -> list[tuple[str, str]]:
+    """Return the headers that follow Host: the usual ones, and those that the user gave, in place of usual ones."""
+    given = {name.lower() for name, _ in limits.headers}
+    usual = header_lines(limits.user_agent, limits.accept)
+    return [line for line in usual if line[0].lower() not in given] + list(limits.headers)
+
+
+def archived_lines(limits: FetchLimits) -> str:
+    """Return the same as they are archived, each ended by CRLF: values that the user gave are masked."""
+    given = set() if limits.archives_secrets else {name for name, _ in limits.headers}
+    return "".join(f"{name}: {MASK if name in given else value}\r\n" for name, value in sent_lines(limits))
+
+
 def request_head(target: RequestTarget, headers: str, request: Request) -> bytes:
-    """Return the head of a GET; `headers` are the lines after Host that all requests have, each ended by CRLF."""
-    if request.cookie or request.headers:
-        headers += "".join(f"{name}: {value}\r\n" for name, value in own_headers(request))
+    """Return the head of a GET as it is archived; `headers` are the lines after Host, each ended by CRLF."""
+    limits = request.limits
+    if request.cookie or request.headers or (limits is not None and limits.cookies is not None):
+        own = own_headers(request, target)
+        if limits is not None and limits.cookies is not None and not limits.archives_secrets:
+            own = [(name, MASK if name == "Cookie" else value) for name, value in own]
+        headers += "".join(f"{name}: {value}\r\n" for name, value in own)
     return f"GET {target.path} HTTP/1.1\r\nHost: {target.authority}\r\n{headers}\r\n".encode("latin-1", "replace")
 
 
-def own_headers(request: Request) -> Sequence[tuple[str, str]]:
+def own_headers(request: Request, target: RequestTarget) -> Sequence[tuple[str, str]]:
     """Return the headers that one request has behind those of all. Raises ValueError for one with a line end in it."""
-    own = (("Cookie", request.cookie), *request.headers) if request.cookie else request.headers
+    cookie, limits = request.cookie, request.limits
+    if limits is not None and limits.cookies is not None:
+        cookie = limits.cookies.header(target.scheme, target.host, target.path, cookie)
+    own = (("Cookie", cookie), *request.headers) if cookie else request.headers
     if any(_LINE_END.search(name) or _LINE_END.search(value) for name, value in own):
         raise ValueError("a header of a request's own holds the end of a line")
     return own

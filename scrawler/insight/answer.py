@@ -14,6 +14,7 @@ LEFT_OUT = "left-out"  # it is listed, but its seed ended before its turn
 PASSED_BY = "passed-by"  # it is listed, and left to another seed
 OUTSIDE = "outside-boundary"  # it is external, and may not enter the crawl
 CANDIDATE = "candidate"  # it is external, and was handed back as a candidate seed
+SENT = "sent"  # it was sent to the owner of its site, which has it still to list, or has not listed it
 REFUSED = "refused"  # a link to it was refused, or would be
 NOT_SEEN = "not-seen"  # no crawled page links to it
 
@@ -32,7 +33,7 @@ class Answer:
     """All that applies to a URL.
 
     `outcome` is the first that decides: the result of its page row, WAITING, LEFT_OUT, PASSED_BY, the end reason of the
-    seed that it is, OUTSIDE, CANDIDATE, REFUSED or NOT_SEEN.
+    seed that it is, OUTSIDE, SENT, CANDIDATE, REFUSED or NOT_SEEN.
     """
 
     url: str

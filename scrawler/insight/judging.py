@@ -6,7 +6,8 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from scrawler.assembly import make_filters, product_token, url_limits
+from scrawler.assembly.parts import make_filters, product_token
+from scrawler.assembly.urls import url_limits
 from scrawler.core.traps.traps import pattern_of
 from scrawler.errors import SettingsError
 from scrawler.fetch.robots import RobotsRules
@@ -23,6 +24,7 @@ from scrawler.units import counted
 from scrawler.urls.refusals import words_for
 from scrawler.urls.scope import origin, scope_of, site_key
 from scrawler.urls.verdict import Verdict
+from scrawler.urls.wanted import url_patterns
 
 _SITE_SEEDS = 1_000  # so many seeds of a site are looked at
 _SHOWN = 5  # so many seeds are told one by one
@@ -79,7 +81,11 @@ def _verdict_fact(case: _Case) -> Fact:
 
 
 def _filter_facts(case: _Case) -> tuple[list[Fact], str]:
-    """Ask the URL filters, which may not be installed where somebody asks why."""
+    """Ask the patterns, and the URL filters, which may not be installed where somebody asks why."""
+    patterns = url_patterns(case.settings.include, case.settings.exclude)
+    if patterns is not None and (words := patterns.refusal(case.asked.url)):
+        line = f"a link to it is refused, as {Verdict.EXCLUDED}: {words}"
+        return [Fact("rules", (line,), {"reason": Verdict.EXCLUDED, "evidence": words})], REFUSED
     try:
         filters = make_filters(case.settings)
         words = filters.refusal(case.asked.url, "", _ANY_DEPTH) if filters is not None else ""

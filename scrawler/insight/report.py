@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from scrawler.insight.beside import beside
+from scrawler.insight.broken_section import broken_section
+from scrawler.insight.over_time import time_section
 from scrawler.insight.sections import Report, Section, Table
 from scrawler.insight.summing import (
     MULTIMEDIA,
@@ -17,8 +20,10 @@ from scrawler.insight.summing import (
     verdicts_table,
 )
 from scrawler.model.terms import url_hash
+from scrawler.settings import crawl_title
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
+from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses
 from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
@@ -27,6 +32,7 @@ from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
 
 _TYPES_SHOWN = 25
+_SLOWEST = ("site", "a_request_ms", "requests", "pages", "in_work_ms", "wait_ms", "slowest_answer_ms")
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
 _WISHES = ("denied", "noindex", "nofollow", "assets")
 _COUNTS = tuple(dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped")))
@@ -46,25 +52,32 @@ class _Maker:
         self._view = view
         self._reports = Reports(database)
         self._seed_id = view.seed.id if view else None
-        self._sums = page_sums(database, self._seed_id)
-        self._counts = self._reports.counts(self._seed_id, _COUNTS)
+        with beside(lambda: page_sums(database, self._seed_id)) as sums:  # the table page takes as long as all others
+            self._counts = self._reports.counts(self._seed_id, _COUNTS)
+            self._first = _seed_section(view, crawl) if view else self._crawl_section()
+            self._site_sections = () if view else (self._sites(),)
+            self._link_section = self._links()
+            self._sums = sums()
 
     def report(self) -> Report:
         """Put all sections together."""
-        view, counts = self._view, self._counts
+        counts = self._counts
         made = (
-            _seed_section(view, self._crawl) if view else self._crawl_section(),
+            self._first,
             totals_section(self._sums.pages, counts),
             results_section(self._sums.pages),
+            time_section(self._sums.pages),
+            broken_section(self._database, self._sums.pages, self._seed_id),
             self._content(),
-            *(() if view else (self._sites(),)),
-            self._links(),
+            *self._site_sections,
+            self._link_section,
             Section("refused", "Refused links", tables=(samples_table(self._reports.samples(self._seed_id)),)),
             self._duplicates(),
             self._traps(),
             self._politeness(),
         )
-        title = f"seed {view.seed.url}" if view else f"crawl {self._crawl.name}"
+        view = self._view
+        title = f"seed {view.seed.url}" if view else crawl_title(self._crawl.name)
         return Report(title, self._database.now(), made)
 
     def _crawl_section(self) -> Section:
@@ -99,11 +112,12 @@ class _Maker:
         return Section("content", "Content", tables=tables)
 
     def _sites(self) -> Section:
-        sizes, largest = self._reports.sites()
+        sizes, largest, slowest = self._reports.sites()
         rows = [(name, sizes.get(index, 0)) for index, name in enumerate(class_names(PARTIES, "{:,}".format))]
         tables = (
             Table("sizes", "Sites by fetched pages", ("pages", "sites"), rows, "sites", ordered=True),
             Table("largest", "The largest sites", ("site", "pages", "bytes"), largest, "pages"),
+            Table("slowest", "The slowest sites, by time in work for a request", _SLOWEST, slowest, "a_request_ms"),
         )
         return Section("sites", "Sites", {"sites": sum(sizes.values())}, tables)
 
@@ -112,6 +126,7 @@ class _Maker:
         distinct, promoted = self._reports.candidates(self._seed_id)
         values: dict[str, Any] = {**shares, "candidates": distinct, "candidates_promoted": promoted}
         if self._view is None:
+            values |= {f"urls_{name}": number for name, number in exchanged(self._database)._asdict().items()}
             values["links_to_seeds"], values["seeds_that_link_to_seeds"] = self._reports.links_to_seeds()
             return Section("links", "Links", values, (table,))
         values |= self._in_links(self._view)

@@ -36,20 +36,26 @@ _FLAGS = {
     PageFlag.ASSET: "listed as an image, script or style of a page",
     PageFlag.SITEMAP: "a sitemap, whose URLs were listed",
     PageFlag.TRUNCATED: "only the beginning of its body came; its links were followed",
+    PageFlag.RELEVANT: "its text has to do with the crawl's topic",
+    PageFlag.SHOWN: "shown in a browser: its links are those of the document that its scripts made",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }
 
 
-def page_fact(page: PageRow, seed: str, lister: str) -> Fact:
-    """Say what came of a URL; `seed` is that for which it was fetched, `lister` that which listed it."""
+def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "") -> Fact:
+    """Say what came of a URL; `seed` is that for which it was fetched, `lister` that which listed it.
+
+    `referrer` is the page that listed it first, if any did.
+    """
     values = page._asdict() | {"seed": seed, "listed_by": lister, "flags": flag_names(page.flags)}
+    values |= {"referrer": referrer}
     values |= {"digest": page.digest.hex(), "simhash": f"{page.simhash & (1 << 64) - 1:016x}" if page.simhash else ""}
     for name in ("url_hash", "seed_id", "lane_seed"):
         del values[name]
-    return Fact("page", tuple(_lines(page, seed, lister)), values)
+    return Fact("page", tuple(_lines(page, seed, lister, referrer)), values)
 
 
-def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
+def _lines(page: PageRow, seed: str, lister: str, referrer: str) -> Iterator[str]:
     yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}"
     if page.status:
         kind = page.content_type or "no Content-Type"
@@ -58,6 +64,8 @@ def _lines(page: PageRow, seed: str, lister: str) -> Iterator[str]:
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
     yield listed_at(page.position, lister, page.depth)
+    if referrer:
+        yield f"found first on {referrer}"
     read = (page.result == Result.FETCHED and not page.detail) or page.flags & PageFlag.TRUNCATED
     for flag, words in _FLAGS.items():
         if page.flags & flag:

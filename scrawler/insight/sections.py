@@ -9,10 +9,13 @@ from typing import Any
 from scrawler.insight.answer import utc
 from scrawler.units import human_bytes, human_seconds
 
+_WORDS = {"url": "URL", "urls": "URLs"}  # of names, as people write them
+STACKED = "*"  # as a plot: all columns but the first, on each other
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of one kind; `plot` names the column that a plot shows, over the first one."""
+    """Rows of one kind; `plot` names the column that a plot shows, over the first one, or is STACKED."""
 
     key: str
     title: str
@@ -67,7 +70,7 @@ def shown(name: str, value: Any) -> str:
     if name.endswith("bytes"):
         return human_bytes(value)
     if name.endswith("_ms"):
-        return human_seconds(value / 1000)
+        return f"{value} ms" if 0 < value < 1000 else human_seconds(value / 1000)
     if name.endswith("_at"):
         return utc(value)
     if name.endswith("share"):
@@ -79,4 +82,4 @@ def label(name: str) -> str:
     """Write the name of a value or column for reading: http_errors -> "http errors", elapsed_ms -> "elapsed"."""
     for end in ("_ms", "_at"):
         name = name.removesuffix(end)
-    return name.replace("_", " ")
+    return " ".join(_WORDS.get(word, word) for word in name.split("_"))

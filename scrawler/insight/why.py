@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import Any
+from collections.abc import Callable, Iterable
 
-from pydantic import ValidationError
-
-from scrawler.assembly import make_analyzer
+from scrawler.assembly.urls import make_analyzer
+from scrawler.core.rules import tables_of_url
 from scrawler.errors import SettingsError
-from scrawler.insight.answer import CANDIDATE, NOT_SEEN, OUTSIDE, REFUSED, WAITING, Answer, Fact, utc
+from scrawler.insight.answer import CANDIDATE, NOT_SEEN, OUTSIDE, REFUSED, SENT, WAITING, Answer, Fact, utc
 from scrawler.insight.asked import Asked, read_asked
+from scrawler.insight.contents import PageContent
 from scrawler.insight.judging import judged
+from scrawler.insight.last_settings import crawl_settings
 from scrawler.insight.listing import listed
 from scrawler.insight.results import page_fact, relation_fact
-from scrawler.model.rows import RejectionRow
+from scrawler.insight.scripts import scripts_fact
+from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.settings import Settings
+from scrawler.settings import Settings, Way, of_tables, read_pattern, setting_text, withheld
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Traces
+from scrawler.store.traces import Finding, Traces
 from scrawler.units import counted
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
 
 
-def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answer:
+def why(
+    database: Database,
+    settings: Settings,
+    scope: Scope,
+    text: str,
+    read: Callable[[PageRow], PageContent] | None = None,
+) -> Answer:
     """Say all that applies to the URL in `text`; `settings` hold where no machine was ever started.
+
+    `read` gets what was answered out of the archive: with it, pages are told of whose links seem to be made by scripts.
 
     Raises:
         SettingsError: it is no URL, and none of the refused ones that are kept.
@@ -40,17 +48,12 @@ def why(database: Database, settings: Settings, scope: Scope, text: str) -> Answ
     asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     if asked.verdict == Verdict.SYNTAX and not traces.rejections(asked.hashes):
         raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
+    names = tables_of_url(settings, asked.url) if asked.url else ()
+    if names:
+        settings = of_tables(settings, names)
+        asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     boundary = CrawlBoundary(database, Boundary(settings.boundary), scope)
-    return _Enquiry(traces, Seeds(database), settings, scope, boundary, asked).answer()
-
-
-def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Settings) -> Settings:
-    """Return the settings of the last run, whose flags nobody may know any more, with what was ordered since."""
-    stored = traces.last_settings()
-    if stored is not None:
-        with suppress(ValidationError):  # where another version stored what does not fit, those of today hold
-            settings = Settings.model_validate(stored | {"db": settings.db})
-    return settings.model_copy(update=dict(ordered))
+    return _Enquiry(traces, Seeds(database), settings, scope, boundary, asked, names, read).answer()
 
 
 _SITE_SEEDS = 1_000  # so many seeds of a site are looked at
@@ -80,6 +83,8 @@ class _Enquiry:
         scope: Scope,
         boundary: CrawlBoundary,
         asked: Asked,
+        tables: tuple[str, ...],
+        read: Callable[[PageRow], PageContent] | None,
     ) -> None:
         self._traces = traces
         self._seeds = seeds
@@ -87,6 +92,8 @@ class _Enquiry:
         self._scope = scope
         self._boundary = boundary
         self._asked = asked
+        self._tables = tables
+        self._read = read
         self._facts: list[Fact] = []
         self._outcomes: list[str] = []
 
@@ -111,6 +118,8 @@ class _Enquiry:
         if not fetched and own is None:
             where = self._traces, self._seeds, self._settings, self._scope
             self._take(*judged(*where, self._asked, site_id, seen=bool(self._outcomes)))
+        if self._tables:
+            self._facts.append(_tables_fact(self._tables, self._settings, self._asked.url))
         self._outcomes.append(NOT_SEEN)
         return Answer(self._asked.shown, self._outcomes[0], tuple(self._facts))
 
@@ -125,8 +134,12 @@ class _Enquiry:
     def _pages(self) -> bool:
         rows = self._traces.pages(self._asked.hashes)
         seeds = self._seeds.by_ids(one for row in rows for one in (row.seed_id, row.lane_seed))
+        referrers = self._traces.urls(row.referrer for row in rows)
         for row in rows:
-            self._take([page_fact(row, seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url)], row.result)
+            of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url
+            self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""))], row.result)
+        if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
+            self._facts.append(fact)
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
 
@@ -156,17 +169,65 @@ class _Enquiry:
         if found is None:
             return
         first = self._seeds.by_ids([found.first_seed_id])[found.first_seed_id].seed.url
+        if found.sent:
+            self._sent(found, first)
+            return
         state = "made a seed of this crawl" if found.promoted else "not made a seed"
         line = f"a candidate seed, {state}: found {counted(found.count, 'time')}"
         line += f" by {counted(found.seeds, 'seed')}, the first {first}"
         values = {"count": found.count, "seeds": found.seeds, "first_seed": first, "promoted": found.promoted}
-        self._take([Fact("candidate", (line,), values)], CANDIDATE)
+        page = self._traces.urls([found.referrer]).get(found.referrer, "")
+        lines = [line, f"found first on {page}"] if page else [line]
+        self._take([Fact("candidate", tuple(lines), values | {"referrer": page})], CANDIDATE)
+
+    def _sent(self, found: Finding, first: str) -> None:
+        """Say to whom the URL was sent, and what came of it there."""
+        keys = {site_key(form, self._scope) for form in self._asked.forms}
+        waits, listed_there = self._traces.waits(keys, self._asked.forms), bool(self._outcomes)
+        key = site_key(self._asked.url, self._scope)
+        came = "waits in the inbox there" if waits else "was taken out of its inbox there"
+        line = f"sent to the owner of its site {key}, and {came}: found {counted(found.count, 'time')}"
+        line += f" by {counted(found.seeds, 'seed')}, the first {first}"
+        lines = [line]
+        page = self._traces.urls([found.referrer]).get(found.referrer, "")
+        if page:
+            lines.append(f"found first on {page}")
+        if not (waits or listed_there):
+            lines.append("no list has it: a limit or a rule there kept it out, or the site had been given up")
+        values = {"site": key, "count": found.count, "seeds": found.seeds, "first_seed": first, "waits": waits}
+        self._take([Fact("sent", tuple(lines), values | {"referrer": page})], SENT)
 
     def _rejections(self) -> None:
         rows = self._traces.rejections(self._asked.hashes)
         seeds = self._seeds.by_ids(row.seed_id for row in rows)
         for row in rows:
             self._take([_rejection_fact(row, seeds[row.seed_id].seed.url)], REFUSED)
+
+
+_UNWRITTEN = "nothing that is written down: a proxy, headers and passwords never are"  # of a table of secrets alone
+
+
+def _tables_fact(names: tuple[str, ...], settings: Settings, url: str) -> Fact:
+    """Say what is set for the host alone, and what of it is not sent to this URL."""
+    tables = {name: settings.sites[name] for name in names}
+    told = {name: {key: setting_text(key, value) for key, value in table.items()} for name, table in tables.items()}
+    lines = [
+        f'[sites."{name}"] sets {", ".join(f"{key}={text}" for key, text in table.items()) or _UNWRITTEN}'
+        for name, table in reversed(told.items())
+    ]
+    hidden = withheld(settings, names, Way.to(url))
+    lines += [
+        f'[sites."{name}"] {", ".join(keys)}: not sent to this URL, {_why_withheld(name, url)}'
+        for name, keys in reversed(hidden.items())
+    ]
+    return Fact("host", tuple(lines), {"tables": told, "withheld": hidden})
+
+
+def _why_withheld(name: str, url: str) -> str:
+    way = Way.to(url)
+    if way.in_clear and not read_pattern(name).in_clear:
+        return "which has no TLS"
+    return "which has a port that the table does not name"
 
 
 def _seed_fact(view: SeedView) -> Fact:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
+from typing import NamedTuple
 
 from scrawler.model.seeds import Seed
 from scrawler.model.terms import Millis
@@ -43,6 +46,37 @@ class WorkLeft:
     active: int
     done: int
     slow: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Resting:
+    """The sites of the crawl that are left alone for a while, because they asked for that or did not answer."""
+
+    sites: int = 0
+    next_ms: int = 0  # milliseconds until the first of them may be asked again
+
+
+class HeldSites(NamedTuple):
+    """How many sites each machine that runs owns (id -> sites), and which of them this one is."""
+
+    me: int
+    by_machine: Mapping[int, int]
+
+
+def fair_level(held: Iterable[int], free: int) -> int:
+    """Return up to how many sites a machine may own so that `free` sites go to those that have the fewest.
+
+    It is the smallest number with room for all of them below it, where machines own so many sites as `held` says: the
+    free ones are dealt out as water fills vessels. At least one machine is needed.
+    """
+    owned = sorted(held)
+    below = 0
+    for number in count(1):
+        below += owned[number - 1]
+        level = -(-(free + below) // number)
+        if number == len(owned) or level <= owned[number]:
+            return level
+    raise AssertionError
 
 
 def enough_for_all(wanted: int, machines: int, seats_elsewhere: int) -> int:

@@ -63,6 +63,7 @@ class SiteDelta:
     resting: bool = False  # whether a site that is released is taken up by nobody before `next_due_at`
     robots: tuple[RobotsRow, ...] = ()
     robots_records: tuple[RobotsRecord, ...] = ()
+    taken: tuple[int, ...] = ()  # URLs of the site's inbox, by id, that its parties have listed or refused
 
     @property
     def lets_go(self) -> bool:

@@ -3,6 +3,7 @@
 A party has several lists, its lanes: they differ in why URLs stand there, and in how often these were asked for. The
 database knows each lane of a seed by a number, and so it knows of each URL how often that was tried: a URL that was
 tried again r times and pushed back p times stands in lane r + 100 p, and behind the slow lane in -1000 - (r + 100 p).
+In lane -10 - n stands what promises more than others, at level n.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ class LaneKind(Enum):
     PUSHED_BACK = auto()  # the server asked for time: it is asked for what the normal lane has first
     LEFTOVER = auto()  # they are out of their holder's scope, and kept for the site's next seed
     SLOW = auto()  # they take longer than the first pass waits, and come when nothing else is left
+    PRIORITY = auto()  # as NORMAL, and before it: they promise more of what the crawl looks for
     REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
 
 
@@ -33,6 +35,18 @@ class LaneKey(NamedTuple):
     pushbacks: int
     number: int
 
+    @property
+    def level(self) -> int:
+        """How much the URLs of a lane of priority promise: 1, 2, ...; 0 for all others."""
+        return _PRIORITY - self.number if self.kind is LaneKind.PRIORITY else 0
+
+    @property
+    def place(self) -> float:
+        """Where a lane stands among those of its seed, by number, but for those of priority: behind the sitemaps."""
+        if self.kind is LaneKind.PRIORITY:
+            return _SITEMAP + 1 - self.level / 10
+        return self.number
+
     def after(self, retries: int = 0, pushbacks: int = 0) -> LaneKey:
         """Return the key of the lane for URLs of this one that are tried again so often, or were pushed back."""
         more = retries + pushbacks * _PUSHED_BACK
@@ -42,6 +56,8 @@ class LaneKey(NamedTuple):
 
 
 _SITEMAP = -3
+_PRIORITY = -10  # the numbers of lanes of priority begin below this and go down
+_LOWEST_PRIORITY = -19
 _LEFTOVER = -1
 _NORMAL = 0
 _PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as so many of them
@@ -64,6 +80,8 @@ def _made(number: int) -> LaneKey:
         kind, tries = LaneKind.REFETCH, number - _REFETCH
     elif number >= _PUSHED_BACK:
         kind, tries = LaneKind.PUSHED_BACK, number
+    elif _LOWEST_PRIORITY <= number < _PRIORITY:
+        kind, tries = LaneKind.PRIORITY, 0
     elif number > _NORMAL:
         kind, tries = LaneKind.RETRY, number
     else:
@@ -77,6 +95,14 @@ SITEMAP = lane_key(_SITEMAP)
 LEFTOVER = lane_key(_LEFTOVER)
 SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
+
+
+def priority(level: int) -> LaneKey:
+    """Return the key of the lane for URLs of a level, 0 to 9; that of level 0 is the normal one."""
+    return lane_key(_PRIORITY - level) if level else NORMAL
+
+
+LISTED_FIRST = (NORMAL, SITEMAP, *map(priority, range(1, 10)))  # lanes in which URLs are listed for the first time
 
 
 class LaneState(NamedTuple):

@@ -43,6 +43,14 @@ class LivingMachine(NamedTuple):
 
     id: int
     capacity: int  # seeds that it can hold; 0: it has not told yet
+    agent: str = ""  # its identifier, which it keeps when it is started again; empty: a program before schema 6
+    weight: int = 1  # how much of the crawl it takes, compared with the others
+    ends: bool = False  # it finishes what it has, and takes nothing up
+
+    @property
+    def identifier(self) -> str:
+        """What places it on the circle of a consistent partition."""
+        return self.agent or f"#{self.id}"
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,18 @@ class Living:
         told = [one.capacity for one in self.machines if one.capacity]
         return max(0, sum(told) + (machines - len(told) - 1) * mine)
 
+    def owning(self) -> tuple[LivingMachine, ...]:
+        """Return those that take sites up."""
+        return tuple(one for one in self.machines if not one.ends)
+
+    def weights(self) -> dict[int, int]:
+        """Return the weights of those that take sites up, by id."""
+        return {one.id: one.weight for one in self.owning()}
+
     @cached_property
     def version(self) -> int:
-        """A number that is the same for whoever sees the same machines with the same capacities; 0: none."""
-        text = " ".join(f"{one.id}:{one.capacity}" for one in self.machines)
+        """A number that is the same for whoever sees the same machines in the same state; 0: none."""
+        text = " ".join(f"{one.id}:{one.capacity}:{one.agent}:{one.weight}:{one.ends:d}" for one in self.machines)
         return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big") if text else 0
 
 

@@ -66,3 +66,5 @@ class PageFlag(IntFlag):
     SITEMAP = 32  # asked for, or read, as a sitemap
     NEAR_DUPLICATE = 64  # says nearly what an earlier page of its pattern says
     TRUNCATED = 128  # only the beginning of its body came, whose links were read
+    SHOWN = 256  # shown in a browser: its links are those of the document that its scripts made
+    RELEVANT = 512  # its text has to do with the crawl's topic

@@ -20,7 +20,10 @@ class RobotsRow(NamedTuple):
 
 
 class RobotsRecord(NamedTuple):
-    """The record of an answer to a request for a robots.txt, or for where one redirects."""
+    """The record of an answer to a request for a robots.txt, or for where one redirects.
+
+    Those of what pages in a browser ask for stand in the same table: nothing more is to be known of them.
+    """
 
     warc_file: str
     warc_offset: int

@@ -32,6 +32,7 @@ class PageRow(NamedTuple):
     flags: int = 0  # a sum of PageFlag
     simhash: int = 0  # simhash of the visible text, as a signed number of 64 bits; 0: not computed
     visit: int = 0  # how many visits to this URL there were before
+    referrer: bytes = b""  # hash of the URL of the page that listed this one first; empty: none did
 
 
 class ExternalRow(NamedTuple):
@@ -42,6 +43,7 @@ class ExternalRow(NamedTuple):
     url: str
     depth: int  # depth of the page on which it was first found
     count: int  # type: ignore[assignment]
+    referrer: bytes = b""  # hash of the URL of the page on which it was first found
 
 
 class RelationRow(NamedTuple):

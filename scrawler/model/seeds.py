@@ -100,3 +100,5 @@ class Seed:
     verdicts: Mapping[str, int] = field(default_factory=dict)  # URL verdict reason -> times
     elapsed_ms: int = 0  # time in work so far, for max_time
     slow_pass: bool = False  # whether its slow lane has waited, and is to be fetched now
+    base_depth: int = 0  # links from a user's seed to its own URL, where that came from another site
+    reopened: int = 0  # times that it went on after its end, for URLs that came from other sites

@@ -15,3 +15,20 @@ class SizedSite(NamedTuple):
     response_ms: float | None  # mean time of its answers; None where it gave none
     deviation_ms: float  # standard deviation of that time
     robots: tuple[bytes, ...]  # its robots.txt files, compressed (zlib)
+
+
+class SiteLeft(NamedTuple):
+    """What is left of a site while its crawl goes on."""
+
+    sized: SizedSite
+    asked: int  # requests of all its seeds that are behind it
+    unfinished: int  # seeds that are not done
+    rests: float  # seconds for which it is left alone yet
+
+
+class CrawlLeft(NamedTuple):
+    """Sites of a crawl that goes on: all of them, or one of every `step`, and those in work with the most left."""
+
+    sites: tuple[SiteLeft, ...]
+    step: int
+    machines: int  # that live

@@ -41,6 +41,7 @@ class PlannedCollector:
         self.room = rules.seeds_per_thread
         self.wait = 0.0  # seconds that its sites wait for the thread, if it serves one at a time
         self.woken = False
+        self.looks_again = False  # it has woken itself, and looks for seeds once more before its thread downloads
         self.event_at = -1.0  # when its next answer comes; negative while none is awaited
         self._short: dict[int, SiteRun] = {}  # sites that have seeds set aside
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Event, RLock
 
-from scrawler.core.distribution.distributor import FreeCompetition, SeedDealer, SeedIdQueue, queue_capacity
+from scrawler.core.distribution.competition import FreeCompetition
+from scrawler.core.distribution.distributor import SeedDealer, SeedIdQueue, queue_capacity
 from scrawler.model.claims import enough_for_all
 from scrawler.plan.agenda import Agenda
 from scrawler.plan.collector import PlannedCollector
 from scrawler.plan.contention import processor_wait
 from scrawler.plan.progress import Bound, Progress
-from scrawler.plan.rules import FREE, PlanRules
+from scrawler.plan.rules import COMPETITIONS, PlanRules
 from scrawler.plan.site import SiteRun
 
 _TOLERANCE = 0.02  # the processor's use may be off by this share before waits are computed anew
@@ -20,10 +22,11 @@ _TOLERANCE = 0.02  # the processor's use may be off by this share before waits a
 
 @dataclass(slots=True)
 class Pool:
-    """The sites that no machine has claimed, and how many each machine owns."""
+    """The sites that no machine has claimed, `unknown` of which cannot be yet, and how many each machine owns."""
 
     sites: Iterator[SiteRun]
     left: int
+    unknown: int = 0
     owned: dict[PlannedMachine, int] = field(default_factory=dict)
 
     def share(self, machine: PlannedMachine, wanted: int, seats: int) -> int:
@@ -35,7 +38,7 @@ class Pool:
         if machines > 1 and self.left <= enough_for_all(wanted, machines, (machines - 1) * seats):
             fair = -(-(self.left + sum(self.owned.values())) // machines)
             wanted = min(wanted, fair - self.owned[machine])
-        return max(0, min(wanted, self.left))
+        return max(0, min(wanted, self.left - self.unknown))
 
     def take(self, machine: PlannedMachine) -> SiteRun:
         """Give the next site to a machine."""
@@ -49,7 +52,7 @@ class PlannedMachine:
 
     def __init__(self, rules: PlanRules, pool: Pool, agenda: Agenda, progress: Progress) -> None:
         self._rules = rules
-        self._woken: list[PlannedCollector] = []
+        self._woken: deque[PlannedCollector] = deque()
         self._pool = pool
         self._agenda = agenda
         self._progress = progress
@@ -57,8 +60,8 @@ class PlannedMachine:
         self.collectors = [PlannedCollector(self, rules, agenda) for _ in range(rules.threads)]
         self.dealer = SeedDealer(self.queue, self.collectors)
         self.free: FreeCompetition[SiteRun] | None = None
-        if rules.distribution == FREE:
-            self.free = FreeCompetition(self.queue, self.collectors, RLock(), Event())
+        if rules.distribution in COMPETITIONS:
+            self.free = COMPETITIONS[rules.distribution](self.queue, self.collectors, RLock(), Event())
         self._claiming = False
         self._changed: dict[PlannedCollector, None] = {}  # threads whose sites wait for each other
         self._wait = 0.0  # seconds that each request waits for the processor
@@ -78,7 +81,8 @@ class PlannedMachine:
             collector.seed_ended(site)
             self._progress.ends.append(self._agenda.now)
         if site.over:
-            self._progress.requests += site.left_out
+            if site.answers:
+                self._progress.requests += site.left_out
             self._pool.owned[self] -= 1
         else:
             self._put(site)
@@ -127,7 +131,7 @@ class PlannedMachine:
     # -- claims, and free competition ----------------------------------------------------------------------
 
     def _claim(self) -> bool:
-        """Fill the queue from the pool if it is time to; threads that compete are told of each site.
+        """Fill the queue from the pool if it is time to; threads that compete are told of each site, or of all.
 
         Returns whether any site came.
         """
@@ -141,13 +145,17 @@ class PlannedMachine:
         for _ in range(claimed):
             self.queue.reserved += 1
             self.queue.put(self._pool.take(self))
-            if self.free is not None:
+            if self.free is not None and not self._rules.together:
                 self._tell_free(self.free)
+        if self.free is not None and self._rules.together:
+            self._tell_free(self.free)
         self._claiming = False
         return claimed > 0
 
     def _on_taken(self) -> None:
         self._claim()
+        if not self._pool.left and not len(self.queue):
+            self._progress.drained_at = self._agenda.now
 
     def woken(self, collector: PlannedCollector) -> None:
         """Note that a collector is to look for seeds."""
@@ -155,9 +163,9 @@ class PlannedMachine:
 
     def _tell_free(self, free: FreeCompetition[SiteRun]) -> None:
         free.seeds_changed()
-        woken, self._woken = self._woken, []
-        for collector in woken:
-            if not (self._rules.blocking and collector.sites):
+        while self._woken:  # who wakes itself for another seed comes after those who wait for their first
+            collector = self._woken.popleft()
+            if collector.looks_again or not (self._rules.blocking and collector.sites):
                 self._help(collector)
             elif collector.event_at < 0:
                 self._look_at_answer(collector)
@@ -166,6 +174,7 @@ class PlannedMachine:
         if collector.woken and self.free is not None:
             collector.woken = False
             self.free.help_yourself(collector)
+            collector.looks_again = collector.woken
 
     def _look_at_answer(self, collector: PlannedCollector) -> None:
         self._find_rates()
@@ -213,7 +222,8 @@ class PlannedMachine:
         if rate == site.rate:
             return
         site.go_on(self._agenda.now)
-        self._progress.rate += rate - site.rate
+        if site.answers:
+            self._progress.rate += rate - site.rate
         self._used += site.cost * (rate - site.rate)
         site.rate = rate
         if rate:

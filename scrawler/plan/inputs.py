@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import median
+from typing import NamedTuple
 
+from scrawler.core.rules import tables_of_site
 from scrawler.fetch.robots_text import MAX_ROBOTS, read_robots
 from scrawler.model.sizes import SizedSite
-from scrawler.plan.rules import PlannedSite
+from scrawler.plan.rules import Manners, PlannedSite
 from scrawler.plan.sizes import AssumedSizes, drawn
+from scrawler.settings import Settings, of_tables
 from scrawler.units import counted
 
 RESPONSE = 0.5  # seconds; assumed where no answer is known
@@ -38,6 +42,13 @@ class Limits:
                 asked = read_robots(body, self.product_token).crawl_delay or 0.0
                 longest = max(longest, asked if asked <= self.max_crawl_delay else 0.0)
         return longest
+
+
+class OwnRules(NamedTuple):
+    """What holds for a site whose host has settings of its own."""
+
+    limits: Limits
+    manners: Manners
 
 
 @dataclass(slots=True)
@@ -82,14 +93,21 @@ class Gatherer:
     """Makes the sites of a plan from those that an earlier crawl knows, and from assumptions on the others.
 
     `sizes` and `response` (seconds) are assumed of sites of which nothing is known; if they are None, sizes like those
-    of the known sites, and the median of their response times.
+    of the known sites, and the median of their response times. `own` returns what holds for a site, by its key, whose
+    host has settings of its own.
     """
 
     def __init__(
-        self, known: Iterable[SizedSite], limits: Limits, sizes: AssumedSizes | None, response: float | None
+        self,
+        known: Iterable[SizedSite],
+        limits: Limits,
+        sizes: AssumedSizes | None,
+        response: float | None,
+        own: Callable[[str], OwnRules | None] = lambda key: None,
     ) -> None:
         self._known = {site.key: site for site in known}
         self._limits = limits
+        self._own = own
         begun = [sum(site.requests) for site in self._known.values() if site.requests]
         self._begun = [] if sizes else begun
         self._sizes = sizes or SIZES
@@ -126,11 +144,28 @@ class Gatherer:
             made.response = response
         else:
             response, deviation = site.response_ms / 1000, site.deviation_ms / 1000
-        if site is not None:
-            delay = self._limits.crawl_delay(site.robots)
-        cut = tuple(map(self._limits.seed, requests))
+        own = self._own(key)
+        limits, manners = (self._limits, None) if own is None else own
+        if site is not None and (manners is None or manners.robots):
+            delay = limits.crawl_delay(site.robots)
+        cut = tuple(map(limits.seed, requests))
         share = sum(cut) / max(1, sum(requests))
-        made.add(key, PlannedSite(cut, response, delay, deviation), pages * share, not self._is_sized(key))
+        made.add(key, PlannedSite(cut, response, delay, deviation, manners), pages * share, not self._is_sized(key))
+
+
+def own_rules(settings: Settings, product_token: str) -> Callable[[str], OwnRules | None]:
+    """Return a function that says what holds for a site, by its key, whose host has settings of its own."""
+
+    @cache
+    def of_tables_named(names: tuple[str, ...]) -> OwnRules:
+        merged = of_tables(settings, names)
+        return OwnRules(Limits(product_token, merged.max_crawl_delay, merged.max_pages), Manners.of(merged))
+
+    def own(key: str) -> OwnRules | None:
+        names = tables_of_site(settings, key)
+        return of_tables_named(names) if names else None
+
+    return own
 
 
 def _shares(site: SizedSite, seeds: int) -> tuple[int, ...]:

@@ -108,7 +108,7 @@ def make_plan(inputs: Inputs, rules: PlanRules, tell: Callable[[str], None] = la
 
 
 def _alone(key: str, site: PlannedSite, rules: PlanRules) -> Alone:
-    return Alone(key, site.total + rules.robots, rules.seconds(site), rules.pace(site).cycle)
+    return Alone(key, rules.requests(site), rules.seconds(site), rules.pace(site).cycle)
 
 
 class _Variants:
@@ -137,7 +137,7 @@ class _Variants:
         """Yield what other settings would bring."""
         rules = self._rules
         if rules.delay:
-            less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2)
+            less = replace(rules, delay=rules.delay / 2, delay_factor=rules.delay_factor / 2, haste=rules.haste / 2)
             yield Change("half the delay and delay_factor", self._seconds(self._inputs.sites, less))
         # Where politeness is all that bounds it, neither machines nor threads can help.
         others = 1.0 - self._run.bounds.get(Bound.POLITENESS, 0.0) > _NEVER

@@ -40,6 +40,7 @@ class Progress:
         self.held = 0
         self.bounds: defaultdict[Bound, float] = defaultdict(float)  # seconds of machines, by what bounds them
         self.tail_at = 0.0  # second from which on politeness was all that was left
+        self.drained_at = 0.0  # second at which the last seed left a queue
         self._since = 0.0
         self._step = 0.0  # two points are so many seconds apart at least
 

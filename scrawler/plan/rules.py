@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
 from math import inf, log, sqrt
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from scrawler.core.distribution.competition import FreeCompetition, HandCompetition, SingleCompetition
 from scrawler.errors import SettingsError
 from scrawler.fetch.politeness import pause, slow_pause
 from scrawler.settings import Settings
@@ -19,13 +21,34 @@ CPU_PER_SEED = 0.001  # seconds of a core to claim a seed, take it up, ask for r
 ROWS_PER_REQUEST = 2.0  # rows of page and all other tables (candidate, relation, ...) on the same webs
 DATABASE_ROWS = 50_000.0  # rows/s of SQLite or MariaDB in batches: about two thirds of the best ever measured
 
-DISTRIBUTOR, FREE = "distributor", "free"
+DISTRIBUTOR = "distributor"
+COMPETITIONS: Mapping[str, type[FreeCompetition[Any]]] = {  # ways of free competition, by the names of their settings
+    "free": FreeCompetition,
+    "hands": HandCompetition,
+    "one": SingleCompetition,
+}
+DISTRIBUTIONS = (DISTRIBUTOR, *COMPETITIONS)
 
 _NORMAL = NormalDist()
 _FASTEST = 1e-4  # seconds; no answer is there at once
 _JITTER = 0.1  # response times vary by this share, up and down
 _GOLDEN = (5**0.5 - 1) / 2  # multiples of the golden ratio are spread evenly
 _CYCLES = 64  # rounds of requests after which the rate of a site with several in flight is taken as steady
+
+
+class Manners(NamedTuple):
+    """How a site is asked."""
+
+    delay: float
+    delay_factor: float
+    delay_cap: float
+    per_site: int
+    robots: bool
+
+    @classmethod
+    def of(cls, settings: Settings) -> Manners:
+        """Return what settings say."""
+        return cls(*(getattr(settings, name) for name in cls._fields))
 
 
 class PlannedSite(NamedTuple):
@@ -35,6 +58,8 @@ class PlannedSite(NamedTuple):
     response: float  # mean time from a request to the end of its answer
     crawl_delay: float = 0.0  # the Crawl-delay of its robots.txt
     deviation: float = 0.0  # standard deviation of the response time
+    manners: Manners | None = None  # where its host has settings of its own
+    answers: bool = True  # what is asked of a host that does not answer is no request that is done; `response` is spent
 
     @property
     def total(self) -> int:
@@ -67,9 +92,23 @@ class PlanRules:
     cpu_per_request: float = CPU_PER_REQUEST["scanner"]
     cpu_per_seed: float = CPU_PER_SEED
     database_rows: float = DATABASE_ROWS
+    supply: float = 0.0  # sites that become known in a second, from the first one on; 0: all are known at first
+    together: bool = False  # sites that are claimed together are queued together: no address has to be found first
+    haste: float = 1.0  # the pauses of hosts with settings of their own are so many times as long as these say
+
+    def of(self, site: PlannedSite) -> PlanRules:
+        """Return the rules that hold for a site: these, unless its host has settings of its own."""
+        own = site.manners
+        if own is None:
+            return self
+        own = own._replace(delay=own.delay * self.haste, delay_factor=own.delay_factor * self.haste)
+        return replace(self, **own._asdict())
 
     def pause(self, site: PlannedSite) -> float:
         """Return the mean pause after an answer, by the crawl's own rule."""
+        return self.of(site)._pause(site)
+
+    def _pause(self, site: PlannedSite) -> float:
         least = pause(self.delay, site.crawl_delay)
         if not site.deviation:
             return max(least, slow_pause(site.response, self.delay, self.delay_factor, self.delay_cap))
@@ -82,21 +121,26 @@ class PlanRules:
     def pace(self, site: PlannedSite) -> Pace:
         """Return the pace that politeness allows."""
         busy, rest = max(site.response, _FASTEST), self.pause(site)
-        at_once = 1 if self.blocking else self.per_site
+        rules = self.of(site)
+        at_once = 1 if self.blocking else rules.per_site
         if at_once == 1:
             return Pace(busy, busy + rest)
         if not rest:
             return Pace(busy, busy / at_once)
-        return Pace(busy, _cycle(busy, pause(self.delay, site.crawl_delay), rest, at_once))
+        return Pace(busy, _cycle(busy, pause(rules.delay, site.crawl_delay), rest, at_once))
 
     def seconds(self, site: PlannedSite) -> float:
         """Return how long a site takes if nothing but politeness holds it up."""
         busy, cycle = self.pace(site)
-        return (site.total + self.robots - 1) * cycle + busy
+        return (self.requests(site) - 1) * cycle + busy
+
+    def requests(self, site: PlannedSite) -> int:
+        """Return how many requests a site takes, with that for its robots.txt."""
+        return site.total + self.of(site).robots
 
     def cost(self, site: PlannedSite) -> float:
         """Return the seconds of a core that a request takes, with its part of what each seed takes."""
-        seeds = len(site.requests) * self.cpu_per_seed / max(1, site.total + self.robots)
+        seeds = len(site.requests) * self.cpu_per_seed / max(1, self.requests(site))
         return self.cpu_per_request + seeds
 
     @property
@@ -129,8 +173,9 @@ def plan_rules(settings: Settings, *, cores: int, cpu_per_request: float | None,
     Raises:
         SettingsError: seeds are distributed by a part of another package.
     """
-    if settings.distribution not in (DISTRIBUTOR, FREE):
-        raise SettingsError(f"--distribution {settings.distribution} cannot be planned, only {DISTRIBUTOR} and {FREE}")
+    if settings.distribution not in DISTRIBUTIONS:
+        known = f"{', '.join(DISTRIBUTIONS[:-1])} and {DISTRIBUTIONS[-1]}"
+        raise SettingsError(f"--distribution {settings.distribution} cannot be planned, only {known}")
     if cpu_per_request is None:
         cpu_per_request = CPU_PER_REQUEST.get(settings.extractor, CPU_PER_REQUEST["scanner"])
     return PlanRules(

@@ -26,20 +26,21 @@ class SiteRun:
     """
 
     __slots__ = (
-        "_agenda", "_ends", "_since", "blocking", "busy", "collector", "cost", "count", "cycle", "cycles", "ended",
-        "event_at", "id", "pause", "rate", "waiting",
+        "_agenda", "_ends", "_since", "answers", "blocking", "busy", "collector", "cost", "count", "cycle", "cycles",
+        "ended", "event_at", "id", "pause", "rate", "waiting",
     )  # fmt: skip
 
     def __init__(self, number: int, site: PlannedSite, rules: PlanRules, agenda: Agenda) -> None:
         self.id = number
         self._agenda = agenda
+        self.answers = site.answers
         pace = rules.pace(site)
         self.busy = pace.busy
         self.cycle = pace.cycle
         self.pause = pace.cycle - pace.busy
         self.blocking = rules.blocking
         self.cost = max(rules.cost(site) / rules.processor, rules.database_share)
-        self._ends = _ends(site.requests, rules.robots - self.left_out)
+        self._ends = _ends(site.requests, rules.of(site).robots - self.left_out)
         self.waiting = len(site.requests)  # seeds for which there was no room yet
         self.count = 0  # seeds that its collector holds
         self.ended = 0  # seeds that have ended

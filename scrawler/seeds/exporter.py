@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
 from itertools import islice
-from typing import IO, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.seeds.files import Format
+from scrawler.seeds.table_files import Column, Kind, TableWriter
 from scrawler.store.candidates import Candidates, CandidateView
+from scrawler.store.engine import Database
+from scrawler.store.page_lists import PageFilter, PageLists, PageView
 from scrawler.store.pages import PageLine, Pages
 from scrawler.store.seeds import SeedLine, Seeds
+from scrawler.store.traces import Traces
+
+
+class UrlKind(StrEnum):
+    """What an exported URL is to the crawl."""
+
+    SEED = "seed"
+    CANDIDATE = "candidate"
+    PAGE = "page"
 
 
 class ExportRow(NamedTuple):
-    """One exported URL; the columns of CSV and the keys of JSONL (None: does not apply)."""
+    """One exported URL; the columns of CSV and Parquet and the keys of JSONL (None: unknown, or without meaning)."""
 
     url: str
-    kind: str  # "seed", "candidate" or "page"
+    kind: str  # a UrlKind
     state: str | None = None
     end_reason: str | None = None
     hops: int | None = None
@@ -28,10 +39,36 @@ class ExportRow(NamedTuple):
     result: str | None = None
     status: int | None = None
     found: int | None = None  # how often a candidate was found
+    seed: str | None = None  # for which a page was fetched
+    content_type: str | None = None
+    length: int | None = None
+    fetched_at: int | None = None
+    elapsed_ms: int | None = None
+    digest: str | None = None  # SHA-1 of the payload, hexadecimal
+    referrer: str | None = None  # the page that listed it first
+    warc_file: str | None = None
+    warc_offset: int | None = None
+    warc_length: int | None = None
+    revisit: int | None = None
+    columns: str | None = None  # JSON: further columns of a seed in its seed file
 
 
+_NUMBERS = frozenset(
+    ("hops", "depth", "status", "found", "length", "elapsed_ms", "warc_offset", "warc_length", "revisit")
+)
+T = TypeVar("T")
 _row = ExportRow._make
+_NOTHING_MORE = (None,) * 12  # of a candidate seed or a page that has no more than a line
 _WRITTEN = 2_000  # rows held in memory at a time
+
+
+def _kind(name: str) -> Kind:
+    if name in ("fetched_at", "columns"):
+        return Kind.TIME if name == "fetched_at" else Kind.JSON
+    return Kind.NUMBER if name in _NUMBERS else Kind.TEXT
+
+
+COLUMNS = tuple(Column(name, _kind(name)) for name in ExportRow._fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +77,7 @@ class Selection:
 
     state: SeedState | None = None
     end_reason: EndReason | None = None
-    pages: bool = False
+    kinds: frozenset[UrlKind] = frozenset((UrlKind.SEED, UrlKind.CANDIDATE))
 
     @property
     def filtered(self) -> bool:
@@ -57,69 +94,87 @@ class ExportCounts:
     pages: int = 0
 
 
-def export_urls(
-    seeds: Seeds, candidates: Candidates, pages: Pages, selection: Selection, out: IO[str], written: Format
-) -> ExportCounts:
-    """Write the selected URLs to `out`, in bounded memory: seeds in order of import, then candidates, then pages."""
-    write = _writer(out, written)
+def export_urls(database: Database, selection: Selection, out: TableWriter, *, urls_alone: bool) -> ExportCounts:
+    """Write the selected URLs to `out`, in bounded memory: seeds in order of import, then candidates, then pages.
+
+    Of pages of which nothing but the URL is written, no more is read.
+    """
     counts = ExportCounts()
-    for rows in _batches(map(_seed_row, seeds.lines(selection.state, selection.end_reason))):
-        counts.seeds += len(rows)
-        write(rows)
-    if not selection.filtered:
-        for rows in _batches(map(_candidate_row, candidates.merged())):
-            counts.candidates += len(rows)
-            write(rows)
-    if selection.pages:
-        for rows in _batches(map(_page_row, _pages(seeds, pages, selection))):
-            counts.pages += len(rows)
-            write(rows)
+    kinds = selection.kinds
+    if UrlKind.SEED in kinds:
+        lines = Seeds(database).lines(selection.state, selection.end_reason)
+        counts.seeds = _write(out, _batches(map(_seed_row, lines)))
+    if UrlKind.CANDIDATE in kinds and not selection.filtered:
+        found = _batches(Candidates(database).merged())
+        counts.candidates = _write(out, map(partial(_candidate_rows, Traces(database)), found))
+    if UrlKind.PAGE in kinds:
+        rows = _page_lines if urls_alone else _page_rows
+        counts.pages = _write(out, _batches(_of_seeds(database, selection, partial(rows, database))))
     return counts
 
 
-def _batches(rows: Iterator[ExportRow]) -> Iterator[list[ExportRow]]:
+def _write(out: TableWriter, batches: Iterable[list[ExportRow]]) -> int:
+    number = 0
+    for rows in batches:
+        out.write(rows)
+        number += len(rows)
+    return number
+
+
+def _batches(rows: Iterator[T]) -> Iterator[list[T]]:
     while batch := list(islice(rows, _WRITTEN)):
         yield batch
 
 
-def _pages(seeds: Seeds, pages: Pages, selection: Selection) -> Iterator[PageLine]:
+def _of_seeds(
+    database: Database, selection: Selection, rows: Callable[[int | None], Iterator[ExportRow]]
+) -> Iterator[ExportRow]:
     if not selection.filtered:
-        yield from pages.lines()
+        yield from rows(None)
         return
-    for seed in seeds.list(selection.state, selection.end_reason):
-        yield from pages.lines(seed.seed.id)
+    for seed in Seeds(database).list(selection.state, selection.end_reason):
+        yield from rows(seed.seed.id)
+
+
+def _page_lines(database: Database, seed_id: int | None) -> Iterator[ExportRow]:
+    return map(_page_line, Pages(database).lines(seed_id))
+
+
+def _page_rows(database: Database, seed_id: int | None) -> Iterator[ExportRow]:
+    return map(_page_row, PageLists(database).all(PageFilter(seed_id)))
 
 
 # A row by its position takes a third of the time of one with names, and there are millions.
 
 
 def _seed_row(seed: SeedLine) -> ExportRow:
-    url, state, end_reason, hops = seed
-    return _row((url, "seed", state, end_reason, hops, None, None, None, None))
+    url, state, end_reason, hops, columns = seed
+    return _row((url, "seed", state, end_reason, hops, None, None, None, None, *_NOTHING_MORE[1:], columns or None))
 
 
-def _candidate_row(candidate: CandidateView) -> ExportRow:
-    return _row((candidate.url, "candidate", None, None, candidate.hops, None, None, None, candidate.times))
+def _candidate_rows(traces: Traces, candidates: list[CandidateView]) -> list[ExportRow]:
+    pages = traces.urls(one.referrer for one in candidates)
+    return [_candidate_row(one, pages.get(one.referrer)) for one in candidates]
 
 
-def _page_row(page: PageLine) -> ExportRow:
+def _candidate_row(candidate: CandidateView, referrer: str | None) -> ExportRow:
+    return ExportRow(candidate.url, UrlKind.CANDIDATE, hops=candidate.hops, found=candidate.times, referrer=referrer)
+
+
+def _page_line(page: PageLine) -> ExportRow:
     url, depth, result, status = page
-    return _row((url, "page", None, None, None, depth, result, status, None))
+    return _row((url, "page", None, None, None, depth, result, status, None, *_NOTHING_MORE))
 
 
-def _writer(out: IO[str], written: Format) -> Callable[[list[ExportRow]], object]:
-    """Return what writes a batch of rows."""
-    if written is Format.CSV:
-        table = csv.writer(out, lineterminator="\n")
-        table.writerow(ExportRow._fields)
-        return table.writerows
-    if written is Format.JSONL:
-        return lambda rows: out.write("".join(map(_json_line, rows)))
-    return lambda rows: out.write("".join([f"{row.url}\n" for row in rows]))
+def _page_row(view: PageView) -> ExportRow:
+    page, seed, referrer, _ = view
+    return _row((
+        page.url, "page", None, None, None, page.depth, page.result, page.status, None, seed, page.content_type,
+        page.length, page.fetched_at, page.elapsed_ms, page.digest.hex() or None, referrer or None,
+        page.warc_file or None, *_place(page.warc_file, page.warc_offset, page.warc_length, page.revisit), None,
+    ))  # fmt: skip
 
 
-def _json_line(row: ExportRow) -> str:
-    return (
-        json.dumps({name: value for name, value in zip(ExportRow._fields, row, strict=True) if value is not None})
-        + "\n"
-    )
+def _place(warc_file: str, *of_record: int) -> tuple[int | None, ...]:
+    """Return what is said of a record; nothing where there is none."""
+    return of_record if warc_file else (None,) * len(of_record)

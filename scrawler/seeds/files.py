@@ -37,8 +37,10 @@ class Format(StrEnum):
     TXT = "txt"
     CSV = "csv"
     JSONL = "jsonl"
+    PARQUET = "parquet"  # written alone
 
 
+READ = (Format.TXT, Format.CSV, Format.JSONL)  # formats of seed files
 _FORMATS = {
     "": Format.TXT,
     ".txt": Format.TXT,
@@ -61,9 +63,11 @@ def read_as(name: str) -> Format:
 
 def written_as(name: str) -> Format:
     """Tell by its name how a seed file is to be written. Raises SettingsError where the name says nothing known."""
-    written = _FORMATS.get(_ending(name))
+    written = Format.PARQUET if name.lower().endswith(".parquet") else _FORMATS.get(_ending(name))
     if written is None:
-        raise SettingsError(f"{name}: only {_KNOWN} can be written; with --format to a file of any name")
+        raise SettingsError(
+            f"{name}: only {_KNOWN} and .parquet can be written; `scrawler export --format` writes to any name"
+        )
     return written
 
 

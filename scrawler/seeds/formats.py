@@ -8,15 +8,22 @@ import json
 import re
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrawler.errors import InputError
+from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
+from scrawler.store.bulk import LONGEST_TEXT
 
 LINE_LIMIT = 1 << 20  # bytes; a longer line is invalid, whatever the format
+LONGEST_COLUMNS = LONGEST_TEXT  # characters of the JSON of all further columns of a seed
 RECORD_LINES = 100  # lines of a CSV record at most, for cells may hold line ends
 URL_COLUMN = "url"
+COLUMNS_COLUMN = "columns"  # in which an export has the further columns of a seed
 
+DEEPEST = 50  # levels of lists and objects in the further columns of a seed, or in an item
+_EXPORTED = frozenset(ExportRow._fields)
+_KINDS = frozenset(kind.value for kind in UrlKind)
 _LATE_COMMENT = re.compile(r"\s#")
 
 
@@ -26,6 +33,7 @@ class Entry(NamedTuple):
     line: int  # counted from 1
     text: str
     problem: str = ""
+    columns: str = ""  # JSON object of what else the line says of the seed; empty: nothing
 
 
 def read_entries(stream: io.BufferedReader, written: Format, name: str) -> Iterator[Entry]:
@@ -86,10 +94,42 @@ def _json_entry(entry: Entry) -> Entry:
         row = json.loads(entry.text)
     except (ValueError, RecursionError):
         return Entry(entry.line, entry.text, "no JSON object")
-    url = row.get(URL_COLUMN) if isinstance(row, dict) else None
+    url = row.pop(URL_COLUMN, None) if isinstance(row, dict) else None
     if not isinstance(url, str):
         return Entry(entry.line, entry.text, f"no JSON object with a text {URL_COLUMN!r}")
-    return Entry(entry.line, url)
+    return _with_columns(entry.line, url, row)
+
+
+def _with_columns(line: int, url: str, row: dict[str, Any]) -> Entry:
+    """Return the entry of a seed with what else its line says; of a line of an export, what that line says of it."""
+    kind = row.get("kind")
+    if isinstance(kind, str) and kind in _KINDS and row.keys() <= _EXPORTED:
+        row = _exported_columns(row.get(COLUMNS_COLUMN))
+    if not row:
+        return Entry(line, url)
+    if not is_flat(row):
+        return Entry(line, url, f"its further columns are nested deeper than {DEEPEST} levels")
+    columns = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
+    if len(columns) > LONGEST_COLUMNS:
+        return Entry(line, url, f"its further columns have {len(columns):,} characters, more than {LONGEST_COLUMNS:,}")
+    return Entry(line, url, "", columns)
+
+
+def is_flat(value: object, levels: int = DEEPEST) -> bool:
+    """Tell whether a value of JSON has at most so many levels, so that it can be read again wherever it is."""
+    if not isinstance(value, dict | list | tuple):
+        return True
+    inside = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(is_flat(one, levels - 1) for one in inside)
+
+
+def _exported_columns(stored: object) -> dict[str, Any]:
+    if isinstance(stored, str) and stored:
+        try:
+            stored = json.loads(stored)
+        except (ValueError, RecursionError):
+            stored = {COLUMNS_COLUMN: stored}
+    return stored if isinstance(stored, dict) else {}
 
 
 class _LongRecordError(Exception):
@@ -143,6 +183,7 @@ def _read_csv(lines: Iterator[Entry], name: str) -> Iterator[Entry]:
     source = _CsvLines(lines)
     rows = csv.reader(source, strict=True)
     column: int | None = None
+    names: list[str] = []
     while True:
         try:
             row = next(rows, None)
@@ -160,14 +201,25 @@ def _read_csv(lines: Iterator[Entry], name: str) -> Iterator[Entry]:
             continue
         if column is None:
             column = _url_column(row, name)
+            names = _names(row)
         elif column < len(row):
-            yield Entry(taken[-1].line, _cell(row, column))
+            further = {names[at]: value for at, value in enumerate(row[: len(names)]) if value and at != column}
+            yield _with_columns(taken[-1].line, _cell(row, column), further)
         else:
             yield Entry(taken[-1].line, ",".join(row), f"no column {URL_COLUMN!r}")
 
 
 def _cell(row: list[str], column: int) -> str:
     return row[column].strip() if column < len(row) else ""
+
+
+def _names(header: list[str]) -> list[str]:
+    """Return the names of the columns, each once: what has none, or that of an earlier one, goes by its number."""
+    names: list[str] = []
+    for number, written in enumerate(header, 1):
+        name = written.strip()
+        names.append(name if name and name not in names else f"column {number}")
+    return names
 
 
 def _url_column(header: list[str], file: str) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
+from scrawler.errors import InputError
 from scrawler.model.scope import Scope
 from scrawler.seeds.formats import Entry
-from scrawler.store.seeds import Added, NewSeed
+from scrawler.store.seeds import Added, NewSeed, Turn, turns
 from scrawler.threads import thread_starts
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
@@ -36,9 +37,18 @@ class ImportCounts:
         return ImportCounts(self.new + added.new, self.duplicate + added.duplicate, invalid)
 
 
+def check_usable(counts: ImportCounts, name: str) -> None:
+    """Check that a file brought anything. Raises InputError."""
+    if counts.entries == 0:
+        raise InputError(f"{name}: no seeds in it")
+    if counts.entries == counts.invalid:
+        which = "its only line is" if counts.invalid == 1 else f"all {counts.invalid:,} lines are"
+        raise InputError(f"{name}: no usable seed in it, {which} invalid")
+
+
 def import_seeds(
     entries: Iterable[Entry],
-    add: Callable[[Sequence[NewSeed]], Added],
+    add: Callable[[Sequence[NewSeed], Turn], Added],
     *,
     writers: int,
     scope: Scope,
@@ -55,6 +65,7 @@ def import_seeds(
     """
     counts = ImportCounts()
     adding: deque[tuple[Future[Added], int]] = deque()
+    order = turns()
 
     def finish() -> None:
         nonlocal counts
@@ -67,7 +78,7 @@ def import_seeds(
             if len(adding) == writers:
                 finish()
             with thread_starts():
-                added = pool.submit(add, batch)
+                added = pool.submit(add, batch, next(order))
             adding.append((added, invalid))
         while adding:
             finish()
@@ -90,7 +101,7 @@ def judged_batches(
             invalid += 1
             on_invalid(entry._replace(problem=problem))
             continue
-        batch.append(NewSeed(url, site_key(url, scope)))
+        batch.append(NewSeed(url, site_key(url, scope), 0, entry.columns))
         if len(batch) == BATCH:
             yield batch, invalid
             batch = []

@@ -40,11 +40,24 @@ def open_output(name: str) -> Iterator[IO[str]]:
         yield sys.stdout
         sys.stdout.flush()
         return
+    with open_bytes(name) as raw, _packed(raw, Path(name).suffix.lower()) as stream:
+        yield stream
+
+
+@contextmanager
+def open_bytes(name: str) -> Iterator[BinaryIO]:
+    """Open a file for bytes as they are; all else is as `open_output` does it."""
+    if name == STANDARD:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    if name.endswith(os.sep):  # a Path would forget it, and name a file that nobody has asked for
+        raise ScrawlerError(f"{name}: cannot be written: it is the name of a folder")
     try:
         target = _target(Path(name))
         written = _written_directly if _is_open_or_special(target) else _replaced
-        with written(target) as raw, _packed(raw, Path(name).suffix.lower()) as stream:
-            yield stream
+        with written(target) as raw:
+            yield raw
     except BrokenPipeError:
         raise
     except OSError as error:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scrawler.model.exchange import Mode
 from scrawler.model.scope import Scope
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
-from scrawler.store.externals import AsCandidates
+from scrawler.store.outbox import ByMode
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.boundary import BoundaryRule
 from scrawler.urls.scope import site_key
@@ -50,12 +51,20 @@ def promote(
     return Promoted(new, outside)
 
 
-class WithinHops(AsCandidates):
+class WithinHops(ByMode):
     """Candidates that were found within so many sites of a user's seed become seeds; with 0 hops none does."""
 
-    def __init__(self, database: Database, scope: Scope, boundary: CrawlBoundary, hops: int) -> None:
-        """Work on `database`."""
-        super().__init__(database)
+    def __init__(
+        self,
+        database: Database,
+        scope: Scope,
+        boundary: CrawlBoundary,
+        hops: int,
+        mode: Mode = Mode.FIREWALL,
+        max_depth: int = 0,
+    ) -> None:
+        """Work on `database`; see `ByMode` for `mode` and `max_depth`."""
+        super().__init__(database, scope, boundary, mode, max_depth)
         self._database = database
         self._scope = scope
         self._boundary = boundary

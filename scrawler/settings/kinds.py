@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator
+from pydantic import AfterValidator, BeforeValidator, SecretStr
 
+from scrawler.model.proxy import read_proxy
+from scrawler.model.url_pattern import url_pattern
 from scrawler.units import parse_bytes, parse_seconds
 
 
@@ -31,9 +36,61 @@ class Live:
     """Marks a setting that can be set while machines run."""
 
 
+@dataclass(frozen=True, slots=True)
+class ByHost:
+    """Marks a setting that may stand under [sites."HOST"], for the sites of that host."""
+
+    only: bool = False  # whether it may stand nowhere else
+    by_scheme: bool = False  # whether it may stand under [sites."http://HOST"] as well
+    in_tls: bool = False  # whether it goes to http:// only from there
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Marks a setting that may hold a secret: no message, list or row of the database shows its value."""
+
+
+def _checked_proxy(value: SecretStr | None) -> SecretStr | None:
+    if value is not None:
+        read_proxy(value.get_secret_value())
+    return value
+
+
 def split_list(value: object) -> object:
     """Split a text at its commas; leave other values as they are."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
+
+
+def split_lines(value: object) -> object:
+    """Split a text into its lines, without those that are blank; leave other values as they are."""
+    return [line.strip() for line in value.splitlines() if line.strip()] if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Marks a list whose values may hold commas: in a text each has a line."""
+
+
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_NOT_GIVEN = ("host", "cookie", "connection", "content-length", "transfer-encoding", "te", "upgrade")
+_NOT_BEGUN = ("if-", "proxy-", "accept-enc")  # nor may a name begin so
+
+
+def read_header(text: str) -> tuple[str, str]:
+    """Return name and value of a header. Raises ValueError for what is none, or none that can be given."""
+    name, colon, value = text.partition(":")
+    low, value = name.lower(), value.strip(" \t")
+    if not (colon and _TOKEN.fullmatch(name) and value.isascii() and (value.isprintable() or not value)):
+        raise ValueError("not a header")
+    if low in _NOT_GIVEN or low.startswith(_NOT_BEGUN):
+        raise ValueError("not a header that can be given")
+    return name, value
+
+
+def _checked_headers(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    for value in values:
+        read_header(value.get_secret_value())
+    return values
 
 
 def some_of(names: Iterable[str]) -> Callable[[tuple[str, ...]], tuple[str, ...]]:
@@ -53,7 +110,82 @@ OptionalSeconds = Annotated[float | None, BeforeValidator(parse_seconds), Kind.S
 Bytes = Annotated[int, BeforeValidator(parse_bytes), Kind.BYTES]
 OptionalBytes = Annotated[int | None, BeforeValidator(parse_bytes), Kind.BYTES]
 CrawlName = Annotated[str, Allowed("1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit")]
-DatabaseUrl = Annotated[str, Allowed("a database URL such as sqlite:///scrawler.db or mysql://user:password@host/name")]
+DatabaseUrl = Annotated[
+    str,
+    Allowed(
+        "a database URL such as sqlite:///scrawler.db, mysql://user:password@host/name or"
+        " postgresql://user:password@host/name"
+    ),
+]
+Headers = Annotated[
+    tuple[SecretStr, ...],
+    BeforeValidator(split_lines),
+    AfterValidator(_checked_headers),
+    Secret(),
+    Lines(),
+    Allowed("headers such as 'Accept-Language: de'; Authorization in the table of a host, no Cookie (see cookie_file)"),
+]
+
+
+def _checked_capacity(value: object) -> object:
+    text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    if text != "auto" and not (isinstance(text, str) and re.fullmatch(r"[1-9][0-9]?|100", text, re.ASCII)):
+        raise ValueError("not a capacity")
+    return text
+
+
+AgentName = Annotated[str | None, Allowed("1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit")]
+Capacity = Annotated[str, BeforeValidator(_checked_capacity), Allowed("auto, or a whole number from 1 to 100")]
+
+
+_PASSWORD = re.compile(r"//[^/]*:[^/]*@")  # also one with characters that would end it in a URL
+
+
+def checked_folder(value: str | None) -> str | None:
+    """Refuse what is no URL of a folder, or a chain of them; a password in it would stand in lists and rows.
+
+    Raises ValueError.
+    """
+    if value is None:
+        return None
+    parts = urlsplit(value)
+    if not parts.scheme or not (parts.netloc or parts.path.strip("/")):
+        raise ValueError("not the URL of a folder")
+    if "::" in value or _PASSWORD.search(value):
+        raise ValueError("it holds a password, or is a chain of URLs")
+    if parts.scheme == "file" and parts.netloc:
+        raise ValueError("not a file URL")
+    return value
+
+
+def _checked_patterns(values: tuple[str, ...]) -> tuple[str, ...]:
+    for value in values:
+        url_pattern(value)
+    return values
+
+
+UrlPatternTexts = Annotated[
+    tuple[str, ...],
+    BeforeValidator(split_lines),
+    AfterValidator(_checked_patterns),
+    Lines(),
+    Allowed("patterns such as https://example.org/docs/*, /print/* or re:[.]pdf$"),
+]
+UserName = Annotated[str | None, Allowed("a user without a colon, in the table of a host")]
+Password = Annotated[SecretStr | None, Secret(), Allowed("a password, in the table of a host")]
+FileName = Annotated[Path | None, Allowed("a file")]
+FileOfHost = Annotated[Path | None, Allowed("a file, in the table of a host")]
+ProxyText = Annotated[
+    SecretStr | None,
+    AfterValidator(_checked_proxy),
+    Secret(),
+    Allowed("the URL of a proxy (http, https or socks5h), or direct"),
+]
+RemoteFolder = Annotated[
+    str | None,
+    AfterValidator(checked_folder),
+    Allowed("the URL of a folder such as s3://bucket/folder or file:///folder; keys stand in the environment"),
+]
 HeaderText = Annotated[str, Allowed("printable ASCII characters, at most 500, not blank")]
 TokenText = Annotated[str | None, Allowed("letters, '_' and '-' (RFC 9309, 2.2.1)")]
 HostAddresses = Annotated[

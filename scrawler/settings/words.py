@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
-from typing import get_args, get_origin
+from typing import cast, get_args, get_origin
 
 from annotated_types import Ge, Le
 from pydantic.fields import FieldInfo
 
 from scrawler.plugins import PartKind
-from scrawler.settings.kinds import Allowed, Kind
-from scrawler.settings.parts import Settings
+from scrawler.settings.kinds import Allowed, Kind, Lines
+from scrawler.settings.parts import SITES, Settings
+from scrawler.settings.secrets import MASK, is_secret
 from scrawler.units import format_bytes, format_seconds
 
 _NOUNS = {Kind.SECONDS: "a time such as 90, 5m or 2h", Kind.BYTES: "a size such as 500000, 32MiB or 1GB"}
@@ -82,6 +85,8 @@ def setting_range(key: str) -> str:
 
 def setting_text(key: str, value: object) -> str:
     """Write a value of a setting as a user would: 33554432 of max_body -> "32MiB"."""
+    if is_secret(key):
+        return MASK if value else "none"
     kind = setting_kind(key)
     if kind is Kind.BYTES and isinstance(value, int):
         return format_bytes(value)
@@ -92,6 +97,25 @@ def setting_text(key: str, value: object) -> str:
     return str(value)
 
 
+def live_text(ordered: Mapping[str, object]) -> dict[str, str]:
+    """Write what was set while machines run, that of single hosts as HOST:KEY."""
+    values = dict(ordered)
+    tables = cast("Mapping[str, Mapping[str, object]]", values.pop(SITES, {}))
+    of_hosts = ((f"{host}:{key}", key, value) for host, table in tables.items() for key, value in table.items())
+    every = chain(((key, key, value) for key, value in values.items()), of_hosts)
+    return {name: setting_text(key, value) for name, key, value in every}
+
+
 def is_list(key: str) -> bool:
     """Tell whether a setting holds several values, written with commas between them."""
     return get_origin(setting_field(key).annotation) is tuple
+
+
+def has_lines(key: str) -> bool:
+    """Tell whether the values of a list may hold commas: in a text each has a line."""
+    return Lines() in setting_field(key).metadata
+
+
+def crawl_title(name: str) -> str:
+    """Return what to call a crawl: one that was given no name is just the crawl."""
+    return "the crawl" if name == setting_field("name").default else f"crawl {name}"

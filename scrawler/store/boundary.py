@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 from sqlalchemy import Connection, select
 
 from scrawler.model.scope import Boundary, Scope
@@ -13,7 +15,7 @@ _SEEDS = 10_000  # seeds held in memory at a time
 
 
 class CrawlBoundary:
-    """Tells the rule of what may enter; used by one thread at a time.
+    """Tells the rule of what may enter.
 
     What was promoted, or entered by a redirect, does not widen it. Its names are kept in memory, and read again after
     seeds have come.
@@ -26,6 +28,7 @@ class CrawlBoundary:
         self.boundary = boundary  # the machine changes it while it runs, as users do
         self._rule = BoundaryRule()
         self._revision = -1  # the crawl's revision when the names were read
+        self._lock = threading.Lock()
 
     def rule(self) -> BoundaryRule:
         """Return the rule that holds now."""
@@ -33,10 +36,11 @@ class CrawlBoundary:
         if boundary is Boundary.ANY:
             return BoundaryRule()
         revision = self._database.reading(_revision)
-        if (self._rule.boundary, self._revision) != (boundary, revision):
-            self._rule = BoundaryRule(boundary, self._names(boundary))
-            self._revision = revision
-        return self._rule
+        with self._lock:
+            if (self._rule.boundary, self._revision) != (boundary, revision):
+                self._rule = BoundaryRule(boundary, self._names(boundary))
+                self._revision = revision
+            return self._rule
 
     def refusal(self, url: str) -> str:
         """Return in words why a URL may not enter, an empty text if it may."""

@@ -4,26 +4,34 @@ SQLAlchemy writes the statement, once; the rows go to it through the driver, man
 the interpreter lock away for each statement and then has to wait for it, up to 5 ms while other threads compute: a
 row a statement, as `executemany` does it, would make the store the slowest part of a busy program. PyMySQL would
 spend 10-14 µs of Python a page row on escaping, value by value; here whole columns are turned to hexadecimal
-literals, 2 µs a row, which need no escaping: no text can end a literal of hexadecimal digits.
+literals, 2 µs a row, which need no escaping: no text can end a literal of hexadecimal digits. PostgreSQL is given a
+column as an array, so that a table has one statement, however many rows there are; they are written here, column by
+column, for psycopg would spend 20 µs a page row on it, value by value.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Insert, String, Table, insert
-from sqlalchemy.dialects import mysql, sqlite
 from sqlalchemy.engine import Dialect
 
-from scrawler.store.rows import sliced
+from scrawler.store.rows import inserting_new, sliced, without_nul
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects.mysql import Insert as MysqlInsert
+    from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
+    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 LONGEST_TEXT = 16_000  # so many characters fit a TEXT column of MySQL, whatever they are
 _UPDATED = 500  # rows of one UPDATE on MySQL
 _CASES = 16  # rows of one CASE, which MySQL goes through for each row and column: all in one took twice the time
 _STATEMENT = 1_000_000  # characters of one multi-row statement of literals; servers take 16 MB by default
+_ARRAYS = {int: "bigint[]", str: "text[]", bytes: "bytea[]"}
 _ROWS = (256, 64, 16, 4, 1)  # rows of one multi-row statement of parameters: few texts, so that all stay prepared
 
 
@@ -32,14 +40,20 @@ class BulkInsert:
 
     def __init__(self, statement: Insert, table: Table, columns: Sequence[str], dialect: Dialect) -> None:
         """Compile `statement` for `columns`; use `inserting`, `ignoring`, `replacing` or `adding`."""
-        text = str(statement.compile(dialect=dialect, column_keys=list(columns)))
         order = [column.name for column in table.columns if column.name in columns]
         if order != list(columns):
             raise ValueError(f"columns {columns} of {table.name} are not in the order of the table")
         self._literals = dialect.name == "mysql"
+        self._arrays = dialect.name == "postgresql"
+        self._keys: list[int] = []  # places of the columns by which known rows are found, where these are changed
+        self._added: int | None = None  # place of the column to which is added
         kinds = [table.c[name].type.dialect_impl(dialect) for name in columns]
         self._limits = [_limit(table, name) for name in columns]
         self._python = [kind.python_type for kind in kinds]
+        if self._arrays:
+            self._array_text = _with_arrays(statement, table, columns, dialect)
+            return
+        text = str(statement.compile(dialect=dialect, column_keys=list(columns)))
         marks = ", ".join(["%s" if self._literals else "?"] * len(columns))
         head, _, tail = text.partition(f"({marks})")
         self._head = head
@@ -55,8 +69,7 @@ class BulkInsert:
     @classmethod
     def ignoring(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
         """Make one that leaves out rows with a known key, and does not count them."""
-        statement = insert(table).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
-        return cls(statement, table, columns, dialect)
+        return cls(inserting_new(table, dialect.name), table, columns, dialect)
 
     @classmethod
     def replacing(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
@@ -75,19 +88,22 @@ class BulkInsert:
     ) -> BulkInsert:
         statement: Insert
         if dialect.name == "mysql":
-            ours = mysql.insert(table)
+            ours = _mysql_insert(table)
             given = ours.inserted
             statement = ours.on_duplicate_key_update(
                 {name: table.c[name] + given[name] if added else given[name] for name in changed}
             )
         else:
-            theirs = sqlite.insert(table)
+            theirs = _postgresql_insert(table) if dialect.name == "postgresql" else sqlite_insert(table)
             given = theirs.excluded
             statement = theirs.on_conflict_do_update(
                 index_elements=[column.name for column in table.primary_key],
                 set_={name: table.c[name] + given[name] if added else given[name] for name in changed},
             )
-        return cls(statement, table, columns, dialect)
+        made = cls(statement, table, columns, dialect)
+        made._keys = [columns.index(column.name) for column in table.primary_key]
+        made._added = columns.index(changed[0]) if added else None
+        return made
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> int:
         """Insert `rows`; return how many the driver counted, exact for `inserting` and `ignoring`.
@@ -96,10 +112,15 @@ class BulkInsert:
         """
         if not rows:
             return 0
+        if self._arrays and self._keys:
+            rows = self._each_once(rows)
         columns = [
-            values if limit is None else _storable(values, limit)
+            values if limit is None else _storable(values, limit, nul=not self._arrays)
             for values, limit in zip(zip(*rows, strict=True), self._limits, strict=True)
         ]
+        if self._arrays:
+            arrays = tuple(map(_array, columns, self._python))
+            return connection.exec_driver_sql(self._array_text, arrays).rowcount
         if self._literals:
             return sum(connection.exec_driver_sql(text).rowcount for text in self._statements(columns))
         return sum(
@@ -107,10 +128,48 @@ class BulkInsert:
             for part in _by_size(list(zip(*columns, strict=True)))
         )
 
+    def _each_once(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[tuple[Any, ...]]:
+        """Return the rows with each key once: PostgreSQL refuses to change a row twice in one statement."""
+        key_of = itemgetter(*self._keys)
+        by_key = {key_of(row): row for row in rows}
+        if len(by_key) == len(rows):
+            return rows
+        place = self._added
+        if place is not None:
+            sums: Counter[Any] = Counter()
+            for row in rows:
+                sums[key_of(row)] += row[place]
+            first = {key_of(row): row for row in reversed(rows)}  # of what is known only the sum is changed
+            by_key = {key: (*row[:place], sums[key], *row[place + 1 :]) for key, row in first.items()}
+        return [by_key[key] for key in dict.fromkeys(map(key_of, rows))]
+
     def _statements(self, columns: list[Sequence[Any]]) -> Iterator[str]:
         literal = [_literals(values, kind) for values, kind in zip(columns, self._python, strict=True)]
         for part in _by_length(map(self._row.__mod__, zip(*literal, strict=True))):
             yield f"{self._head}{','.join(part)}{self._tail}"
+
+
+# A dialect is imported where its database is in use, which has loaded it: that of another one would be a twentieth of
+# what a command needs to start.
+
+
+def _mysql_insert(table: Table) -> MysqlInsert:
+    from sqlalchemy.dialects import mysql
+
+    return mysql.insert(table)
+
+
+def sqlite_insert(table: Table) -> SqliteInsert:
+    """Return an INSERT that can say what becomes of known keys."""
+    from sqlalchemy.dialects import sqlite
+
+    return sqlite.insert(table)
+
+
+def _postgresql_insert(table: Table) -> PostgresqlInsert:
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
 
 
 def _limit(table: Table, name: str) -> int | None:
@@ -119,7 +178,45 @@ def _limit(table: Table, name: str) -> int | None:
     return (kind.length or LONGEST_TEXT) if isinstance(kind, String) else None
 
 
-def _storable(values: Sequence[str], limit: int) -> Sequence[str]:
+def _with_arrays(statement: Insert, table: Table, columns: Sequence[str], dialect: Dialect) -> str:
+    """Return an INSERT for PostgreSQL of rows that are given as an array for each column."""
+    text = str(statement.compile(dialect=dialect, column_keys=list(columns)))
+    head, _, rest = text.partition(" VALUES ")
+    tail = rest[rest.index(" ON CONFLICT") :] if " ON CONFLICT" in rest else ""
+    return f"{head} SELECT * FROM {_unnested(table, columns, dialect)}{tail}"
+
+
+def _unnested(table: Table, columns: Sequence[str], dialect: Dialect) -> str:
+    kinds = (table.c[name].type.dialect_impl(dialect) for name in columns)
+    return f"unnest({', '.join(f'%s::{_ARRAYS[kind.python_type]}' for kind in kinds)})"
+
+
+def _array(values: Sequence[Any], kind: type) -> str:
+    """Write an array of PostgreSQL: quoted, but for numbers, each element stands between commas."""
+    if kind is int:
+        return f"{{{','.join(map(str, map(int, values)))}}}"
+    if kind is bytes:
+        separator = '","\\\\x'
+        return '{"\\\\x' + separator.join(map(bytes.hex, values)) + '"}'
+    texts = "".join(values)
+    if "\\" in texts or '"' in texts:
+        values = [_escaped(value) for value in values]
+    return '{"' + '","'.join(values) + '"}'
+
+
+def _array_with_nulls(values: Sequence[str | int | None]) -> str:
+    written = ("NULL" if value is None else f'"{_escaped(str(value))}"' for value in values)
+    return f"{{{','.join(written)}}}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _storable(values: Sequence[str], limit: int, nul: bool = True) -> Sequence[str]:
+    """Make texts such that a column takes them: cut, without lone surrogates and, unless `nul`, without NUL."""
+    if not nul and any("\0" in value for value in values):
+        values = [without_nul(value) for value in values]
     if max(map(len, values)) > limit:
         values = [value[:limit] for value in values]
     joined = "".join(values)
@@ -164,15 +261,27 @@ class BulkUpdate:
     def __init__(self, table: Table, columns: Sequence[str], dialect: Dialect) -> None:
         """Set `columns`, in this order."""
         self._literals = dialect.name == "mysql"
+        self._arrays = dialect.name == "postgresql"
         self._columns = columns
+        self._limits = [_limit(table, name) for name in columns]
         given = ", ".join(f"{name} = ?" for name in columns)
         self._text = f"UPDATE {table.name} SET {given} WHERE id = ?"
         # The plan that MySQL makes for a table that is still small would lock all rows that it scans.
         self._head = f"UPDATE {table.name} FORCE INDEX (PRIMARY) SET "
+        if self._arrays:
+            names = [f"_{name}" for name in ("id", *columns)]
+            given = ", ".join(f"{name} = _{name}" for name in columns)
+            rows = f"{_unnested(table, ('id', *columns), dialect)} AS given ({', '.join(names)})"
+            self._text = f"UPDATE {table.name} SET {given} FROM {rows} WHERE id = _id"
 
     def run(self, connection: Connection, rows: Sequence[tuple[Any, ...]]) -> None:
         """Update the rows with these ids."""
         if not rows:
+            return
+        if self._arrays:
+            ids, *values = zip(*sorted(rows, key=itemgetter(0)), strict=True)
+            given = (_storable_or_none(*one) for one in zip(values, self._limits, strict=True))
+            connection.exec_driver_sql(self._text, (_array(ids, int), *map(_array_with_nulls, given)))
             return
         if not self._literals:
             connection.exec_driver_sql(self._text, [(*row[1:], row[0]) for row in rows])
@@ -185,6 +294,12 @@ class BulkUpdate:
         values = (_by_id(ids, given) for given in columns)
         settings = ", ".join(f"{name} = {value}" for name, value in zip(self._columns, values, strict=True))
         return f"{self._head}{settings} WHERE id IN ({', '.join(map(_literal, ids))})"
+
+
+def _storable_or_none(values: Sequence[Any], limit: int | None) -> Sequence[Any]:
+    if limit is None or not any(value and "\0" in value for value in values):
+        return values
+    return [value and without_nul(value)[:limit] for value in values]
 
 
 def _by_id(ids: Sequence[int], values: Sequence[str | int | None]) -> str:

@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, sel
 from sqlalchemy import func as sql
 
 from scrawler.store.engine import Database, plain_rows
-from scrawler.store.rows import AnySelect, sliced
+from scrawler.store.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.tables import candidate, seed
 
 _MERGED = 2_000  # URLs held in memory at a time
@@ -25,6 +25,7 @@ class CandidateView(NamedTuple):
     seeds: int  # how many seeds have found it
     first_seed_id: int  # the first of these seeds, in order of import
     hops: int  # one more than the fewest hops of a seed that found it
+    referrer: bytes = b""  # hash of a page where a seed found it first; empty: the version before did not say it
 
 
 class Candidates:
@@ -76,7 +77,7 @@ class Candidates:
         def work(connection: Connection) -> tuple[bytes, list[CandidateView]]:
             above = candidate.c.url_hash > after if after else true()
             part = hashes.where(above).subquery()
-            last = connection.scalar(select(sql.max(part.c.url_hash)))
+            last = connection.scalar(select(greatest_bytes(part.c.url_hash)))
             if last is None:
                 return b"", []
             within = query(connection).where(above, candidate.c.url_hash <= last).order_by(candidate.c.url_hash)
@@ -121,6 +122,7 @@ def _merging(hops: ColumnElement[int], like: str | None, min_count: int) -> AnyS
             sql.count(),
             sql.min(candidate.c.seed_id),
             sql.min(hops) + 1,
+            greatest_bytes(candidate.c.referrer),
         )
         .select_from(candidate.outerjoin(itself, itself.c.url_hash == candidate.c.url_hash))
         .where(candidate.c.promoted == 0, itself.c.id.is_(None))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, delete, select, update
 
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.model.deltas import SeedDelta, SiteDelta
@@ -23,11 +23,12 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
-from scrawler.store.rows import AnyRow
+from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.sites import ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import (
     SEED_COUNTS,
     chunk,
+    inbox,
     jar,
     lane,
     machine,
@@ -46,6 +47,10 @@ _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
 _CHUNK = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 _COUNTS = tuple(column.name for column in SEED_COUNTS)
+_counts_of = attrgetter(*_COUNTS)
+_site_row = attrgetter("site_id", *_SITE)
+_plain_json = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` makes an encoder each time, for 2 us
+_sorted_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 _LONGEST_DETAIL = 1_000  # characters of a detail that is kept
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
@@ -61,7 +66,7 @@ class Checkpoints:
     def __init__(self, database: Database, machine_id: int, externals: Externals | None = None) -> None:
         """Commit in the name of `machine_id`; external URLs go to `externals`, by default as candidate seeds."""
         self._database = database
-        self._externals = externals or AsCandidates(database)
+        self._externals = AsCandidates(database) if externals is None else externals
         self._machine_id = machine_id
         self._committed: int | None = None  # checkpoints that are committed; None before it was asked
         self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
@@ -105,8 +110,8 @@ class Checkpoints:
             rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
             valid = [delta for delta in deltas if delta.site_id not in dropped]
-            self._write(connection, valid, targets)
-            self._count(connection, valid, number)
+            exchanged = self._write(connection, valid, targets)
+            self._count(connection, valid, number, exchanged)
             self._tried, self._stale = True, dropped
 
         with suppress(_CommittedAlready):
@@ -134,7 +139,10 @@ class Checkpoints:
     def _owns(self, row: AnyRow | None, delta: SiteDelta) -> bool:
         return row is not None and (row.owner, row.token) == (self._machine_id, delta.token)
 
-    def _write(self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]) -> None:
+    def _write(
+        self, connection: Connection, deltas: list[SiteDelta], targets: dict[str, int]
+    ) -> Mapping[str, int] | None:
+        """Write all rows but the machine's own; return what to add to that of URLs that were exchanged."""
         seeds = sorted((one for delta in deltas for one in delta.seeds), key=lambda one: one.seed_id)
         self._pages.run(connection, [row for one in seeds for row in one.pages])
         # Rows go in the order of their keys: writers that go through a table in different orders lock each other out.
@@ -142,7 +150,9 @@ class Checkpoints:
         by_key = itemgetter(0, 1, 2)
         self._chunks.run(connection, sorted((row for one in seeds for row in one.chunks), key=by_key))
         by_two = itemgetter(0, 1)
-        self._externals.keep(connection, sorted((row for one in seeds for row in one.externals), key=by_two))
+        exchanged = self._externals.keep(
+            connection, sorted((row for one in seeds for row in one.externals), key=by_two)
+        )
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
@@ -153,6 +163,9 @@ class Checkpoints:
         self._write_seeds(connection, seeds)
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)
+        if taken := [number for one in deltas for number in one.taken]:
+            exchanged = {**(exchanged or {}), "received": take_out(connection, taken)}
+        return exchanged
 
     def _write_seeds(self, connection: Connection, seeds: list[SeedDelta]) -> None:
         ended = any(one.state is SeedState.DONE for one in seeds)
@@ -165,21 +178,24 @@ class Checkpoints:
         wake_sites(connection, [site_id for _, site_id, _, _ in moves])
 
     def _write_sites(self, connection: Connection, deltas: list[SiteDelta]) -> None:
-        rows = [(one.site_id, *(getattr(one, name) for name in _SITE)) for one in deltas]
-        self._sites.run(connection, sorted(rows))
+        self._sites.run(connection, sorted(map(_site_row, deltas)))
         release_sites(connection, [one.site_id for one in deltas if one.released])
         lay_to_rest(connection, [one.site_id for one in deltas if one.released and one.resting])
 
-    def _count(self, connection: Connection, deltas: list[SiteDelta], number: int) -> None:
+    def _count(
+        self, connection: Connection, deltas: list[SiteDelta], number: int, exchanged: Mapping[str, int] | None
+    ) -> None:
         """Add to the machine's totals, last of all: its heartbeat writes the same row and shall not wait for long."""
         pages = list(chain.from_iterable(one.pages for delta in deltas for one in delta.seeds))
         results = Counter(row.result for row in pages)
-        totals = {
+        totals: dict[str, Any] = {
             "checkpoints": number + 1,
             "pages": machine.c.pages + results[Result.FETCHED.value],
             "bytes": machine.c.bytes + sum(row.length for row in pages),
             "errors": machine.c.errors + sum(times for result, times in results.items() if result not in NO_ERROR),
         }
+        for name, times in (exchanged or {}).items():
+            totals[name] = machine.c[name] + times
         mine = update(machine).where(
             machine.c.id == self._machine_id,
             machine.c.checkpoints == number,
@@ -194,8 +210,15 @@ class Checkpoints:
             raise StoreError(f"another program commits for machine {self._machine_id}")
 
 
+def take_out(connection: Connection, ids: Sequence[int]) -> int:
+    """Take URLs out of inboxes, as far as nobody else has; return how many were there."""
+    return sum(
+        connection.execute(delete(inbox).where(inbox.c.id.in_(part))).rowcount for part in sliced(sorted(set(ids)))
+    )
+
+
 def _lane_row(state: LaneState) -> tuple[Any, ...]:
-    return (*state[:5], json.dumps(state.ahead, separators=(",", ":")))
+    return (*state[:5], _plain_json(state.ahead))
 
 
 def _seed_row(delta: SeedDelta, now: int) -> tuple[Any, ...]:
@@ -203,8 +226,8 @@ def _seed_row(delta: SeedDelta, now: int) -> tuple[Any, ...]:
     done = delta.state is SeedState.DONE
     return (
         delta.seed_id,
-        *(getattr(delta.counts, name) for name in _COUNTS),
-        json.dumps(dict(delta.verdicts), separators=(",", ":"), sort_keys=True),
+        *_counts_of(delta.counts),
+        _sorted_json(dict(delta.verdicts)),
         delta.elapsed_ms,
         delta.state.value,
         delta.end_reason.value if delta.end_reason and done else None,  # see `in_order_of_id`

@@ -2,7 +2,9 @@
 
 A claim takes two steps, on `site` only: candidates in index order without locks, then as many as wanted locked by
 primary key, those passed over that another machine has locked; where too few are left over, further on in the index.
+On a server that cannot pass over locked rows the second step is an update with a condition (see locking.py).
 Sites of a machine that stopped or died come first. How many a claim may take while sites are few: see shares.py.
+Where a partition says whose a site is, the candidates are those that narrowing.py has found; all else stays the same.
 """
 
 from __future__ import annotations
@@ -10,17 +12,23 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
+from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, literal_column, select, update
+from sqlalchemy import ColumnElement, Connection, literal_column, or_, select, update
 from sqlalchemy import func as sql
 
-from scrawler.model.claims import ClaimedSite, SiteState, WorkLeft
+from scrawler.model.claims import ClaimedSite, HeldSites, Resting, SiteState, WorkLeft
 from scrawler.model.machines import LEASE
+from scrawler.model.partitions import PartitionKind
 from scrawler.model.seeds import Seed, SeedState
 from scrawler.model.terms import Millis
+from scrawler.partition.maps import OwnerMap
 from scrawler.store.engine import Database, database_time
-from scrawler.store.rows import SEED_COLUMNS, AnyRow, seed_of, sliced
-from scrawler.store.shares import FairShare
+from scrawler.store.locking import skips_locked
+from scrawler.store.narrowing import Narrowed, Narrowing
+from scrawler.store.partitions import Partition
+from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, seed_of, sliced
+from scrawler.store.shares import PATIENCE, FairShare
 from scrawler.store.sites import (
     Open,
     by_primary_key,
@@ -53,10 +61,13 @@ _ANY_LEFT = select(
 class Claims:
     """Claims for one machine (a row of the table machine)."""
 
-    def __init__(self, database: Database, machine_id: int) -> None:
-        """Claim in the name of `machine_id`."""
+    def __init__(self, database: Database, machine_id: int, partition: Partition | None = None) -> None:
+        """Claim in the name of `machine_id` what `partition` says is its own; None: whatever is open."""
         self._database = database
         self._machine_id = machine_id
+        self._partition = partition
+        self._narrowing = Narrowing(machine_id)
+        self._modest_since: float | None = None  # when a dynamic partition first left the next subset to others
         self._share = FairShare(machine_id)
         self._wake_at = 0.0  # monotonic seconds of the next look at sites that rest
         # What was being claimed when the connection broke is ours if that was committed.
@@ -81,15 +92,24 @@ class Claims:
         that was declared dead gets none: its heartbeat tells it. So an empty list does not mean that the crawl has
         ended: see `states_left`. No site can have to rest longer than `longest_rest`, by what settings say.
         """
+        is_narrow = self._partition is not None and not self._partition.owners.is_open
+        narrowed = self._mine(sites, machines, seats_elsewhere) if is_narrow else []
 
         def work(connection: Connection) -> list[ClaimedSite]:
             if not self._unsure or not self._own(connection, self._unsure):  # an earlier try has claimed nothing
                 self._wake_rested(connection, longest_rest)
-                self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere)
+                if is_narrow:
+                    self._unsure = self._take_narrowed(connection, narrowed, sites, seeds_per_site)
+                else:
+                    self._unsure = self._claim(connection, sites, seeds_per_site, machines, seats_elsewhere)
             return self._unsure
 
+        if is_narrow and not narrowed and not self._unsure and time.monotonic() < self._wake_at:
+            return []  # nothing to write
         claimed = self._database.retrying(work)
         self._unsure = []
+        for one in narrowed:
+            self._narrowing.forget(one.ids)
         return claimed
 
     def more(self, site_id: int, token: int, limit: int) -> tuple[Seed, ...]:
@@ -108,9 +128,14 @@ class Claims:
         self._unsure_seeds.pop((site_id, token), None)
         return seeds
 
-    def surplus(self, machines: int) -> int:
-        """Return how many sites to give back because one of `machines` that share the crawl has none."""
-        return self._database.reading(lambda connection: self._share.surplus(connection, machines))
+    def held(self) -> HeldSites | None:
+        """Return how many sites each machine at work owns; None while there are sites to claim.
+
+        None as well where a partition says whose each site is: what is given back would be this machine's again.
+        """
+        if self._partition is not None and not self._partition.owners.is_open:
+            return None
+        return self._database.reading(lambda connection: self._share.held(connection, self._database.clock))
 
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds: a look into an index for each, for machines ask often."""
@@ -125,6 +150,16 @@ class Claims:
         query = select(seed.c.state, sql.count()).group_by(seed.c.state)
         counts = self._database.reading(lambda connection: {row[0]: row[1] for row in connection.execute(query)})
         return WorkLeft(**{state.value: counts.get(state.value, 0) for state in SeedState})
+
+    def resting(self) -> Resting:
+        """Count the sites that rest now, those that machines hold among them."""
+        clock: ColumnElement[int] = literal_column(self._database.clock)
+        states = SiteState.RESTING.value, SiteState.ACTIVE.value
+        rests = or_(site.c.state == SiteState.RESTING.value, site.c.pushbacks > 0)
+        query = select(sql.count(), sql.min(site.c.next_due_at - clock))
+        query = query.where(site.c.state.in_(states), rests, site.c.next_due_at > clock)
+        number, left = self._database.reading(lambda connection: connection.execute(query).one())
+        return Resting(number, max(0, left or 0))
 
     def _wake_rested(self, connection: Connection, longest_rest: Millis) -> None:
         if time.monotonic() >= self._wake_at:
@@ -150,6 +185,49 @@ class Claims:
             claimed += self._take_from(connection, left_over, wanted - len(claimed), seeds_per_site)
         return claimed
 
+    def _mine(self, wanted: int, machines: int, seats_elsewhere: int) -> list[Narrowed]:
+        """Return up to `wanted` open sites that are this machine's by the partition: read only, none is locked.
+
+        A machine that finds none in a dynamic partition makes further subsets its own, until one has a site.
+        """
+        assert self._partition is not None
+        while True:
+            owners = self._partition.owners
+
+            def look(connection: Connection, owners: OwnerMap = owners) -> list[Narrowed]:
+                return self._narrowing.look(connection, owners, wanted)
+
+            found = self._database.reading(look)
+            if found or not self._narrowing.is_through or not self._may_take_next(machines, seats_elsewhere):
+                return found
+            if not self._partition.take_next():
+                return []
+
+    def _may_take_next(self, machines: int, seats_elsewhere: int) -> bool:
+        """Whether a dynamic partition's next subset is this machine's, and not left to one with fewer sites."""
+        if self._partition is None or self._partition.kind is not PartitionKind.DYNAMIC:
+            return False
+        allowed = self._database.reading(
+            lambda connection: self._share.allowed(connection, 1, machines, seats_elsewhere)
+        )
+        now = time.monotonic()
+        if allowed:
+            self._modest_since = None
+        elif self._modest_since is None:
+            self._modest_since = now
+        return self._modest_since is None or now - self._modest_since >= PATIENCE
+
+    def _take_narrowed(
+        self, connection: Connection, narrowed: list[Narrowed], wanted: int, seeds_per_site: int
+    ) -> list[ClaimedSite]:
+        if not open_sites(connection, self._machine_id):
+            return []  # others have declared this machine dead
+        claimed: list[ClaimedSite] = []
+        for source, ids in narrowed:
+            rows = self._hold(connection, source.condition, ids, wanted - len(claimed))
+            claimed += self._take(connection, rows, seeds_per_site, source)
+        return claimed
+
     def _take_from(
         self, connection: Connection, sources: Iterable[Open], wanted: int, seeds_per_site: int
     ) -> list[ClaimedSite]:
@@ -158,7 +236,7 @@ class Claims:
             after, spread = 0, 1 if self._database.dialect == "sqlite" else _SPREAD  # SQLite's writers come one by one
             while (missing := wanted - len(claimed)) and spread <= _FARTHEST:
                 ids = candidates(connection, source.condition, after, wanted * spread)
-                rows = _lock(connection, source.condition, ids, missing)
+                rows = self._hold(connection, source.condition, ids, missing)
                 claimed += self._take(connection, rows, seeds_per_site, source)
                 if len(rows) == missing:
                     after = rows[-1].id  # the rows behind it have not been tried
@@ -168,12 +246,47 @@ class Claims:
                     break
         return claimed
 
+    def _hold(
+        self, connection: Connection, condition: ColumnElement[bool], ids: list[int], wanted: int
+    ) -> list[AnyRow]:
+        """Own the first `wanted` sites among `ids` that fulfil the condition still; return them as they were."""
+        own = {"owner": self._machine_id, "token": site.c.token + 1, "state": SiteState.ACTIVE.value}
+        if not skips_locked(connection):
+            return self._hold_by_condition(connection, condition, ids, wanted, own)
+        rows = _lock(connection, condition, ids, wanted)
+        for part in sliced([row.id for row in rows]):
+            connection.execute(update(site).where(site.c.id.in_(part)).values(own))
+        return rows
+
+    def _hold_by_condition(
+        self,
+        connection: Connection,
+        condition: ColumnElement[bool],
+        ids: list[int],
+        wanted: int,
+        own: Mapping[str, Any],
+    ) -> list[AnyRow]:
+        """Do the same on a server that cannot pass over locked rows: it changes those that fulfil the condition still.
+
+        Who comes second waits for the first one, a claim or a commit, and changes no row then.
+        """
+        rows: list[AnyRow] = []
+        at = 0
+        while at < len(ids) and len(rows) < wanted:
+            part = ids[at : at + min(SLICE, wanted - len(rows))]
+            at += len(part)
+            mine = update(site).with_hint("FORCE INDEX (PRIMARY)", dialect_name="mysql")  # see `by_primary_key`
+            if connection.execute(mine.where(site.c.id.in_(part), condition).values(own)).rowcount:
+                # None of them was this machine's before.
+                columns = *(one for one in _CLAIMED if one is not site.c.token), (site.c.token - 1).label("token")
+                query = select(*columns).where(site.c.id.in_(part), site.c.owner == self._machine_id)
+                rows += connection.execute(query.order_by(site.c.id))
+        return rows
+
     def _take(self, connection: Connection, rows: list[AnyRow], seeds_per_site: int, source: Open) -> list[ClaimedSite]:
         ids = [row.id for row in rows]
         begun: set[int] = set()
         for part in sliced(ids):
-            own = {"owner": self._machine_id, "token": site.c.token + 1, "state": SiteState.ACTIVE.value}
-            connection.execute(update(site).where(site.c.id.in_(part)).values(own))
             listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
             begun.update(connection.scalars(listed.distinct()))
         seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)

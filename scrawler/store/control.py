@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, literal_column, select, update
@@ -18,6 +19,9 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING, is_silent
 from scrawler.store.rows import AnyRow
 from scrawler.store.tables import crawl, machine
+
+_SITES = "sites"  # the key of the settings of single hosts
+EMPTY: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,13 +134,21 @@ class Control:
 
         return self._database.retrying(work)
 
-    def set(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Set settings (values that JSON knows) for all machines, None takes one back; return all that are set."""
+    def set(self, values: Mapping[str, Any], tables: Mapping[str, Mapping[str, Any]] = EMPTY) -> Mapping[str, Any]:
+        """Set settings (values that JSON knows) for all machines, None takes one back; return all that are set.
+
+        `tables` are those of single hosts, by the names of these; all of them stand under `sites`.
+        """
 
         def work(connection: Connection) -> dict[str, Any]:
             row = connection.execute(select(crawl.c.settings).with_for_update()).first()
-            merged = {**_settings_of(row), **values}
-            kept = {key: merged[key] for key in sorted(merged) if merged[key] is not None}
+            stored = _settings_of(row)
+            of_hosts = stored.pop(_SITES, {})
+            for name, table in tables.items():
+                of_hosts[name] = _without_none({**of_hosts.get(name, {}), **table})
+            kept = _without_none({**stored, **values})
+            if of_hosts := {name: of_hosts[name] for name in sorted(of_hosts) if of_hosts[name]}:
+                kept[_SITES] = of_hosts
             connection.execute(update(crawl).values(settings=json.dumps(kept) if kept else None))
             bump_revision(connection)
             return kept
@@ -174,6 +186,10 @@ class Control:
         now = self._clock.label("now")
         query = select(machine.c.id, machine.c.name, machine.c.process, machine.c.heartbeat_at, now)
         return connection.execute(query.where(machine.c.state.in_(LIVING)).order_by(machine.c.id)).all()
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: values[key] for key in sorted(values) if values[key] is not None}
 
 
 def _settings_of(row: AnyRow | None) -> dict[str, Any]:

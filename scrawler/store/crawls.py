@@ -15,7 +15,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
-from scrawler.store.rows import inserted_id
+from scrawler.store.rows import inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
 from scrawler.store.tables import crawl, run, seed, site
 
@@ -31,6 +31,11 @@ class Crawl:
     name: str
     scope: Scope
     created_at: Millis  # it tells apart crawls of one name
+
+    @property
+    def files_prefix(self) -> str:
+        """What the names of the WARC files of all its machines begin with."""
+        return f"{self.name}-{self.created_at:x}-m"
 
 
 _BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)
@@ -54,10 +59,8 @@ class Crawls:
             if found is None:
                 now = database_time(connection, self._database.clock)
                 row = {"id": _THE_CRAWL, "name": name, "scope": scope.value, "created_at": now}
-                ignoring = (
-                    insert(crawl).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
-                )
-                connection.execute(ignoring, row)  # another program may be opening it as well
+                new = inserting_new(crawl, self._database.dialect)
+                connection.execute(new, row)  # another program may be opening it as well
                 found = _stored(connection)
             assert found is not None
             return found
@@ -131,6 +134,12 @@ class Crawls:
             return made
 
         return self._database.retrying(work)
+
+    def copied_to(self) -> str | None:
+        """Return where the newest of the runs that copied WARC files away has copied them, None if none did."""
+        copying = run.c.settings.contains('"archive_to": "', autoescape=True)
+        rows = self._database.rows(select(run.c.settings).where(copying).order_by(run.c.id.desc()).limit(1))
+        return json.loads(rows[0].settings)["archive_to"] if rows else None
 
     def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
         """Record how a run ended ("completed", "stopped", ...) and its totals."""

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import sys
+from functools import lru_cache
 
 from sqlalchemy import Table
-from sqlalchemy.dialects import mysql, sqlite
+from sqlalchemy.dialects import registry
 from sqlalchemy.engine import Dialect
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from scrawler.store.migrations import migration_texts
-from scrawler.store.tables import metadata
+from scrawler.store.tables import is_of, metadata, set_options
 
-DIALECTS: dict[str, Dialect] = {"mysql": mysql.dialect(), "sqlite": sqlite.dialect()}
+DIALECTS = ("mysql", "postgresql", "sqlite")
 CLOCK = {
     "mysql": "CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED)",
+    "postgresql": "CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT)",
     "sqlite": "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)",
 }  # each gives UTC milliseconds by the database's clock
 
-_NAMES = {"mysql": "MySQL 8 and MariaDB 10.6+", "sqlite": "SQLite 3.37+"}
+_NAMES = {"mysql": "MySQL 8 and MariaDB 10.6+", "postgresql": "PostgreSQL 13+", "sqlite": "SQLite 3.37+"}
 _HEAD = """\
 -- SCrawler: schema of a crawl's database for {name}.
 -- One database holds one crawl. Times are UTC milliseconds. URLs compare byte for byte; *_hash is BLAKE2b, 16 bytes.
@@ -27,19 +29,29 @@ _HEAD = """\
 _TAIL = "\nINSERT INTO schema_version (version, applied_at) VALUES ({version}, {clock});\n"
 
 
+@lru_cache(maxsize=4)
+def dialect_of(name: str) -> Dialect:
+    """Return one of DIALECTS, which is loaded now: each takes a part of a command's start."""
+    made: Dialect = registry.load(name)()
+    return made
+
+
 def render_schema(dialect: str) -> str:
-    """Return the SQL text that gives an empty database of `dialect` ("mysql", "sqlite") the newest schema."""
+    """Return the SQL text that gives an empty database of `dialect`, one of DIALECTS, the newest schema."""
     version = max(migration_texts(dialect))
-    tables = [_render_table(table, DIALECTS[dialect]) for table in metadata.tables.values()]
+    tables = [_render_table(table, dialect_of(dialect)) for table in metadata.tables.values()]
     return _HEAD.format(name=_NAMES[dialect]) + "".join(tables) + _TAIL.format(version=version, clock=CLOCK[dialect])
 
 
 def _render_table(table: Table, dialect: Dialect) -> str:
+    set_options(table, dialect.name)
     docs = {column.name: column.doc for column in table.columns if column.doc}
     lines = []
     created = (
         str(CreateTable(table).compile(dialect=dialect)).strip().replace("\n)\n ", "\n) ").replace("\n)E", "\n) E")
     )
+    # Literals; MySQL would take them for expressions.
+    created = created.replace("DEFAULT (x'')", "DEFAULT x''").replace("DEFAULT ('')", "DEFAULT ''")
     for line in created.splitlines():
         text = line.rstrip().replace("\t", "    ")
         doc = docs.get(text.split()[0].strip('`"')) if text.startswith("    ") else None
@@ -47,6 +59,7 @@ def _render_table(table: Table, dialect: Dialect) -> str:
     indexes = [
         f"{CreateIndex(index).compile(dialect=dialect)};\n"
         for index in sorted(table.indexes, key=lambda index: str(index.name))
+        if is_of(index, dialect.name)
     ]
     return "\n" + "\n".join(lines) + ";\n" + "".join(indexes)
 

@@ -1,4 +1,4 @@
-"""Opens the database and hands out transactions: the only place that makes an engine or sets a connection up."""
+"""Opens the database and hands out transactions, which are tried again while it is busy or away."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine
 from sqlalchemy.engine import Dialect
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError
 
 from scrawler.backoff import Backoff
-from scrawler.errors import DatabaseUrlError, StoreBusyError, StoreError
-from scrawler.model.machines import LEASE
+from scrawler.errors import StoreBusyError
 from scrawler.model.terms import Millis
-from scrawler.store.ddl import CLOCK, DIALECTS
+from scrawler.store.ddl import CLOCK, dialect_of
+from scrawler.store.engines import engines_for, parsed_url
 from scrawler.store.faults import mapped
 from scrawler.store.migrations import check_columns, check_version, migrate
 from scrawler.store.rows import AnyRow, AnySelect
@@ -31,14 +30,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between two tri
 _SQLITE_LOOKS = 0.1  # seconds at most between two looks of a connection that waits for the write lock
 _SAY_AFTER, _SAY_EVERY = 2.0, 60.0  # seconds of tries before the user is told, and between two times
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")  # how the names of its files end
-_MYSQL_SESSION = (
-    "SET SESSION sql_mode='STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION',"
-    " time_zone='+00:00', innodb_lock_wait_timeout={seconds}, group_concat_max_len=1000000"
-    # Only MariaDB has this setting, and reads such a comment. A machine that freezes within a transaction loses what it
-    # has locked together with its lease: without it nobody could take its sites over until it wakes.
-    " /*M!100300 , idle_write_transaction_timeout={lease}*/"
-)
-_MYSQL_DRIVERS = {"mysql", "mariadb", "mysql+pymysql", "mariadb+pymysql"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ class Database:
         self._waiting = waiting
         self._stopped_at = inf
         self._said_at = -inf
-        self.dialect = engine.dialect.name  # "sqlite" or "mysql", which MariaDB is too
+        self.dialect = engine.dialect.name  # "sqlite", "postgresql" or "mysql", which MariaDB is too
         # The parameters are left out: a password may stand among them.
         self.where = engine.url.set(query={}).render_as_string(hide_password=True)
         self.clock = CLOCK[self.dialect]
@@ -81,19 +72,30 @@ class Database:
         Those are also the ones that SQLite keeps beside it, whether or not they are there now: what another program
         writes there is taken for a part of the database.
         """
-        if self.dialect != "sqlite":
+        base = self._main_file()
+        if not base:
             return False
-        with self.read() as connection:
-            base = connection.exec_driver_sql("PRAGMA database_list").all()[0][2]  # the first database is "main"
         files = [Path(os.path.realpath(base + ending)) for ending in _SQLITE_FILES]
         if Path(os.path.realpath(path)) in files:
             return True
         return path.exists() and any(file.exists() and path.samefile(file) for file in files)
 
     @property
+    def folder(self) -> Path | None:
+        """The folder of the database's file; None where it has none, as on a server."""
+        base = self._main_file()
+        return Path(os.path.realpath(base)).parent if base else None
+
+    def _main_file(self) -> str:
+        if self.dialect != "sqlite":
+            return ""
+        with self.read() as connection:
+            return str(connection.exec_driver_sql("PRAGMA database_list").all()[0][2])  # the first one is "main"
+
+    @property
     def compiler(self) -> Dialect:
         """The dialect for statements that are compiled once and executed through the driver."""
-        return DIALECTS[self.dialect]
+        return dialect_of(self.dialect)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
@@ -125,6 +127,10 @@ class Database:
         """Run `work` on a connection for reading, again while the database is busy or away."""
         return self._retrying(work, self.read, give_up_after)
 
+    def streaming(self, work: Callable[[Connection], T]) -> T:
+        """Run `work`, which reads a long result row by row: that needs a transaction on PostgreSQL, as for writing."""
+        return self._retrying(work, self.begin if self.dialect == "postgresql" else self.read)
+
     def rows(self, query: AnySelect) -> Sequence[AnyRow]:
         """Return all that a query finds."""
         return self.reading(lambda connection: connection.execute(query).all())
@@ -154,8 +160,7 @@ class Database:
     def _patience_left(self, began: float, give_up_after: float | None) -> float:
         now = time.monotonic()
         give_up_at = began + (self._waiting.give_up_after if give_up_after is None else give_up_after)
-        if self._stop.is_set():
-            self._stopped_at = min(self._stopped_at, now)
+        self._stopped_at = min(self._stopped_at, now) if self._stop.is_set() else inf
         return min(give_up_at, self._stopped_at + self._waiting.once_stopped) - now
 
     def _pause(self, seconds: float) -> None:
@@ -211,8 +216,8 @@ def open_database(
 ) -> Database:
     """Open the database at `url`; with `create` an empty one gets its schema.
 
-    `url` is sqlite:///path, mysql+pymysql://... or mariadb+pymysql://...; `patience` is how many seconds a
-    statement waits for another program's lock.
+    `url` is sqlite:///path, mysql+pymysql://..., mariadb+pymysql://... or postgresql+psycopg://...; `patience` is how
+    many seconds a statement waits for another program's lock.
 
     Raises:
         DatabaseUrlError: no database can be at such a URL.
@@ -234,7 +239,8 @@ def connect(
     url: str, waiting: Waiting, *, create: bool, stop: threading.Event | None = None, patience: float = 5.0
 ) -> Database:
     """Give the database at `url` as it is, whatever its schema; parameters and errors are those of `open_database`."""
-    return Database(*_engines(_parsed(url), create, patience, waiting), stop or threading.Event(), waiting)
+    engines = engines_for(parsed_url(url), create=create, patience=patience, answer=waiting.answer)
+    return Database(*engines, stop or threading.Event(), waiting)
 
 
 def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
@@ -244,131 +250,3 @@ def _is_empty(database: Database, create: bool, waiting: Waiting) -> bool:
     # A file is locked for a moment while another program makes it; that there is no server is told at once.
     patience = waiting.give_up_after if database.dialect == "sqlite" else waiting.to_open
     return database.reading(check, max(patience, waiting.to_open))
-
-
-def _parsed(url: str) -> URL:
-    try:
-        target = make_url(url)
-    except (ArgumentError, ValueError) as error:
-        raise DatabaseUrlError("the database URL cannot be read; use sqlite:///path or mysql+pymysql://...") from error
-    if target.drivername in _MYSQL_DRIVERS:
-        if "@" in (target.host or ""):  # an "@" in the host ends a part of a password, which is not to be shown
-            raise DatabaseUrlError(
-                "the user or password in the database URL holds an @; write %40 for it"
-                " (and %3A, %2F, %3F, %23, %25 for : / ? # %)"
-            )
-        if not target.database:
-            raise DatabaseUrlError("the database URL names no database; use mysql+pymysql://user:password@host/name")
-        # MySQL and MariaDB have one dialect here: both understand all that this package writes.
-        return target.set(drivername="mysql+pymysql")
-    if target.get_backend_name() != "sqlite":
-        raise DatabaseUrlError(
-            f"no such kind of database: {target.drivername}; use sqlite:///path or mysql+pymysql://..."
-        )
-    if target.database in (None, "", ":memory:"):
-        raise DatabaseUrlError("an SQLite database needs a file: sqlite:///path")
-    if target.query and not str(target.database).startswith("file:"):
-        raise DatabaseUrlError(f"an SQLite database takes no parameters, and here stand {', '.join(target.query)}")
-    return target
-
-
-def _check_path(path: Path, create: bool) -> None:
-    """Raise DatabaseUrlError where no database can be at `path`, StoreError where none is and none is to be made."""
-    if "\0" in str(path):
-        raise DatabaseUrlError(f"no path of a database holds a NUL: {str(path)!r}")
-    try:
-        if not path.parent.is_dir():
-            raise DatabaseUrlError(f"there is no folder {path.parent} for the database {path.name}")
-        if not create and not path.exists():
-            raise StoreError(f"there is no database {path}; import seeds, or make one with `scrawler db init`")
-    except OSError as error:  # the name may be too long, or its folder closed to us
-        raise DatabaseUrlError(f"database {str(path)!r} cannot be opened: {error.strerror}") from error
-
-
-def _made_engine(target: URL, **options: Any) -> Engine:
-    """Make an engine; parameters of the URL that are unknown, or not of their kind, raise DatabaseUrlError, also later.
-
-    The driver is given them when it connects. Its own errors, as of a server that is away, pass through.
-    """
-    try:
-        engine = create_engine(target, pool_size=4, max_overflow=-1, **options)
-    except NoSuchModuleError as error:
-        raise DatabaseUrlError(f"no such kind of database: {target.drivername}") from error
-    except (ArgumentError, TypeError, ValueError) as error:
-        raise _bad_parameters(target, error) from error
-    if not target.query:
-        return engine
-
-    @event.listens_for(engine, "do_connect")
-    def _connect(dialect: Dialect, _record: object, arguments: Any, parameters: Any) -> Any:
-        try:
-            return dialect.connect(*arguments, **parameters)
-        except (TypeError, ValueError, AttributeError, OSError) as error:
-            raise _bad_parameters(target, error) from error
-
-    return engine
-
-
-def _bad_parameters(target: URL, error: Exception) -> DatabaseUrlError:
-    said = str(error).removeprefix("Connection.__init__() ")
-    return DatabaseUrlError(f"the database URL has parameters ({', '.join(target.query)}) that cannot be used: {said}")
-
-
-def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
-    path = Path(cast(str, target.database))
-    if not str(path).startswith("file:"):
-        _check_path(path, create)
-    engine = _made_engine(target)
-
-    @event.listens_for(engine, "connect")
-    def _set_up(connection: Any, _record: object) -> None:
-        connection.isolation_level = None  # the driver does not begin transactions by itself: `_begin` does
-        for pragma in (
-            f"busy_timeout = {int(patience * 1000)}",
-            "journal_mode = WAL",
-            "synchronous = NORMAL",  # with a WAL a killed process loses nothing
-            "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
-            "cache_size = -65536",  # 64 MiB at most, taken as needed
-            # Rows with hashes as keys touch pages all over the file: written late, each is written fewer times.
-            "wal_autocheckpoint = 16000",  # in pages of 4 KiB
-        ):
-            connection.execute(f"PRAGMA {pragma}").close()
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # BEGIN IMMEDIATE: a deferred transaction that wants to write fails at once while another one writes.
-        writing = connection.get_execution_options().get("scrawler_writing", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
-
-    return engine
-
-
-def _engines(target: URL, create: bool, patience: float, waiting: Waiting) -> tuple[Engine, Engine]:
-    """Make the engines for writing and for reading; a reader on MySQL ends no transaction, and saves a round trip."""
-    if target.get_backend_name() == "sqlite":
-        engine = _sqlite_engine(target, create, patience)
-        return engine, engine
-    writer = _mysql_engine(target, patience, waiting.answer, isolation_level="READ COMMITTED")
-    reader = _mysql_engine(
-        target, patience, waiting.answer, isolation_level="AUTOCOMMIT", skip_autocommit_rollback=True
-    )
-    return writer, reader
-
-
-def _mysql_engine(target: URL, patience: float, answer: float, **options: Any) -> Engine:
-    session = _MYSQL_SESSION.format(seconds=max(1, int(patience)), lease=LEASE // 1000)
-    return _made_engine(
-        target,
-        # These round trips are not needed: that the server closed a connection meanwhile is found out by the first
-        # statement, and `retrying` makes a new one; every transaction ends by itself before its connection goes back.
-        pool_pre_ping=False,
-        pool_reset_on_return=None,
-        connect_args={
-            "charset": "utf8mb4",
-            "init_command": session,
-            "connect_timeout": min(10.0, answer),  # in seconds, as the other times
-            "read_timeout": answer,
-            "write_timeout": answer,
-        },
-        **options,
-    )

@@ -6,7 +6,7 @@ gives them to the crawl's `Externals` in the same transaction. What else may bec
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from sqlalchemy import Connection
@@ -20,8 +20,10 @@ from scrawler.store.tables import candidate
 class Externals(Protocol):
     """What becomes of external URLs. A machine has one, which its store thread and its selector call."""
 
-    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
         """Take what a checkpoint brings, inside its transaction: rows that are written here are durable with it.
+
+        Returned is what to add to columns of the machine's row, as `sent`, if there is anything.
 
         `found` is in order of seed and hash; of a site that has another owner by now nothing is in it. The sites of
         the checkpoint are locked, and no other may be. The transaction may be done again from its start, or not be
@@ -40,9 +42,10 @@ class AsCandidates:
         """Work on `database`."""
         self._rows = BulkInsert.adding(candidate, ExternalRow._fields, database.compiler, "count")
 
-    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> None:
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
         """Count each URL for the seed that found it."""
         self._rows.run(connection, found)
+        return None
 
     def become_seeds(self) -> int:
         """Leave the choice to people."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,33 @@ _MYSQL_ADVICE = {
     1290: "is read-only",  # the server runs with --read-only
 }
 
+# PostgreSQL has letters and digits: classes, by their first two characters, and single states. Not enough resources (a
+# full disk, no memory, too many connections), errors of the server's own files; a serialization failure or a deadlock,
+# a lock that was not had in time, a statement that was cancelled, an outcome that is not known.
+_POSTGRESQL_PASSING = ("53", "58", "40001", "40P01", "40003", "55P03", "55006", "57014")
+# Connection lost, server shut down, crashed or starting, too many connections; sessions that were idle for too long.
+_POSTGRESQL_AWAY = ("08", "57P", "53300", "25P03", "25P04")
+_POSTGRESQL_ADVICE = {
+    "25006": "is read-only",
+    "42501": "refuses this user, who must own it, or may CREATE in its schema, or was not granted its tables",
+}
+# What a server says before there is a session has no state, and its words may be in another language: what is not found
+# here is taken for a server that is away.
+_POSTGRESQL_REFUSALS = (
+    (
+        re.compile(r"database \"[^\"]*\" does not exist"),
+        "does not exist on the server; create it first (CREATE DATABASE ... OWNER ... ENCODING 'UTF8'"
+        " TEMPLATE template0)",
+    ),
+    (
+        re.compile(
+            r"password authentication failed|no password supplied|no pg_hba.conf entry|role \"[^\"]*\" does not exist|"
+            r"is not permitted to log in|authentication failed for user|permission denied for database"
+        ),
+        "refuses this user and password",
+    ),
+)
+
 
 @contextmanager
 def mapped(where: str) -> Iterator[None]:
@@ -49,6 +77,8 @@ def _store_error(error: DBAPIError, where: str) -> StoreError:
     cause = error.orig
     if isinstance(cause, sqlite3.Error):
         return _sqlite_error(cause, where)
+    if type(cause).__module__.startswith("psycopg"):  # which need not be there
+        return _postgresql_error(error, cause, where)
     said = _said(cause if cause is not None and cause.args else error)
     code = cause.args[0] if cause is not None and cause.args else 0
     if code in _MYSQL_BUSY or code in _MYSQL_PASSING or 0 < code < _MYSQL_OWN:
@@ -63,6 +93,21 @@ def _sqlite_error(error: sqlite3.Error, where: str) -> StoreError:
     if code in _SQLITE_BUSY:
         return StoreBusyError(f"database {where} is locked by another program ({_said(error)})")
     return StoreError(f"database {where} {_SQLITE_ADVICE.get(code, 'refuses')} ({_said(error)})")
+
+
+def _postgresql_error(error: DBAPIError, cause: BaseException | None, where: str) -> StoreError:
+    state = getattr(cause, "sqlstate", None) or ""
+    said = _said(cause if cause is not None else error)
+    if state.startswith(_POSTGRESQL_AWAY) or (error.connection_invalidated and not state):
+        return StoreBusyError(f"database {where} cannot be reached ({said})")
+    if state.startswith(_POSTGRESQL_PASSING):
+        return StoreBusyError(f"database {where} is busy ({said})")
+    if not state and any(kind.__name__ == "OperationalError" for kind in type(cause).__mro__):
+        refusal = next((advice for words, advice in _POSTGRESQL_REFUSALS if words.search(said)), None)
+        if refusal is None:
+            return StoreBusyError(f"database {where} cannot be reached ({said})")
+        return StoreError(f"database {where} {refusal} ({said})")
+    return StoreError(f"database {where} {_POSTGRESQL_ADVICE.get(state, 'refuses')} ({said})")
 
 
 def _said(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from operator import itemgetter
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
 
-from scrawler.model.lanes import CHUNK_ENTRIES, NORMAL, SITEMAP, ChunkRow, LaneState
+from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedState
@@ -23,7 +23,7 @@ _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # the newest rows of a party are searched for URLs that were redirected, so many at most
 _PATTERNS_READ = 1_000
-_LISTED_IN = (NORMAL.number, SITEMAP.number)  # lanes in which URLs are listed for the first time
+_LISTED_IN = tuple(key.number for key in LISTED_FIRST)
 
 
 class Frontier:
@@ -137,16 +137,16 @@ class Frontier:
         rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
 
-    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int]]:
-        """Return hash, depth and position of URLs that were redirected, and asked for once, among the newest rows."""
-        names = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed"
+    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
+        """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""
+        names = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed", "referrer"
         newest = select(*(page.c[name] for name in names)).where(page.c.seed_id == seed_id)
         of = newest.order_by(page.c.id.desc()).limit(_ROWS_READ).subquery()
         query = select(of).where(or_(of.c.result == Result.REDIRECT.value, of.c.attempts > 1)).order_by(of.c.id)
         rows = self._database.rows(query)
         again = {row.url_hash for row in rows if row.attempts > 1}
         found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
-        return [(bytes(row.url_hash), listed_depth(row), row.position) for row in found]
+        return [(bytes(row.url_hash), listed_depth(row), row.position, bytes(row.referrer)) for row in found]
 
 
 def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:

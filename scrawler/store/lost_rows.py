@@ -29,7 +29,7 @@ _PLACES = 200  # rows of one transaction
 _COLUMNS = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.lane_seed, page.c.position, page.c.result,
     page.c.length, page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
-    page.c.flags, seed.c.site_id, site.c.site_key,
+    page.c.flags, page.c.referrer, seed.c.site_id, site.c.site_key,
 )  # fmt: skip
 
 
@@ -50,8 +50,8 @@ class TakenBack(NamedTuple):
 class LostRows:
     """Takes rows back.
 
-    `pack` makes the data of a chunk of (url, depth, position), `site_key` the key of a URL's site; `machine_of` tells
-    which machine wrote a file.
+    `pack` makes the data of a chunk of (url, depth, position, referrer), `site_key` the key of a URL's site;
+    `machine_of` tells which machine wrote a file.
     """
 
     def __init__(

@@ -16,8 +16,6 @@ from typing import NamedTuple
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Insert,
-    Table,
     Update,
     case,
     insert,
@@ -29,12 +27,23 @@ from sqlalchemy import (
 )
 from sqlalchemy import func as sql
 
-from scrawler.model.machines import LEASE, Command, Living, LivingMachine, MachineState, Orders
+from scrawler.model.machines import ENDING, LEASE, Command, Living, LivingMachine, MachineState, Orders
 from scrawler.model.terms import Millis
+from scrawler.partition.identifiers import free_identifier
 from scrawler.store.engine import Database, database_time
-from scrawler.store.overview import LIVING, MachineView, Summary, command_of, is_over, machine_views, summary_of
+from scrawler.store.locking import lock_free, skips_locked
+from scrawler.store.overview import (
+    LIVING,
+    MachineView,
+    Summary,
+    command_of,
+    is_over,
+    is_silent,
+    machine_views,
+    summary_of,
+)
 from scrawler.store.processes import identify, runs
-from scrawler.store.rows import AnyRow, inserted_id
+from scrawler.store.rows import AnyRow, inserted_id, inserting_new
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import crawl, machine, machine_statistics, run, thread_statistics
 
@@ -46,6 +55,7 @@ _IN_ORDER = ("ended", "stopped")  # outcomes of runs that nothing cut short
 _ROW = (
     *(machine.c.id, machine.c.process, machine.c.state, machine.c.wanted),
     *(machine.c.launched_at, machine.c.started_at, machine.c.heartbeat_at, machine.c.capacity),
+    *(machine.c.agent, machine.c.weight),
     *(crawl.c.paused, crawl.c.stopped_at, crawl.c.settings, crawl.c.revision),
 )
 
@@ -61,10 +71,11 @@ class MachineSample(NamedTuple):
 
 
 class Registered(NamedTuple):
-    """A machine's row, and the name by which users speak of it while it lives."""
+    """A machine's row, the name by which users speak of it while it lives, and the identifier that it has."""
 
     id: int
     name: str
+    agent: str
 
 
 class Machines:
@@ -79,11 +90,14 @@ class Machines:
         self._good_since: Millis = 0
         self._sampled: tuple[Millis, MachineState, int] | None = None
 
-    def register(self, host: str, pid: int, launched_at: Millis) -> Registered:
+    def register(
+        self, host: str, pid: int, launched_at: Millis, agent: str | None = None, weight: int = 1
+    ) -> Registered:
         """Make a row for the process `pid` of this host, whose command began at `launched_at` (database's clock).
 
-        Its name is `host`-k with the smallest k that no living machine has. Declares those machines dead whose
-        processes are gone from this host, and no others: one that has just come cannot know.
+        Its name is `host`-k with the smallest k that no living machine has, and so is its identifier unless it is given
+        one: `agent`, if no machine with a good lease has that (see `free_identifier`). Declares those machines dead
+        whose processes are gone from this host, and no others: one that has just come cannot know.
         """
         process = identify(pid)
         made: Registered | None = None
@@ -99,11 +113,14 @@ class Machines:
             taken = {row.name for row in rows if row not in gone}
             name = next(name for k in range(1, len(taken) + 2) if (name := f"{host}-{k}") not in taken)
             now = database_time(connection, self._database.clock)
+            there = (row for row in rows if row not in gone and not is_over(row.heartbeat_at, now, self._lease))
+            identifier = free_identifier(agent or name, weight, {row.agent: row.weight for row in there if row.agent})
             row = {
+                **{"agent": identifier, "weight": weight},
                 **{"name": name, "host": host, "pid": pid, "process": process, "state": MachineState.RUNNING.value},
                 **{"launched_at": launched_at, "started_at": now, "heartbeat_at": now},
             }
-            made = Registered(inserted_id(connection.execute(insert(machine), row)), name)
+            made = Registered(inserted_id(connection.execute(insert(machine), row)), name, identifier)
             return made
 
         return self._database.retrying(work)
@@ -117,19 +134,22 @@ class Machines:
         memory: int = 0,
         capacity: int = 0,
         kept_open_by: str = "",
+        weight: int = 1,
     ) -> Orders:
         """Prolong the machine's lease, say how it is, and return what it is to do: one transaction.
 
         The machine can count on its lease from the begin of this call; that of one that is to be removed is not
         prolonged. `sample` and the seeds that each thread holds go to the statistics: in the first SAMPLE_EVERY with
         each beat, then that often, when state or number of threads change, and while it is stopping. `memory` is
-        resident bytes, `capacity` how many seeds it can hold, `kept_open_by` why the crawl is not over as it sees it.
+        resident bytes, `capacity` how many seeds it can hold, `kept_open_by` why the crawl is not over as it sees it,
+        `weight` how much of the crawl it takes, compared with the others.
         """
         seen: tuple[Millis, Millis, bool] = (0, 0, False)
 
         def work(connection: Connection) -> Orders:
             nonlocal seen
-            values = {"state": state.value, "memory": memory, "capacity": capacity, "kept_open_by": kept_open_by}
+            values: dict[str, int | str] = {"state": state.value, "memory": memory, "capacity": capacity}
+            values |= {"kept_open_by": kept_open_by, "weight": weight}
             connection.execute(self._prolonged(machine_id, values))
             rows = self._rows(connection, machine_id)
             mine = next((row for row in rows if row.id == machine_id), None)
@@ -145,7 +165,7 @@ class Machines:
                 _record(connection, machine_id, now, sample, held_by_thread)
             seen = now, good_since, due
             there = (row for row in rows if row not in gone and row not in over)
-            living = Living(tuple(sorted(LivingMachine(row.id, row.capacity) for row in there)))
+            living = Living(tuple(sorted(map(_living, there))))
             return _orders(mine, alive=True, living=living)
 
         orders = self._database.retrying(work)
@@ -183,8 +203,11 @@ class Machines:
         (a killed process is gone before the server has worked off what it sent).
         """
         query = select(machine.c.id).where(machine.c.state.not_in(LIVING)).order_by(machine.c.id)
-        query = query.with_for_update(skip_locked=True)  # on SQLite a commit dies with its process
-        return self._database.retrying(lambda connection: list(connection.scalars(query)))
+
+        def work(connection: Connection) -> list[int]:  # on SQLite a commit dies with its process
+            return list(connection.scalars(query.with_for_update(skip_locked=skips_locked(connection))))
+
+        return self._database.retrying(work)
 
     def ended_in_order(self) -> set[int]:
         """Return the ids of the machines that ended with all that they had fetched committed."""
@@ -213,6 +236,15 @@ class Machines:
             lambda connection: machine_views(connection, self._database.clock, self._lease, true())
         )
 
+    def living(self) -> Living:
+        """Return the machines that live now, as a heartbeat would tell them."""
+
+        def work(connection: Connection) -> Living:
+            rows = self._rows(connection, 0)
+            return Living(tuple(sorted(_living(row) for row in rows if not is_silent(row, self._lease))))
+
+        return self._database.reading(work)
+
     def summary(self) -> Summary:
         """Return how the crawl stands."""
         return summary_of(Seeds(self._database).counts(), self.machines())
@@ -237,8 +269,7 @@ class Machines:
         if not rows:
             return
         seen = {row.id: row.heartbeat_at for row in rows}
-        query = select(machine.c.id, machine.c.heartbeat_at).where(machine.c.id.in_(sorted(seen)))
-        free = connection.execute(query.order_by(machine.c.id).with_for_update(skip_locked=True)).all()
+        free = lock_free(connection, select(machine.c.id, machine.c.heartbeat_at), machine.c.id, sorted(seen))
         silent = [row.id for row in free if row.heartbeat_at == seen[row.id]]
         _mark_dead(connection, silent)
 
@@ -247,6 +278,11 @@ class Machines:
             return True
         at, last_state, last_threads = self._sampled
         return (state, threads) != (last_state, last_threads) or not 0 <= now - at < SAMPLE_EVERY
+
+
+def _living(row: AnyRow) -> LivingMachine:
+    ends = row.state == MachineState.STOPPING.value or command_of(row) in ENDING
+    return LivingMachine(row.id, row.capacity, row.agent, row.weight, ends)
 
 
 def _mark_dead(connection: Connection, ids: Sequence[int]) -> None:
@@ -265,12 +301,8 @@ def _record(
     connection: Connection, machine_id: int, now: Millis, sample: MachineSample, held_by_thread: Sequence[int]
 ) -> None:
     key = {"machine_id": machine_id, "at": now}
-    connection.execute(_ignoring(machine_statistics), key | sample._asdict())
+    dialect = connection.dialect.name
+    connection.execute(inserting_new(machine_statistics, dialect), key | sample._asdict())  # there may be two in a ms
     if held_by_thread:
         rows = [key | {"thread": number, "seeds_held": held} for number, held in enumerate(held_by_thread)]
-        connection.execute(_ignoring(thread_statistics), rows)
-
-
-def _ignoring(table: Table) -> Insert:
-    """Insert but for known keys: there may be two heartbeats in a millisecond."""
-    return insert(table).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
+        connection.execute(inserting_new(thread_statistics, dialect), rows)

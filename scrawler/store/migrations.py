@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from importlib import resources
 from importlib.resources.abc import Traversable
 
@@ -22,20 +22,26 @@ from scrawler.store.tables import crawl, metadata, schema_version
 _COLUMNS = {  # what names tables and columns in one statement, where SQLAlchemy's inspector needs one a table
     "sqlite": "SELECT m.name, c.name FROM sqlite_master AS m, pragma_table_info(m.name) AS c WHERE m.type = 'table'",
     "mysql": "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = DATABASE()",
+    "postgresql": (
+        "SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()"
+    ),
 }
 _DONE_BEFORE = {1050, 1060, 1061, 1091}  # MySQL: table, column or index exists; what is to be dropped does not
+_POSTGRESQL_DONE_BEFORE = {"42P07", "42701", "42703", "42704"}  # the same
 _SQLITE_DONE_BEFORE = re.compile(r"(?:table|index) \S+ already exists|duplicate column name: |no such column: ")
+_TURN_S = 60  # seconds for which a program waits until another one has changed the schema
+_OTHERS = "another program is changing the schema of the database; try again later"
 _CHANGES_TABLES = re.compile(r"CREATE |ALTER |DROP ")
 _NUMBERED = re.compile(r"(\d{4})_\w+\.sql")
 
 
 def sql_folder(dialect: str) -> Traversable:
-    """Return the folder of SQL files of "mysql" or "sqlite": as they were installed."""
+    """Return the folder of SQL files of a dialect, "mysql", "postgresql" or "sqlite": as they were installed."""
     return resources.files("scrawler.sql") / dialect
 
 
 def schema_text(dialect: str) -> str:
-    """Return the schema for "mysql" or "sqlite" as it stands in sql/."""
+    """Return the schema for a dialect as it stands in sql/."""
     return (sql_folder(dialect) / "schema.sql").read_text(encoding="utf-8")
 
 
@@ -121,21 +127,27 @@ def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: st
 
     MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile. Whoever was
     cut short there has left some of a migration's things, but not its number: it is applied again from its start, and
-    what is done already is passed by. So each statement of a migration must be one that can be repeated. On SQLite only
-    a person who loads a file by hand can leave one half done; what is done already is passed by there as well.
+    what is done already is passed by. So each statement of a migration must be one that can be repeated. On SQLite and
+    PostgreSQL only a person who loads a file by hand can leave one half done; what is done already is passed by there
+    as well.
     """
     with _alone(begin, dialect), begin() as connection:
+        if dialect == "postgresql":
+            _wait_for_turn(connection)
         version = current_version(connection)
         missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
+        # There an error ends the transaction, unless it is in one of its own: two more questions for each statement.
+        nested = dialect == "postgresql" and bool(inspect(connection).get_table_names())
         for text in missing.values():
             for statement in statements(text):
-                _apply(connection, statement)
+                _apply(connection, statement, nested)
     return list(missing)
 
 
-def _apply(connection: Connection, statement: str) -> None:
+def _apply(connection: Connection, statement: str, nested: bool) -> None:
     try:
-        connection.exec_driver_sql(statement)
+        with connection.begin_nested() if nested else nullcontext():
+            connection.exec_driver_sql(statement)
     except DBAPIError as error:
         if _CHANGES_TABLES.match(statement) is None or not _was_done_before(error, connection.dialect.name):
             raise
@@ -144,20 +156,33 @@ def _apply(connection: Connection, statement: str) -> None:
 def _was_done_before(error: DBAPIError, dialect: str) -> bool:
     """Tell whether what a statement makes is there already, or what it drops is gone."""
     said = error.orig.args[0] if error.orig is not None and error.orig.args else None
+    if dialect == "postgresql":
+        return getattr(error.orig, "sqlstate", None) in _POSTGRESQL_DONE_BEFORE
     if dialect == "sqlite":  # SQLite has one code for all of these errors
         return _SQLITE_DONE_BEFORE.match(str(said)) is not None
     return said in _DONE_BEFORE
 
 
+def _wait_for_turn(connection: Connection) -> None:
+    """Keep a second program out until the transaction ends."""
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{_TURN_S}s'")
+    try:
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(hashtext('scrawler.migrate'))")
+    except DBAPIError as error:
+        if getattr(error.orig, "sqlstate", None) != "55P03":  # lock_not_available
+            raise
+        raise StoreError(_OTHERS) from error
+
+
 @contextmanager
 def _alone(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> Iterator[None]:
-    """Keep a second program out until the block's transaction is committed; on SQLite the transaction does that."""
-    if dialect == "sqlite":
+    """Keep a second program out until the block's transaction is committed; elsewhere the transaction does that."""
+    if dialect != "mysql":
         yield
         return
     with begin() as guard:
-        if not guard.exec_driver_sql("SELECT GET_LOCK('scrawler.migrate', 60)").scalar():
-            raise StoreError("another program is changing the schema of the database; try again later")
+        if not guard.exec_driver_sql(f"SELECT GET_LOCK('scrawler.migrate', {_TURN_S})").scalar():
+            raise StoreError(_OTHERS)
         try:
             yield
         finally:

@@ -45,6 +45,8 @@ class MachineView:
     held: tuple[int, ...]  # seeds held by each thread at the last sample
     pages_per_second: float  # mean rate of the last minute
     kept_open_by: str  # why the crawl is not over, as it sees it; empty: it has not looked yet
+    agent: str  # its identifier, which it keeps when it is started again
+    weight: int  # how much of the crawl it takes, compared with the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def machine_views(
     states = {row.id: _observed(row, lease) for row in rows}
     living = [row for row in rows if states[row.id].value in LIVING]
     rates = _rates(connection, living)
-    held = _held(connection, [row.id for row in living])
+    held = held_by_thread(connection, [row.id for row in living])
     sites, seeds = _owned_sites(connection), _owned_seeds(connection)
     return tuple(
         MachineView(
@@ -117,6 +119,8 @@ def machine_views(
             tuple(held.get(row.id, ())),
             rates.get(row.id, 0.0),
             row.kept_open_by if states[row.id].value in LIVING else "",
+            row.agent,
+            row.weight,
         )
         for row in rows
     )
@@ -151,7 +155,8 @@ def _owned_seeds(connection: Connection) -> dict[int, int]:
     return {row[0]: row[1] for row in connection.execute(counts.group_by(site.c.owner))}
 
 
-def _held(connection: Connection, ids: Sequence[int]) -> dict[int, list[int]]:
+def held_by_thread(connection: Connection, ids: Sequence[int]) -> dict[int, list[int]]:
+    """Return how many seeds each thread of some machines held at the last sample."""
     of_them = thread_statistics.c.machine_id.in_(ids)
     last = select(thread_statistics.c.machine_id, sql.max(thread_statistics.c.at).label("at")).where(of_them)
     newest = last.group_by(thread_statistics.c.machine_id).subquery()

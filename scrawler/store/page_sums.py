@@ -1,4 +1,4 @@
-"""Sums of the page rows of a seed, or of all: by result, status, depth and flags, by kind of content, by media type.
+"""Sums of the page rows of a seed, or of all: by result and period of time, by kind of content, by media type.
 
 The table page is the largest of a crawl, and so it is read once. SQLite groups by sorting all rows; instead each row
 is added to its group in a temporary table, in which all groups have room (what does not fit its cache goes to a file).
@@ -17,6 +17,7 @@ from sqlalchemy import (
     Column,
     ColumnElement,
     Connection,
+    Integer,
     MetaData,
     String,
     Table,
@@ -27,11 +28,12 @@ from sqlalchemy import (
 )
 from sqlalchemy import func as sql
 from sqlalchemy import literal_column as number
-from sqlalchemy.dialects import sqlite
-from sqlalchemy.schema import CreateTable
+from sqlalchemy.schema import CreateTable, DropTable
 
 from scrawler.model.results import Result
+from scrawler.store.bulk import sqlite_insert
 from scrawler.store.engine import Database
+from scrawler.store.periods import Periods, committed_periods, is_outside, period_of, periods_between
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page as page_table
 
@@ -50,11 +52,13 @@ class PageSum(NamedTuple):
     status: int
     depth: int
     flags: int
+    period: int
     pages: int
     bytes: int
     retried: int
     first_at: int
     last_at: int
+    first_id: int  # of the row of one of them, as a sample; on the whole that which was committed first
 
 
 class KindSum(NamedTuple):
@@ -89,10 +93,9 @@ def page_sums(database: Database, seed_id: int | None) -> PageSums:
 
     def work(connection: Connection) -> PageSums:
         if database.dialect == "sqlite":
-            types = _first_types(connection, seed_id)
-            _make_groups(connection, types, seed_id)
-            return _sums(connection, _groups(types))
-        return _sums(connection, _of_seed(_single_pages(), seed_id))
+            return _sums(connection, _groups_by_number(connection, seed_id))
+        period = period_of(_page.fetched_at, committed_periods(connection, seed_id), database.dialect)
+        return _sums(connection, _of_seed(_single_pages(period), seed_id))
 
     return database.reading(work)
 
@@ -110,13 +113,14 @@ def class_of(value: ColumnElement[int], bounds: tuple[int, ...], first: int = 0,
     return case((value < bounds[middle], below), else_=above)
 
 
-def _single_pages() -> AnySelect:
+def _single_pages(period: ColumnElement[int]) -> AnySelect:
     """Select page rows as groups of one page each."""
     return select(
         _page.result,
         _page.status,
         _page.depth,
         _page.flags,
+        period.label("period"),
         _page.content_type,
         class_of(_page.length, SIZES).label("size"),
         class_of(_page.elapsed_ms, TIMES).label("time"),
@@ -126,6 +130,7 @@ def _single_pages() -> AnySelect:
         case((_page.attempts > 1, number("1")), else_=number("0")).label("retried"),
         _page.fetched_at.label("first_at"),
         _page.fetched_at.label("last_at"),
+        _page.id.label("first_id"),
     )
 
 
@@ -139,8 +144,8 @@ def _sums(connection: Connection, groups: AnySelect) -> PageSums:
     pages, size = sql.sum(of.pages).label("pages"), sql.sum(of.bytes)
 
     depth = case((of.depth < DEEPEST, of.depth), else_=DEEPEST)
-    shape = (of.result, of.status, depth, of.flags)
-    more = (sql.sum(of.retried), sql.min(of.first_at), sql.max(of.last_at))
+    shape = (of.result, of.status, depth, of.flags, of.period)
+    more = (sql.sum(of.retried), sql.min(of.first_at), sql.max(of.last_at), sql.min(of.first_id))
     all_pages = connection.execute(select(*shape, pages, size, *more).group_by(*shape)).all()
 
     fetched = of.result == Result.FETCHED.value
@@ -177,12 +182,12 @@ def _kind(content_type: ColumnElement[str]) -> ColumnElement[str]:
 # group by several columns takes as long as all the rest. These are the bits where its parts begin, the lowest ones for
 # the time. The texts are numbered: results as they are listed, media types as they come first. A page with any other is
 # a group of its own, by the negative of its id, and what it is stands in the page.
-_SIZE_AT, _TYPE_AT, _RESULT_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT = 4, 7, 12, 17, 27, 39
+_SIZE_AT, _TYPE_AT, _RESULT_AT, _FLAGS_AT, _STATUS_AT, _DEPTH_AT, _PERIOD_AT = 4, 7, 12, 17, 27, 39, 46
 _RESULTS = [result.value for result in Result]
 _TYPES_NUMBERED = 1 << _RESULT_AT - _TYPE_AT
 _LOOKED_AT = 20_000  # pages whose media types are numbered, the most frequent first
-_WHOLE_NUMBER = BigInteger().with_variant(sqlite.INTEGER(), "sqlite")
-_SUMS = ("pages", "bytes", "longest", "retried", "first_at", "last_at")
+_WHOLE_NUMBER = BigInteger().with_variant(Integer(), "sqlite")
+_SUMS = ("pages", "bytes", "longest", "retried", "first_at", "last_at", "first_id")
 _group = Table(
     "page_group",
     MetaData(),
@@ -200,11 +205,29 @@ def _first_types(connection: Connection, seed_id: int | None) -> list[str]:
     return list(connection.scalars(frequent))
 
 
-def _make_groups(connection: Connection, types: Sequence[str], seed_id: int | None) -> None:
+def _groups_by_number(connection: Connection, seed_id: int | None) -> AnySelect:
+    """Add all pages to their groups, and select these."""
+    types = _first_types(connection, seed_id)
+    periods = committed_periods(connection, seed_id)
+    _make_groups(connection, types, _period(periods), seed_id)
+    first, last = connection.execute(select(sql.min(_group.c.first_at), sql.max(_group.c.last_at))).one()
+    if first is not None and is_outside(first, last, periods):  # as after a leap of the clock
+        periods = periods_between(first, last)
+        connection.execute(DropTable(_group))
+        _make_groups(connection, types, _period(periods), seed_id)
+    return _groups(types, _period(periods))
+
+
+def _period(periods: Periods) -> ColumnElement[int]:
+    return period_of(_page.fetched_at, periods, "sqlite")
+
+
+def _make_groups(connection: Connection, types: Sequence[str], period: ColumnElement[int], seed_id: int | None) -> None:
     """Make the temporary table, and add each page to its group there; it is gone with the end of the transaction."""
-    of = _single_pages().selected_columns
+    of = _single_pages(period).selected_columns
     numbers = (
-        of.depth.bitwise_lshift(_DEPTH_AT)
+        of.period.bitwise_lshift(_PERIOD_AT)
+        + case((of.depth < DEEPEST, of.depth), else_=DEEPEST).bitwise_lshift(_DEPTH_AT)
         + of.status.bitwise_lshift(_STATUS_AT)
         + of.flags.bitwise_lshift(_FLAGS_AT)
         + _number_of(of.result, _RESULTS, _RESULT_AT)
@@ -213,7 +236,7 @@ def _make_groups(connection: Connection, types: Sequence[str], seed_id: int | No
         + class_of(_page.elapsed_ms, TIMES)
     )
     rows = select(sql.ifnull(numbers, -_page.id), *(of[name] for name in _SUMS))
-    adding = sqlite.insert(_group).from_select(list(_group.c), _of_seed(rows.where(true()), seed_id))
+    adding = sqlite_insert(_group).from_select(list(_group.c), _of_seed(rows.where(true()), seed_id))
     mine, new = _group.c, adding.excluded
     changed = {
         "pages": mine.pages + new.pages,
@@ -234,20 +257,21 @@ def _number_of(text: ColumnElement[str], texts: Sequence[str], shift: int) -> Co
     return case(places, value=text) if places else number("NULL")
 
 
-def _groups(types: Sequence[str]) -> AnySelect:
+def _groups(types: Sequence[str], period: ColumnElement[int]) -> AnySelect:
     """Select the groups with the columns of `_single_pages`."""
     numbers = _group.c.numbers
     numbered = select(
         _text_of(_part(numbers, _RESULT_AT, _FLAGS_AT), _RESULTS).label("result"),
         _part(numbers, _STATUS_AT, _DEPTH_AT).label("status"),
-        numbers.bitwise_rshift(_DEPTH_AT).label("depth"),
+        _part(numbers, _DEPTH_AT, _PERIOD_AT).label("depth"),
         _part(numbers, _FLAGS_AT, _STATUS_AT).label("flags"),
+        numbers.bitwise_rshift(_PERIOD_AT).label("period"),
         _text_of(_part(numbers, _TYPE_AT, _RESULT_AT), types).label("content_type"),
         _part(numbers, _SIZE_AT, _TYPE_AT).label("size"),
         _part(numbers, 0, _SIZE_AT).label("time"),
         *(_group.c[name] for name in _SUMS),
     )
-    others = _single_pages().join_from(_group, page_table, _page.id == -numbers)
+    others = _single_pages(period).join_from(_group, page_table, _page.id == -numbers)
     both = union_all(numbered.where(numbers >= 0), others.where(numbers < 0)).subquery()
     return select(both)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, literal, select
@@ -18,7 +18,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnyRow
-from scrawler.store.tables import page, relation, robots_record, seed
+from scrawler.store.tables import page, robots_record, seed
 
 _COLUMNS = [page.c[name] for name in PageRow._fields]
 _CDX: list[ColumnElement[Any]] = [  # the fields of a CdxRow
@@ -30,6 +30,7 @@ _CDX_ROBOTS: list[ColumnElement[Any]] = [
     *(robots_record.c.digest, robots_record.c.warc_length, robots_record.c.warc_offset, robots_record.c.warc_file),
     literal(0).label("revisit"),
 ]
+_CDX_OFFSET = CdxRow._fields.index("offset")
 _TABLES: tuple[Table, ...] = (page, robots_record)  # tables whose rows are records
 _READ = 1_000  # rows held in memory at a time
 
@@ -57,36 +58,38 @@ class Pages:
         """Yield the pages fetched for a seed, given by URL or id, in the order of their commits."""
         return self._rows(page.c.seed_id == (which if isinstance(which, int) else _id_of(which)))
 
-    def with_canonical(self, which: str) -> Iterator[tuple[PageRow, str]]:
-        """Yield the same for a seed given by URL, each page with the other URL that it calls canonical, or nothing."""
-        called = select(relation.c.target).where(relation.c.url_hash == page.c.url_hash, relation.c.kind == "canonical")
-        columns = [*_COLUMNS, called.scalar_subquery()]
-        return ((PageRow(*row[:-2]), row[-2] or "") for row in self._in_order(columns, page.c.seed_id == _id_of(which)))
-
     def of_file(self, warc_file: str) -> Iterator[CdxRow]:
         """Yield the rows whose records are in a WARC file, by offset."""
-        rows = self._by_offset(page, warc_file, _CDX), self._by_offset(robots_record, warc_file, _CDX_ROBOTS)
-        return map(CdxRow._make, heapq.merge(*rows, key=attrgetter("warc_offset")))
+        tables = ((page, _CDX), (robots_record, _CDX_ROBOTS))
+        rows = (self._by_offset(table, warc_file, columns, _CDX_OFFSET) for table, columns in tables)
+        return map(CdxRow._make, heapq.merge(*rows, key=itemgetter(_CDX_OFFSET)))
 
     def files(self, prefix: str) -> Iterator[str]:
         """Yield the names of a writer's WARC files that hold records of rows; each costs a look-up in the indexes."""
-        after: str | None = prefix + "-"
+        return self._files(prefix + "-", prefix + ".")  # "." is behind "-"
+
+    def files_of_all(self, prefix: str) -> Iterator[str]:
+        """Yield names as `files` does, of all writers whose own names begin so and go on with a number."""
+        return self._files(prefix, prefix + ":")  # ":" is behind the digits
+
+    def _files(self, first: str, end: str) -> Iterator[str]:
+        after: str | None = first
         while after is not None:
-            names = [self._next_file(table, prefix, after) for table in _TABLES]
+            names = [self._next_file(table, after, end) for table in _TABLES]
             after = min((name for name in names if name is not None), default=None)
             if after is not None:
                 yield after
 
-    def _next_file(self, table: Table, prefix: str, after: str) -> str | None:
+    def _next_file(self, table: Table, after: str, end: str) -> str | None:
         file = table.c.warc_file
-        rows = self._database.rows(select(sql.min(file)).where(file > after, file < prefix + "."))  # "." is behind "-"
+        rows = self._database.rows(select(sql.min(file)).where(file > after, file < end))
         name: str | None = rows[0][0]
         return name
 
     def spans(self, warc_file: str) -> Iterator[tuple[int, int]]:
         """Yield offset and length of the committed records of a WARC file, by offset."""
-        found = (self._by_offset(table, warc_file, [table.c.warc_offset, table.c.warc_length]) for table in _TABLES)
-        return ((row[0], row[1]) for row in heapq.merge(*found, key=attrgetter("warc_offset")))
+        rows = (self._by_offset(table, warc_file, [table.c.warc_offset, table.c.warc_length], 0) for table in _TABLES)
+        return ((offset, length) for offset, length in heapq.merge(*rows, key=itemgetter(0)))
 
     def committed(self, warc_file: str) -> tuple[int, int]:
         """Return how many records of a WARC file are committed, and where the last of them ends (0 without any)."""
@@ -142,16 +145,15 @@ class Pages:
             yield from [PageLine._make(row[:-1]) for row in rows]
             after = rows[-1][-1]
 
-    def _by_offset(self, table: Table, warc_file: str, columns: Sequence[ColumnElement[Any]]) -> Iterator[AnyRow]:
+    def _by_offset(
+        self, table: Table, warc_file: str, columns: Sequence[ColumnElement[Any]], offset: int
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of a WARC file, numbers, texts and bytes; the offset stands in the column with that number."""
         query = select(*columns).where(table.c.warc_file == warc_file).order_by(table.c.warc_offset).limit(_READ)
         after = -1
-
-        def work(connection: Connection) -> Sequence[AnyRow]:
-            return connection.execute(query.where(table.c.warc_offset > after)).all()
-
-        while rows := self._database.reading(work):
+        while rows := self._database.plain_rows(query.where(table.c.warc_offset > after)):
             yield from rows
-            after = rows[-1].warc_offset
+            after = rows[-1][offset]
 
     def _rows(self, *conditions: ColumnElement[bool]) -> Iterator[PageRow]:
         return (PageRow(*row[:-1]) for row in self._in_order(_COLUMNS, *conditions))

@@ -20,11 +20,11 @@ from scrawler.store.tables import chunk, lane, machine, seed, site, suspect
 _LANE_COLUMNS = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _CHUNK_COLUMNS = ("seed_id", "kind", "seq", "first_position", "entries", "data")
 
-Packed = Callable[[Sequence[tuple[str, int, int]]], bytes]
+Packed = Callable[[Sequence[tuple[str, int, int, bytes]]], bytes]
 
 
 class Relisting:
-    """Adds to lanes of one kind; `pack` makes the data of a chunk of (url, depth, position)."""
+    """Adds to lanes of one kind; `pack` makes the data of a chunk of (url, depth, position, referrer)."""
 
     def __init__(self, database: Database, pack: Packed, kind: int) -> None:
         """Work on `database`."""
@@ -44,7 +44,7 @@ class Relisting:
         for one, rows in sorted(by_seed.items()):
             before = lanes.get(one)
             cursor, length, ahead = (before.cursor_position, before.length, before.ahead) if before else (0, 0, "[]")
-            data = self._pack([(row.url, listed_depth(row), row.position) for row in rows])
+            data = self._pack([(row.url, listed_depth(row), row.position, bytes(row.referrer)) for row in rows])
             chunks.append((one, self._kind, numbers.get(one, -1) + 1, length, len(rows), data))
             changed.append((one, self._kind, one, cursor, length + len(rows), ahead))
         self._lanes.run(connection, changed)

@@ -39,10 +39,23 @@ COUNTS = (*(column.name for column in SEED_COUNTS), "elapsed_ms")
 
 
 class SiteSums(NamedTuple):
-    """Sites by class of pages (index of PARTIES), and site key, pages and bytes of the largest ones."""
+    """Sites by class of pages (index of PARTIES), the largest ones, and the slowest ones of which pages came."""
 
     sizes: dict[int, int]
-    largest: list[tuple[str, int, int]]
+    largest: list[tuple[str, int, int]]  # site key, pages, bytes
+    slowest: list[SlowSite]
+
+
+class SlowSite(NamedTuple):
+    """A site whose requests took long, politeness aside; times in milliseconds."""
+
+    site_key: str
+    a_request: int  # time in work in which politeness did not hold it up, for each request
+    requests: int
+    pages: int
+    in_work: int
+    wait: int
+    slowest_answer: int
 
 
 class Sample(NamedTuple):
@@ -100,25 +113,46 @@ class Reports:
         return total
 
     def sites(self) -> SiteSums:
-        """Return how large the sites are; the seeds are grouped once for both answers."""
+        """Return how large the sites are, and how slow; the seeds are grouped once for all answers."""
+        sums = (
+            sql.sum(seed.c.pages).label("pages"),
+            sql.sum(seed.c.requests).label("requests"),
+            sql.sum(seed.c.elapsed_ms - seed.c.wait_ms).label("busy"),
+        )
         of_site = (
             # For the bare column SQLite would go through its index, and look up each row.
-            select((seed.c.site_id + 0).label("id"), sql.sum(seed.c.pages).label("pages")).group_by(number("1"))
+            select((seed.c.site_id + 0).label("id"), *sums).group_by(number("1"))
         ).cte("of_site")
         top = select(of_site).order_by(of_site.c.pages.desc(), of_site.c.id).limit(_TOP).subquery()
         size_of = select(sql.sum(seed.c.bytes)).where(seed.c.site_id == top.c.id).scalar_subquery()  # by the index
         largest = select(number("'site'").label("of"), top.c.id, top.c.pages, size_of)
+        took = of_site.c.busy / of_site.c.requests
+        answering = select(of_site.c.id).where(of_site.c.pages > 0, of_site.c.requests > 0, of_site.c.busy > 0)
+        slow = answering.order_by(took.desc(), of_site.c.id).limit(_TOP).subquery()
+        slowest = select(number("'slow'"), slow.c.id, number("0"), number("0"))
         size: ColumnElement[int] = class_of(of_site.c.pages, PARTIES)
         sizes: AnySelect = select(number("'size'"), size, sql.count(), number("0")).group_by(size)
-        rows = self._database.rows(select(union_all(largest, sizes).subquery()))
+        rows = self._database.rows(select(union_all(largest, slowest, sizes).subquery()))
         found = [tuple(map(int, row[1:])) for row in rows if row[0] == "site"]
+        slow_ids = [int(row[1]) for row in rows if row[0] == "slow"]
         names = select(site.c.id, site.c.site_key).where(site.c.id.in_([row[0] for row in found]))
         keys = {row.id: row.site_key for row in self._database.rows(names)}
         found.sort(key=lambda one: (-one[1], one[0]))
         return SiteSums(
             {int(row[1]): int(row[2]) for row in rows if row[0] == "size"},
             [(keys[number], pages, size) for number, pages, size in found if number in keys],
+            self._slow_sites(slow_ids),
         )
+
+    def _slow_sites(self, ids: Sequence[int]) -> list[SlowSite]:
+        counts = [sql.sum(seed.c[name]) for name in ("requests", "pages", "elapsed_ms", "wait_ms")]
+        same = seed.c.site_id == site.c.id
+        query = select(site.c.site_key, site.c.slowest_ms, *counts).join(seed, same).where(site.c.id.in_(ids))
+        found = []
+        for key, slowest, *sums in self._database.rows(query.group_by(site.c.id)):
+            requests, pages, in_work, wait = map(int, sums)
+            found.append(SlowSite(key, (in_work - wait) // requests, requests, pages, in_work, wait, slowest))
+        return sorted(found, key=lambda one: (-one.a_request, one.site_key))
 
     def candidates(self, seed_id: int | None) -> tuple[int, int]:
         """Return how many distinct URLs are candidates, and how many of these became seeds."""
@@ -141,7 +175,7 @@ class Reports:
         # is one: by an outer join, with one value of `promoted`, both databases look each seed up in the index.
         columns = (candidate.c.count.label("times"), candidate.c.seed_id)
         same = candidate.c.url_hash == seed.c.url_hash
-        promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted == 1)
+        promoted = select(*columns).select_from(candidate).join(seed, same).where(candidate.c.promoted > 0)
         others = select(*columns).select_from(seed).outerjoin(candidate, and_(candidate.c.promoted == 0, same))
         found = union_all(promoted, others).subquery()
         row = self._database.rows(select(sql.sum(found.c.times), sql.count(found.c.seed_id.distinct())))[0]

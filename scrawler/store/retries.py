@@ -22,7 +22,8 @@ from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, in_order_of_id, sliced
-from scrawler.store.tables import orphan, page, seed
+from scrawler.store.tables import orphan, page, rejection, seed
+from scrawler.urls.verdict import Verdict
 
 RETRYABLE = (
     EndReason.DEAD,
@@ -51,6 +52,7 @@ _PASSING: ColumnElement[bool] = and_(
 _TO_GO = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.position, page.c.result, page.c.digest,
     page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
+    page.c.referrer,
 )  # fmt: skip
 
 
@@ -62,7 +64,7 @@ class Taken(NamedTuple):
 
 
 class Retries:
-    """Takes seeds up again; `pack` makes the data of a chunk of (url, depth, position)."""
+    """Takes seeds up again; `pack` makes the data of a chunk of (url, depth, position, referrer)."""
 
     def __init__(self, database: Database, pack: Packed) -> None:
         """Work on `database`."""
@@ -116,6 +118,7 @@ class Retries:
             return rows[-1].id, len(free)
         if not revisits:
             let_go_on(connection, seeds, sites)
+            _take_refusals_back(connection, seeds)
             connection.execute(update(seed).where(seed.c.id.in_(seeds)).values(internal_errors=0))
         return None, len(free)
 
@@ -141,6 +144,12 @@ def _kept(connection: Connection, sites: Iterable[int], rows: Iterable[AnyRow]) 
         query = query.where(seed.c.site_id.in_(sorted(sites)), page.c.revisit == 1, page.c.digest.in_(part))
         kept.update(connection.scalars(query))
     return kept
+
+
+def _take_refusals_back(connection: Connection, seeds: Sequence[int]) -> None:
+    """Forget that seeds were led outside the boundary: they are led there once more, and it may be a wider one."""
+    theirs = and_(rejection.c.seed_id.in_(seeds), rejection.c.reason == Verdict.OUTSIDE_BOUNDARY.value)
+    connection.execute(delete(rejection).where(theirs))
 
 
 def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, CursorResult, Row, Select
+from sqlalchemy import ColumnElement, Connection, CursorResult, Insert, LargeBinary, Row, Select, Table, insert
 from sqlalchemy import func as sql
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 
 from scrawler.model.claims import SiteState
 from scrawler.model.results import PageFlag
@@ -35,13 +37,17 @@ SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     seed.c.verdicts,
     seed.c.elapsed_ms,
     seed.c.slow_pass,
+    seed.c.base_depth,
+    seed.c.reopened,
     *(seed.c[column.name] for column in SEED_COUNTS),
 )
+_FIRST_COUNT = len(SEED_COLUMNS) - len(SEED_COUNTS)
 
 
 def seed_of(row: AnyRow) -> Seed:
     """Make a Seed of a row of SEED_COLUMNS."""
-    identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms, slow_pass = row[:11]
+    identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
+    slow_pass, base_depth, reopened = row[10:_FIRST_COUNT]
     return Seed(
         identity,
         site_id,
@@ -51,10 +57,12 @@ def seed_of(row: AnyRow) -> Seed:
         hops,
         SeedState(state),
         EndReason(reason) if reason else None,
-        SeedCounts(*row[11 : 11 + len(SEED_COUNTS)]),
+        SeedCounts(*row[_FIRST_COUNT : len(SEED_COLUMNS)]),
         json.loads(verdicts) if verdicts else {},
         elapsed_ms,
         bool(slow_pass),
+        base_depth,
+        reopened,
     )
 
 
@@ -87,6 +95,45 @@ def inserted_id(result: CursorResult[*tuple[Any, ...]]) -> int:
     key = result.inserted_primary_key
     assert key is not None  # SQLAlchemy has a key for every INSERT of one row
     return int(key[0])
+
+
+def inserting_new(table: Table, dialect: str) -> Insert:
+    """Insert rows but for those with a known key."""
+    if dialect == "postgresql":
+        # Imported only where it is used: it loads a tenth of what a command of SQLite's needs to start.
+        from sqlalchemy.dialects import postgresql
+
+        return postgresql.insert(table).on_conflict_do_nothing()
+    return insert(table).prefix_with("IGNORE", dialect="mysql").prefix_with("OR IGNORE", dialect="sqlite")
+
+
+def bytes_literals(connection: Connection, values: Iterable[bytes]) -> str:
+    """Write bytes as they stand within the brackets of an IN; with parameters, long lists cost much more."""
+    before = "'\\x" if connection.dialect.name == "postgresql" else "x'"
+    return ",".join(f"{before}{one.hex()}'" for one in values)
+
+
+class greatest_bytes(FunctionElement[bytes]):  # noqa: N801  # as SQLAlchemy's own functions
+    """The greatest of the values of a column of bytes, in a group: PostgreSQL has no `max` of these before 18."""
+
+    type = LargeBinary()
+    name = "greatest_bytes"
+    inherit_cache = True
+
+
+@compiles(greatest_bytes)
+def _greatest_bytes(element: greatest_bytes, compiler: Any, **words: Any) -> str:
+    return f"max({compiler.process(element.clauses, **words)})"
+
+
+@compiles(greatest_bytes, "postgresql")
+def _greatest_bytes_of_digits(element: greatest_bytes, compiler: Any, **words: Any) -> str:
+    return f"decode(max(encode({compiler.process(element.clauses, **words)}, 'hex') COLLATE \"C\"), 'hex')"
+
+
+def without_nul(value: Any) -> Any:
+    """Return a value as PostgreSQL takes it: its texts hold no NUL."""
+    return value.replace("\0", "\\x00") if isinstance(value, str) and "\0" in value else value
 
 
 def listed_depth(row: AnyRow) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, select
 from sqlalchemy import func as sql
@@ -19,22 +21,44 @@ from scrawler.store.bulk import LONGEST_TEXT, BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
 from scrawler.store.overview import LIVING
-from scrawler.store.rows import SEED_COLUMNS, AnyRow, in_order_of_id, seed_of, sliced
+from scrawler.store.rows import SEED_COLUMNS, AnyRow, bytes_literals, in_order_of_id, seed_of, sliced
 from scrawler.store.sites import ensure_sites, lock_and_wake_sites
 from scrawler.store.tables import machine, seed, site
 
+EMPTY: Mapping[str, Any] = MappingProxyType({})
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
+_WITH_COLUMNS = (*_NEW, "columns")
+_OF_OTHERS = (*_NEW, "base_depth")
 _LISTED = 1_000  # seeds held in memory at a time
 _LONG = 10_000  # seeds of a batch that takes so long that others must have a chance after it
 _KEEP_ALIVE = 5.0  # seconds between two signs of life: servers end a transaction that stays idle
 
 
 class NewSeed(NamedTuple):
-    """A seed to add: a normalised URL, the key of its site, and 0 hops if a user gave it."""
+    """A seed to add: a normalised URL, the key of its site, 0 hops if a user gave it, and its further columns."""
 
     url: str
     site_key: str
     hops: int = 0
+    columns: str = ""  # JSON object of at most 16,000 characters; empty: none
+    base_depth: int = 0  # links from a user's seed to it, if it comes from another site; it has no columns then
+
+
+class Turn(NamedTuple):
+    """The place of a batch among others that several threads add: it begins when the one before it has begun."""
+
+    before: threading.Event
+    taken: threading.Event
+
+
+def turns() -> Iterator[Turn]:
+    """Yield the turns of batches, in their order."""
+    before = threading.Event()
+    before.set()
+    while True:
+        taken = threading.Event()
+        yield Turn(before, taken)
+        before = taken
 
 
 class Added(NamedTuple):
@@ -55,6 +79,12 @@ class SeedView:
     started_at: Millis | None
     ended_at: Millis | None
     machine_id: int | None
+    stored_columns: str | None
+
+    @property
+    def columns(self) -> Mapping[str, Any]:
+        """Further columns of its line in the seed file."""
+        return columns_of(self.stored_columns)
 
     @property
     def standing(self) -> dict[str, str | None]:
@@ -74,6 +104,7 @@ class SeedLine(NamedTuple):
     state: str  # the value of a SeedState
     end_reason: str | None  # the value of an EndReason
     hops: int
+    columns: str | None = None  # JSON; None or empty: none
 
 
 _VIEW = (
@@ -85,6 +116,7 @@ _VIEW = (
         seed.c.started_at,
         seed.c.ended_at,
         seed.c.machine_id,
+        seed.c["columns"],
     )
     .join(site, site.c.id == seed.c.site_id)
     .order_by(seed.c.id)
@@ -99,22 +131,27 @@ class Seeds:
         """Work on `database`."""
         self._database = database
         self._insert = BulkInsert.ignoring(seed, _NEW, database.compiler)
+        self._insert_all = BulkInsert.ignoring(seed, _WITH_COLUMNS, database.compiler)
+        self._insert_others = BulkInsert.ignoring(seed, _OF_OTHERS, database.compiler)
         # So many calls of `add` at once bring something: a server works on the sites of one and the seeds of another.
         self.writers = 1 if database.dialect == "sqlite" else 2
         self._sites_turn = threading.Lock()
         self._seeds_turn = threading.Lock()
 
-    def add(self, batch: Sequence[NewSeed]) -> Added:
+    def add(self, batch: Sequence[NewSeed], turn: Turn | None = None) -> Added:
         """Add the seeds that the crawl does not have, with their sites, in one transaction.
 
         Fastest with 20,000 at a time: each batch writes every page that it touches of the indexes on hashes, which
-        are most of them. A site that was done becomes ready again. Two threads with a batch each keep their order.
-        Running machines look for them with their next heartbeat.
+        are most of them. A site that was done becomes ready again. Threads with a batch each keep the order of their
+        `turns`, unless the database wants one to be done again. Running machines look for seeds with their next
+        heartbeat.
 
         Raises:
             StoreError: a URL has more than 16,000 characters.
         """
         if not batch:
+            if turn is not None:
+                turn.taken.set()
             return Added(0, 0)
         most = 0
         began = 0.0
@@ -122,10 +159,17 @@ class Seeds:
         def work(connection: Connection) -> Added:
             nonlocal most, began
             began = time.monotonic()
-            most = max(most, self.add_rows(connection, batch))  # after an earlier try that did commit, all are there
+            # After an earlier try that did commit, all are there.
+            most = max(most, self._add_rows(connection, batch, turn))
             return Added(most, len(batch) - most)
 
-        added = self._database.retrying(work)
+        if turn is not None:
+            turn.before.wait()  # without a transaction: the batch before this one may want SQLite's only writer
+        try:
+            added = self._database.retrying(work)
+        finally:
+            if turn is not None:
+                turn.taken.set()
         if len(batch) >= _LONG and self._database.reading(_machine_lives):
             self._database.let_others_write(time.monotonic() - began)
         return added
@@ -137,15 +181,21 @@ class Seeds:
         one that is done again from its start where the database asks for that.
 
         Raises:
-            StoreError: a URL has more than 16,000 characters.
+            StoreError: a URL, or the further columns of a seed, have more than 16,000 characters.
         """
-        if not batch:
-            return 0
+        return self._add_rows(connection, batch) if batch else 0
+
+    def _add_rows(self, connection: Connection, batch: Sequence[NewSeed], turn: Turn | None = None) -> int:
+        with_columns = any(one.columns for one in batch)
+        if with_columns and max(len(one.columns) for one in batch) > LONGEST_TEXT:
+            raise StoreError(f"the further columns of a seed have more than {LONGEST_TEXT} characters")
         if max(len(one.url) for one in batch) > LONGEST_TEXT:
             raise StoreError(f"a seed URL has more than {LONGEST_TEXT} characters")
         hashes = [url_hash(one.url) for one in batch]
         keys = {one.site_key for one in batch}
         with self._sites_turn:
+            if turn is not None:
+                turn.taken.set()
             ids, made = ensure_sites(connection, keys, self._database.compiler)
             while not self._seeds_turn.acquire(timeout=_KEEP_ALIVE):
                 connection.exec_driver_sql("SELECT 1")
@@ -155,17 +205,26 @@ class Seeds:
                 lock_and_wake_sites(connection, ids.values())
                 known = _known(connection, hashes)
             now = database_time(connection, self._database.clock)
-            rows = [
-                (ids[key], url, hash_, hops, now)
-                for (url, key, hops), hash_ in zip(batch, hashes, strict=True)
-                if hash_ not in known
-            ]
-            new = self._insert.run(connection, rows)
+            fresh = [(one, hash_) for one, hash_ in zip(batch, hashes, strict=True) if hash_ not in known]
+            rows = [(ids[one.site_key], one.url, hash_, one.hops, now) for one, hash_ in fresh]
+            new = self._run_insert(connection, [one for one, _ in fresh], rows)
         finally:
             self._seeds_turn.release()
         if new:
             bump_revision(connection)
         return new
+
+    def _run_insert(
+        self, connection: Connection, fresh: Sequence[NewSeed], rows: Sequence[tuple[int, str, bytes, int, int]]
+    ) -> int:
+        """Insert the rows of these seeds, each with what only some seeds have; return how many were new."""
+        if any(one.columns for one in fresh):
+            return self._insert_all.run(connection, [(*row, one.columns) for one, row in zip(fresh, rows, strict=True)])
+        if any(one.base_depth for one in fresh):
+            return self._insert_others.run(
+                connection, [(*row, one.base_depth) for one, row in zip(fresh, rows, strict=True)]
+            )
+        return self._insert.run(connection, rows)
 
     def sites_with_ready(self, site_ids: Iterable[int]) -> list[int]:
         """Return which of the sites have a seed that waits for a machine."""
@@ -191,7 +250,7 @@ class Seeds:
 
     def lines(self, state: SeedState | None = None, end_reason: EndReason | None = None) -> Iterator[SeedLine]:
         """Yield the same seeds in the same order with their most important columns, for a tenth of the price."""
-        query = select(seed.c.url, seed.c.state, seed.c.end_reason, seed.c.hops, seed.c.id)
+        query = select(seed.c.url, seed.c.state, seed.c.end_reason, seed.c.hops, seed.c["columns"], seed.c.id)
         query = in_order_of_id(query.limit(_LISTED), state, end_reason)
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
@@ -233,10 +292,16 @@ def _known(connection: Connection, hashes: Iterable[bytes]) -> set[bytes]:
     """Return which of the URLs are seeds already: to look is cheaper than to let the database refuse them."""
     known: set[bytes] = set()
     for part in sliced(sorted(hashes)):
-        literals = ",".join(f"x'{one.hex()}'" for one in part)
-        known.update(connection.exec_driver_sql(f"SELECT url_hash FROM seed WHERE url_hash IN ({literals})").scalars())
+        query = f"SELECT url_hash FROM seed WHERE url_hash IN ({bytes_literals(connection, part)})"
+        known.update(connection.exec_driver_sql(query).scalars())
     return known
 
 
 def _view_of(row: AnyRow) -> SeedView:
     return SeedView(seed_of(row), *row[len(SEED_COLUMNS) :])
+
+
+def columns_of(stored: str | None) -> Mapping[str, Any]:
+    """Return the further columns of a seed as they are stored."""
+    found: Mapping[str, Any] = json.loads(stored) if stored else EMPTY
+    return found

@@ -4,12 +4,17 @@ A machine may use only what the table server_place says it holds; together that 
 address. It raises its share out of what the others have let go, and notes a smaller one once it keeps to it. A machine
 that lives alone notes just that, under an empty address; while that stands, nobody else is given anything: it may be
 anywhere. Rows of machines that are gone count no more.
+
+The row that all lock first has a version, which grows with each change at an address where several machines are. While
+it stays, and the same machines live, what a machine holds and may go on to hold is not looked up again: most addresses
+have one machine, and to look up all of them with each heartbeat was a tenth of MariaDB's work.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from time import monotonic
+from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, literal_column, select
 
@@ -22,10 +27,27 @@ from scrawler.store.rows import sliced
 from scrawler.store.tables import machine, server, server_place
 
 _ANYWHERE = ""  # the address under which a machine notes that it lives alone
-_NOBODY = 0  # machine id of the row that all lock first, so that they go one at a time
+_NOBODY = 0  # machine id of the row that all lock first, so that they go one at a time; its share is the version
 _TURN_MS: Millis = 30_000  # after so long others get what cannot be divided
 _LONGEST_LEAD: Millis = 2_000
 _ASTRAY: Millis = 60_000  # a time that is farther off is from before the clock was set back
+
+
+class _Standing(NamedTuple):
+    """What shares depend on, beside what is held at an address."""
+
+    version: int
+    living: frozenset[int]
+    per_ip: int
+    turn: int
+
+
+class _Told(NamedTuple):
+    """What a machine may use, None for all; and of that what stays so while it holds the same and nothing changes."""
+
+    shares: Mapping[str, int] | None
+    settled: dict[str, int]
+    standing: _Standing
 
 
 class Servers:
@@ -42,6 +64,10 @@ class Servers:
         self._servers = BulkInsert.replacing(server, ("address", "machine_id", "next_due_at"), database.compiler)
         self._lead: Millis = 0  # how long a reservation takes at present
         self._alone = False  # whether it may be noted that this machine lives alone
+        self._standing: _Standing | None = None  # what held when shares were last told; None: that is not known
+        self._settled: dict[
+            str, int
+        ] = {}  # address -> what this machine holds there, and may go on to hold, as of that
 
     def share(
         self, held: Mapping[str, int], left: Collection[str], per_ip: int, alone: bool
@@ -51,30 +77,49 @@ class Servers:
         `held` is how many requests it may have in flight by now. Where its share is smaller from now on, tell so again
         when it keeps to it. None: it is the only machine that lives, without a limit; only if `alone` allows that.
         """
+        known, standing = self._settled, self._standing
+        self._standing = None  # whoever does not hear how it ended looks all of it up
 
-        def work(connection: Connection) -> Mapping[str, int] | None:
+        def work(connection: Connection) -> _Told:
             self._one_at_a_time(connection)
-            now, living = self._living(connection)
+            now, living, version = self._living(connection)
+            found = _Standing(version, living, per_ip, now // _TURN_MS)
             if self._machine_id not in living:
-                return {}
-            mine = server_place.c.machine_id == self._machine_id
+                return _Told({}, {}, found)
             if alone and living == {self._machine_id}:
-                connection.execute(delete(server_place).where(server_place.c.machine_id != _NOBODY))
-                self._shares.run(connection, [(_ANYWHERE, self._machine_id, 0)])
-                self._alone = True
-                return None
-            for part in sliced([*left, _ANYWHERE] if self._alone else left):
-                connection.execute(delete(server_place).where(mine, server_place.c.address.in_(part)))
-            noted = self._noted(connection, [*held, _ANYWHERE], living)
-            before = {address: noted[address].pop(self._machine_id, None) for address in held}
-            may = held if noted[_ANYWHERE] else self._shares_at(held, noted, per_ip, now // _TURN_MS)
-            rows = ((address, self._machine_id, max(may[address], held[address])) for address in sorted(held))
-            self._shares.run(connection, [row for row in rows if row[2] != before[row[0]]])
-            return may
+                self._note_alone(connection)
+                return _Told(None, {}, found)
+            settled = known if found == standing else {}
+            asked = {address: number for address, number in held.items() if settled.get(address) != number}
+            gone = [*left, _ANYWHERE] if self._alone else left
+            noted = self._noted(connection, {*asked, *gone, _ANYWHERE}, living)
+            before = {address: holders.pop(self._machine_id, None) for address, holders in noted.items()}
+            may = asked if noted[_ANYWHERE] else self._shares_at(asked, noted, per_ip, found.turn)
+            self._leave(connection, gone)
+            rows = ((address, self._machine_id, max(may[address], asked[address])) for address in sorted(asked))
+            changed = [row for row in rows if row[2] != before[row[0]]]
+            self._shares.run(connection, changed)
+            if any(noted[address] for address in (*gone, *(row[0] for row in changed))) or self._alone:
+                self._mutex.run(connection, [(_ANYWHERE, _NOBODY, 1)])
+                found = found._replace(version=version + 1)
+            settles = {address: number for address, number in asked.items() if may[address] == number}
+            stays = {one: number for one, number in settled.items() if one not in asked and one not in left}
+            return _Told({**held, **may}, stays | settles, found)
 
-        shares = self._database.retrying(work)
-        self._alone = shares is None
-        return shares
+        told = self._database.retrying(work)
+        self._alone = told.shares is None
+        self._settled, self._standing = told.settled, told.standing
+        return told.shares
+
+    def _note_alone(self, connection: Connection) -> None:
+        connection.execute(delete(server_place).where(server_place.c.machine_id != _NOBODY))
+        self._shares.run(connection, [(_ANYWHERE, self._machine_id, 0)])
+        self._alone = True
+
+    def _leave(self, connection: Connection, addresses: Collection[str]) -> None:
+        mine = server_place.c.machine_id == self._machine_id
+        for part in sliced(addresses):
+            connection.execute(delete(server_place).where(mine, server_place.c.address.in_(part)))
 
     def reserve(self, wishes: Mapping[str, Millis], pause: Millis, width: Millis) -> dict[str, Slot]:
         """Reserve one time, of `width`, at each address, with at least `pause` between it and any other one there.
@@ -102,13 +147,18 @@ class Servers:
         return slots
 
     def _one_at_a_time(self, connection: Connection) -> None:
-        self._mutex.run(connection, [(_ANYWHERE, _NOBODY, 1)])
+        self._mutex.run(connection, [(_ANYWHERE, _NOBODY, 0)])
 
-    def _living(self, connection: Connection) -> tuple[Millis, set[int]]:
-        """Return the time by the database's clock, and the machines that live."""
+    def _living(self, connection: Connection) -> tuple[Millis, frozenset[int], int]:
+        """Return the time by the database's clock, the machines that live, and the version."""
         now: ColumnElement[Millis] = literal_column(self._database.clock)
-        rows = connection.execute(select(machine.c.id, now.label("now")).where(machine.c.state.in_(LIVING))).all()
-        return (rows[0].now if rows else 0), {row.id for row in rows}
+        row_of_all = server_place.c.address == _ANYWHERE, server_place.c.machine_id == _NOBODY
+        version = select(server_place.c.places).where(*row_of_all).scalar_subquery()
+        query = select(machine.c.id, now.label("now"), version.label("version")).where(machine.c.state.in_(LIVING))
+        rows = connection.execute(query).all()
+        if not rows:
+            return 0, frozenset(), 0
+        return rows[0].now, frozenset(row.id for row in rows), rows[0].version
 
     def _shares_at(
         self, held: Collection[str], noted: Mapping[str, Mapping[int, int]], per_ip: int, turn: int

@@ -1,25 +1,30 @@
 """Fair shares: how many sites a machine may own while there are too few for all.
 
-A machine owns no more than the N-th part, rounded up, of all sites that the N machines own or could claim. The parts
-together hold every site, and a machine without a site may always take one; so the rule alone keeps nobody idle. But
-a machine may hang, or have no room for its part: what has stood open for `PATIENCE` is anybody's. And a machine may
-come when the others have taken all there is: what they have beyond their shares then goes to it.
+Free sites are for the machines that own the fewest: each may claim up to the level at which all free sites find room
+below it, as water fills vessels; those whose places are all taken are passed over. A machine without a site may always
+take one; so the rule alone keeps nobody idle. But a machine may hang: what has stood open for `PATIENCE` is anybody's.
+
+The rule is also an offer. When one machine gives a site back for another that has fewer (see `core/distribution/
+balance.py`), the site is free, and the level is below what the giver still owns: it is for the one that was meant. No
+row says so, and none can be left behind: where the taker is killed, the site is for whoever then has the fewest.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
-from sqlalchemy import Connection, null, select
+from sqlalchemy import ColumnElement, Connection, literal_column, null, select
 from sqlalchemy import func as sql
 
-from scrawler.model.claims import SiteState, enough_for_all
-from scrawler.model.machines import MachineState
+from scrawler.model.claims import HeldSites, SiteState, enough_for_all, fair_level
+from scrawler.model.machines import BEAT_EVERY, MachineState
+from scrawler.store.overview import LIVING
 from scrawler.store.rows import in_state, sliced
 from scrawler.store.sites import FREE, Open, candidates
 from scrawler.store.tables import machine, site
 
+_FRESH = 2 * BEAT_EVERY  # milliseconds; a machine whose last heartbeat is older may hang
 PATIENCE = 6.0  # seconds for which sites are left to others; machines with room look every two
 
 
@@ -42,20 +47,31 @@ class FairShare:
             self._open_since.clear()
             return wanted
         by_owner = _count_by_owner(connection)
-        return max(0, min(wanted, _share(by_owner, machines) - by_owner.get(self._machine_id, 0)))
+        living = connection.execute(select(machine.c.id, machine.c.capacity).where(machine.c.state.in_(LIVING))).all()
+        held = {row.id: by_owner.pop(row.id, 0) for row in living}
+        to_come = [0] * (machines - len(living))
+        with_room = [held[row.id] for row in living if held[row.id] < row.capacity or not row.capacity]
+        level = fair_level([*with_room, *to_come] or held.values() or [0], sum(by_owner.values()))
+        return max(0, min(wanted, level - held.get(self._machine_id, 0)))
 
-    def surplus(self, connection: Connection, machines: int) -> int:
-        """Return how many sites the machine owns beyond its share while one that runs has none, nor finds any."""
-        first = select(site.c.id).where(in_state(SiteState.ACTIVE), site.c.owner == machine.c.id).limit(1)
-        idle = (
-            select(machine.c.id)
-            .where(machine.c.state == MachineState.RUNNING.value, first.scalar_subquery().is_(None))
-            .limit(1)
-        )
-        if connection.scalar(idle) is None or _count_free(connection, 1):
-            return 0
+    def held(self, connection: Connection, clock: str) -> HeldSites | None:
+        """Return how many sites the machines own that are at work; None: there are sites to claim, which come first.
+
+        Whoever has left out a heartbeat would not take what is given for it. `clock` is the database's, in SQL.
+        """
+        if _count_free(connection, 1):
+            return None
+        now: ColumnElement[int] = literal_column(clock)
+        states = connection.execute(
+            select(machine.c.id, machine.c.state, (machine.c.heartbeat_at >= now - _FRESH).label("fresh")).where(
+                machine.c.state.in_(LIVING)
+            )
+        ).all()
         by_owner = _count_by_owner(connection)
-        return max(0, by_owner.get(self._machine_id, 0) - _share(by_owner, machines))
+        if by_owner.keys() - {row.id for row in states} - {None}:
+            return None  # those of machines that are gone
+        at_work = [row.id for row in states if row.fresh and row.state == MachineState.RUNNING.value]
+        return HeldSites(self._machine_id, {one: by_owner.get(one, 0) for one in at_work})
 
     def left_over(self, connection: Connection, sources: Iterable[Open], wanted: int) -> list[Open]:
         """Return what of `sources` to claim beyond the share: sites that nobody took since long."""
@@ -75,10 +91,6 @@ def _count_by_owner(connection: Connection) -> dict[int | None, int]:
     owned = select(site.c.owner, sql.count()).where(in_state(SiteState.ACTIVE)).group_by(site.c.owner)
     free = select(null(), sql.count()).where(FREE)
     return {row[0]: row[1] for row in connection.execute(owned.union_all(free))}
-
-
-def _share(by_owner: Mapping[int | None, int], machines: int) -> int:
-    return -(-sum(by_owner.values()) // machines)
 
 
 def _count_free(connection: Connection, limit: int) -> int:

@@ -19,7 +19,8 @@ from scrawler.model.machines import MachineState
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.bulk import BulkInsert
-from scrawler.store.rows import AnyRow, AnySelect, in_state, sliced
+from scrawler.store.locking import skips_locked
+from scrawler.store.rows import AnyRow, AnySelect, bytes_literals, in_state, sliced
 from scrawler.store.tables import machine, seed, site
 
 GONE = (MachineState.STOPPED.value, MachineState.DEAD.value)
@@ -56,8 +57,8 @@ def _ids_in_order(connection: Connection, hashes: list[bytes]) -> list[int]:
 
     With parameters and rows, reading back would cost as much as inserting; PyMySQL reads one long text in no time.
     """
-    known = "site WHERE key_hash IN (" + ",".join(f"x'{one.hex()}'" for one in hashes) + ")"
-    if connection.dialect.name == "sqlite":
+    known = f"site WHERE key_hash IN ({bytes_literals(connection, hashes)})"
+    if connection.dialect.name != "mysql":
         return [*connection.exec_driver_sql(f"SELECT id FROM {known} ORDER BY key_hash").scalars()]
     joined = connection.exec_driver_sql(f"SELECT GROUP_CONCAT(id ORDER BY key_hash) FROM {known}").scalar_one()
     return [*map(int, joined.split(","))]
@@ -101,10 +102,14 @@ def lock_sites(connection: Connection, ids: Iterable[int]) -> dict[int, AnyRow]:
 
 
 def lock_and_wake_sites(connection: Connection, ids: Iterable[int]) -> None:
-    """Lock the sites in id order, as `lock_sites` does but with no row read, and make ready those that are done."""
+    """Lock the sites in id order, as `lock_sites` does but reading no rows; make ready those that are done."""
     for part in sliced(sorted(set(ids))):
-        query = select(sql.count(sql_case((in_state(SiteState.DONE), 1)))).where(site.c.id.in_(part))
-        if connection.execute(by_primary_key(query.with_for_update())).scalar_one():
+        if connection.dialect.name == "postgresql":  # it locks no rows that it counts
+            done = any(row.state == SiteState.DONE.value for row in lock_sites(connection, part).values())
+        else:
+            query = select(sql.count(sql_case((in_state(SiteState.DONE), 1)))).where(site.c.id.in_(part))
+            done = bool(connection.execute(by_primary_key(query.with_for_update())).scalar_one())
+        if done:
             wake_sites(connection, part)
 
 
@@ -145,5 +150,5 @@ def wake_rested(connection: Connection, now: Millis, longest: Millis) -> None:
     ids = list(connection.scalars(over.with_hint(site, "FORCE INDEX (site_state)", "mysql")))
     if ids:
         free = select(site.c.id).where(site.c.id.in_(ids), in_state(SiteState.RESTING)).order_by(site.c.id)
-        woken = list(connection.scalars(by_primary_key(free.with_for_update(skip_locked=True))))
+        woken = list(connection.scalars(by_primary_key(free.with_for_update(skip_locked=skips_locked(connection)))))
         connection.execute(update(site).where(site.c.id.in_(woken)).values(state=SiteState.READY.value))

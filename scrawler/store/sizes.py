@@ -19,7 +19,9 @@ from scrawler.store.tables import page, robots, seed, site
 _SITES_READ = 2_000  # sites that are read at a time
 
 
-class _Seed(NamedTuple):
+class SeedSize(NamedTuple):
+    """A seed, as far as sizes follow from it."""
+
     site_id: int
     state: str
     requests: int
@@ -67,21 +69,21 @@ def _block(connection: Connection, after: int) -> tuple[list[int], list[SizedSit
     for row in connection.execute(bodies.order_by(robots.c.origin_hash)):
         texts[row.site_id].append(row.body)
     return list(keys), [
-        _sized(keys[identity], seeds[identity], response.get(identity), texts[identity])
+        sized(keys[identity], seeds[identity], response.get(identity), texts[identity])
         for identity in keys
         if identity in seeds
     ]
 
 
-def _seeds(connection: Connection, low: int, high: int) -> dict[int, list[_Seed]]:
-    found: dict[int, list[_Seed]] = defaultdict(list)
-    query = select(*(seed.c[name] for name in _Seed._fields)).where(seed.c.site_id.between(low, high))
+def _seeds(connection: Connection, low: int, high: int) -> dict[int, list[SeedSize]]:
+    found: dict[int, list[SeedSize]] = defaultdict(list)
+    query = select(*(seed.c[name] for name in SeedSize._fields)).where(seed.c.site_id.between(low, high))
     for row in connection.execute(query.order_by(seed.c.site_id, seed.c.id)):
-        found[row.site_id].append(_Seed._make(row))
+        found[row.site_id].append(SeedSize._make(row))
     return found
 
 
-def _sized(key: str, seeds: list[_Seed], means: tuple[float, float] | None, texts: list[bytes]) -> SizedSite:
+def sized(key: str, seeds: list[SeedSize], means: tuple[float, float] | None, texts: list[bytes]) -> SizedSite:
     """Sum a site up; of a seed that is not done, what it has listed is to be asked for.
 
     `means` are those of its response times and of their squares.

@@ -7,15 +7,33 @@ URL has one in a crawl that visits it once, with number 0; another visit is anot
 record is never changed, and rows and orphans go on to be the records. What is known of a URL beyond its visits (when
 it is due, what it said of itself last) is another thing, which changes: it belongs into a table of its own, by
 `url_hash`.
-URLs compare byte for byte (binary collation), are looked up by `url_hash`, and times are UTC milliseconds.
+URLs compare byte for byte (binary collation, whatever that of the database is), are looked up by `url_hash`, and times
+are UTC milliseconds.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text, text
-from sqlalchemy.dialects import mysql
+from sqlalchemy import (
+    BINARY,
+    VARBINARY,
+    BigInteger,
+    Column,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    text,
+)
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeEngine
 
 from scrawler.model.claims import SiteState
@@ -23,31 +41,46 @@ from scrawler.model.seeds import SeedState
 
 metadata = MetaData()
 
-_OPTIONS: dict[str, Any] = {
-    "mysql_engine": "InnoDB",
-    "mysql_charset": "utf8mb4",
-    "mysql_collate": "utf8mb4_bin",
-    "sqlite_strict": True,
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "mysql": {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"},
+    "sqlite": {"strict": True},
 }
-_CLUSTERED: dict[str, Any] = {**_OPTIONS, "sqlite_with_rowid": False}  # small rows that are read in key order
+_CLUSTERED: dict[str, Any] = {"info": {"clustered": True}}  # small rows that are read in key order
 
-_HASH: TypeEngine[bytes] = LargeBinary().with_variant(mysql.BINARY(16), "mysql")
-_DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(mysql.VARBINARY(20), "mysql")
-_CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(mysql.MEDIUMBLOB(), "mysql")
-_LONG_TEXT: TypeEngine[str] = Text().with_variant(mysql.MEDIUMTEXT(), "mysql")
+
+class _MediumBlob(LargeBinary):
+    """MySQL's type of that name; to import its own loads the whole dialect, a twentieth of each command's start."""
+
+    __visit_name__ = "MEDIUMBLOB"
+
+
+class _MediumText(Text):
+    """MySQL's type of that name, as above."""
+
+    __visit_name__ = "MEDIUMTEXT"
+
+
+# One object for all columns of a kind: to make hundreds of them would take a while at each command's start.
+_NUMBER: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
+_HASH: TypeEngine[bytes] = LargeBinary().with_variant(BINARY(16), "mysql")
+_HASH_OR_NONE: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(16), "mysql")
+_DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(20), "mysql")
+_CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(_MediumBlob(), "mysql")
+_POSTGRESQL_TEXT = Text(collation="C")
+_TEXT: TypeEngine[str] = Text().with_variant(_POSTGRESQL_TEXT, "postgresql")
+_LONG_TEXT: TypeEngine[str] = _TEXT.with_variant(_MediumText(), "mysql")
 
 
 def _id() -> Column[int]:
-    kind: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
-    return Column("id", kind, primary_key=True, autoincrement=True)
+    # An identity, where there are such: the right to write the table is enough, and no sequence stands beside it.
+    return Column("id", _NUMBER, Identity(), primary_key=True, autoincrement=True)
 
 
 def _number(
     name: str, doc: str = "", *, default: int | None = None, key: bool = False, null: bool = False
 ) -> Column[int]:
-    kind: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
     given = None if default is None else text(str(default))
-    return Column(name, kind, primary_key=key, autoincrement=False, nullable=null, server_default=given, doc=doc)
+    return Column(name, _NUMBER, primary_key=key, autoincrement=False, nullable=null, server_default=given, doc=doc)
 
 
 def _small(name: str, doc: str = "", *, default: int | None = None, key: bool = False) -> Column[int]:
@@ -58,16 +91,76 @@ def _small(name: str, doc: str = "", *, default: int | None = None, key: bool = 
 def _word(
     name: str, length: int, doc: str = "", *, default: str | None = None, key: bool = False, null: bool = False
 ) -> Column[str]:
+    return Column(name, _word_of(length), primary_key=key, nullable=null, server_default=default, doc=doc)
+
+
+@lru_cache(maxsize=16)
+def _word_of(length: int) -> TypeEngine[str]:
     kind: TypeEngine[str] = String(length).with_variant(Text(), "sqlite")
-    return Column(name, kind, primary_key=key, nullable=null, server_default=default, doc=doc)
+    return kind.with_variant(String(length, collation="C"), "postgresql")
 
 
 def _text(name: str, doc: str = "", *, null: bool = False, kind: TypeEngine[str] | None = None) -> Column[str]:
-    return Column(name, kind or Text(), nullable=null, doc=doc)
+    return Column(name, kind or _TEXT, nullable=null, doc=doc)
 
 
 def _bytes(name: str, kind: TypeEngine[bytes], doc: str = "", *, key: bool = False) -> Column[bytes]:
     return Column(name, kind, primary_key=key, nullable=False, doc=doc)
+
+
+class _NoBytes(FunctionElement[bytes]):
+    """Bytes of length 0, as a default is written."""
+
+    type = LargeBinary()
+    inherit_cache = True
+
+
+@compiles(_NoBytes)
+def _no_bytes(_element: _NoBytes, _compiler: object, **_words: object) -> str:
+    return "x''"
+
+
+@compiles(_NoBytes, "postgresql")
+def _no_bytes_of_postgresql(_element: _NoBytes, _compiler: object, **_words: object) -> str:
+    return "''"  # x'' would be bits
+
+
+def _referrer(doc: str) -> Column[bytes]:
+    return Column("referrer", _HASH_OR_NONE, nullable=False, server_default=_NoBytes(), doc=doc)
+
+
+def set_options(table: Table, dialect: str) -> None:
+    """Give a table what only its dialect knows, before it is made.
+
+    Said where the table is declared, that would load the dialects of all for each command.
+    """
+    options = _OPTIONS.get(dialect, {})
+    if dialect == "sqlite" and table.info.get("clustered"):
+        options = {**options, "with_rowid": False}
+    for name, value in options.items():
+        table.dialect_options[dialect][name] = value
+
+
+def is_of(index: Index, dialect: str) -> bool:
+    """Tell whether a dialect has this index, and give it what only PostgreSQL knows: which rows are in it.
+
+    Said where the index is made, that would load PostgreSQL's dialect for each command, a twentieth of its start.
+    """
+    only: tuple[str, ...] | None = index.info.get("only")
+    if dialect == "postgresql" and "where" in index.info:
+        index.dialect_options[dialect]["where"] = text(index.info["where"])
+    return only is None or dialect in only
+
+
+def _if_of(*given: Any, dialect: Dialect, **_: Any) -> bool:
+    return is_of(given[1], dialect.name)  # what is to be made, the index, the connection, ...
+
+
+def _index(name: str, *columns: str) -> tuple[Index, Index]:
+    """Make an index whose rows come in the order of their ids: on MySQL and SQLite each one has the id at its end."""
+    plain = Index(name, *columns, info={"only": ("mysql", "sqlite")}).ddl_if(callable_=_if_of)
+    with_id = Index(name, *columns, "id", info={"only": ("postgresql",)}).ddl_if(callable_=_if_of)
+    return plain, with_id
 
 
 def _tally(name: str, doc: str = "") -> Column[int]:
@@ -79,7 +172,6 @@ schema_version = Table(
     metadata,
     _number("version", "number of a migration that was applied", key=True),
     _number("applied_at"),
-    **_OPTIONS,
 )
 
 crawl = Table(
@@ -96,7 +188,6 @@ crawl = Table(
     _small("starting_machines", "how many the newest command starts ...", default=0),
     _number("starting_at", "... since then: the machine.launched_at of those that are there", default=0),
     _word("starting_process", 255, "... and by which process, as machine.process", default=""),
-    **_OPTIONS,
 )
 
 run = Table(
@@ -111,7 +202,6 @@ run = Table(
     _tally("pages"),
     _tally("bytes"),
     _tally("errors"),
-    **_OPTIONS,
 )
 
 site = Table(
@@ -135,8 +225,11 @@ site = Table(
     _number("pause_ms", "pause between two requests; a site taken over from a dead machine rests that long", default=0),
     _number("slowest_ms", "its slowest answer; 0: none. Asked by a dead machine, it may answer that late", default=0),
     Index("site_key_hash", "key_hash", unique=True),
-    Index("site_state", "state", "owner"),
-    **_OPTIONS,
+    *_index("site_state", "state", "owner"),
+    # PostgreSQL sorts what it finds by IS NULL, however it is indexed: all free sites, for each claim.
+    Index("site_free", "id", info={"only": ("postgresql",), "where": "state = 'ready' AND owner IS NULL"}).ddl_if(
+        callable_=_if_of
+    ),
 )
 
 _FIRST_COUNTS = (
@@ -191,10 +284,12 @@ seed = Table(
     _number("ended_at", null=True),
     _number("machine_id", "the machine that last worked on it", null=True),
     *_LATER_COUNTS,
+    _text("columns", "JSON: further columns of its line in the seed file, 16,000 characters; NULL: none", null=True),
+    _small("base_depth", "links from a user's seed to its URL, where that came from another site", default=0),
+    _small("reopened", "times that it went on after its end, for URLs from other sites", default=0),
     Index("seed_url_hash", "url_hash", unique=True),
-    Index("seed_site", "site_id", "state"),
-    Index("seed_state", "state", "end_reason"),
-    **_OPTIONS,
+    *_index("seed_site", "site_id", "state"),
+    *_index("seed_state", "state", "end_reason"),
 )
 
 lane = Table(
@@ -224,7 +319,6 @@ chunk = Table(
     _number("entries"),
     _bytes("data", _CHUNK, "the entries, compressed"),
     Index("chunk_first_position", "seed_id", "kind", "first_position"),
-    **_OPTIONS,
 )
 
 page = Table(
@@ -257,10 +351,10 @@ page = Table(
     ),
     _number("simhash", "of the visible text; 0: not computed", default=0),
     _small("visit", "0: the first to this URL; n: it was visited n times before, each of which has a row", default=0),
+    _referrer("url_hash of the page that listed the URL first; empty: none did, or the version before did not say it"),
     Index("page_url_hash", "url_hash"),
-    Index("page_seed", "seed_id"),
+    *_index("page_seed", "seed_id"),
     Index("page_warc_file", "warc_file", "warc_offset"),
-    **_OPTIONS,
 )
 
 orphan = Table(
@@ -369,6 +463,21 @@ robots = Table(
     **_CLUSTERED,
 )
 
+processor = Table(
+    "processor",
+    metadata,
+    _word("name", 255, "of page processors that work together, with commas between them", key=True),
+    _number("cursor_page", "they have had all rows of page up to this id ..."),
+    _text("gaps", "... but for these, JSON: [first, last] of ids that were not committed yet", kind=_LONG_TEXT),
+    _tally("pages", "given to them"),
+    _tally("items", "that they made"),
+    _tally("errors", "pages at which one of them failed: their items were left out"),
+    _text("items_file", "path of the file with the items, or table:NAME of this database; empty: none"),
+    _tally("items_bytes", "of that file which are committed (a killed process wrote what follows); rows of that table"),
+    _tally("version", "counts commits, and who begins: what an earlier process still commits is refused"),
+    **_CLUSTERED,
+)
+
 suspect = Table(
     "suspect",
     metadata,
@@ -389,9 +498,23 @@ candidate = Table(
     _text("url"),
     _small("depth", "of the page where it was first found"),
     _number("count", "times found"),
-    _small("promoted", "1: made a seed of this crawl", default=0),
+    _small("promoted", "1: made a seed of this crawl; 2: sent to the owner of its site", default=0),
+    _referrer("page.url_hash of the page where it was first found; empty: the version before did not say it"),
     Index("candidate_url_hash", "promoted", "url_hash"),
     **_CLUSTERED,
+)
+
+inbox = Table(
+    "inbox",
+    metadata,
+    _id(),
+    _bytes("key_hash", _HASH, "site.key_hash of the URL's site, which may not be in the database yet"),
+    _text("url", "sent to the owner of the site; the row goes with the checkpoint that lists it"),
+    _small("depth", "links from a user's seed, over all sites between"),
+    _small("hops", "sites from a user's seed"),
+    _number("seed_id", "the seed whose party has found it"),
+    _referrer("page.url_hash of the page where it was found"),
+    *_index("inbox_key_hash", "key_hash"),
 )
 
 server = Table(
@@ -435,8 +558,29 @@ machine = Table(
     _tally("uncommitted", "records in its files that were never committed, cut off or kept as orphans: fetched again"),
     _number("capacity", "seeds that it can hold, as it said with its last heartbeat; 0: not yet", default=0),
     _word("kept_open_by", 64, "why the crawl was not over when it last looked; empty: it has not looked", default=""),
+    _word(
+        "agent", 255, "its identifier, which a consistent partition is made from; kept when it starts anew", default=""
+    ),
+    _small("weight", "how much of the crawl it takes, compared with the others", default=1),
+    _tally("sent", "URLs that it has put into inboxes"),
+    _tally(
+        "received", "URLs that it has taken out of inboxes: of all machines, sent less received is what waits there"
+    ),
+    _tally("reopened", "parties that had ended, and that it let go on for URLs in their inboxes"),
+    _tally("dropped", "external URLs that it has forgotten, as mode drop wants"),
     Index("machine_state", "state"),
-    **_OPTIONS,
+)
+
+slot_table = Table(
+    "slot_table",
+    metadata,
+    _word("kind", 16, "of partition: dynamic, modulo, subsite", key=True),
+    _number("version", "counts its changes; one that was made from an earlier version is refused"),
+    _text("machines", "JSON: id -> weight of those among whom the slots are divided", kind=_LONG_TEXT),
+    _text(
+        "slots", "JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key", kind=_LONG_TEXT
+    ),
+    **_CLUSTERED,
 )
 
 machine_statistics = Table(

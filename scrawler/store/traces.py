@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, or_, select
+from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 
 from scrawler.model.claims import SiteState
@@ -16,10 +17,12 @@ from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, 
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
+from scrawler.store.outbox import KEPT, PROMOTED, SENT
 from scrawler.store.rows import in_state
 from scrawler.store.tables import (
     candidate,
     chunk,
+    inbox,
     lane,
     page,
     rejection,
@@ -43,6 +46,8 @@ class Finding(NamedTuple):
     first_seed_id: int
     depth: int  # the least depth of a page on which it was found
     promoted: bool
+    sent: bool  # to the owner of its site
+    referrer: bytes  # hash of the URL of the page where the first of these seeds found it first
 
 
 class Traces:
@@ -67,10 +72,29 @@ class Traces:
         columns = candidate.c
         query = select(
             sql.sum(columns.count), sql.count(), sql.min(columns.seed_id), sql.min(columns.depth),
-            sql.max(columns.promoted),
-        ).where(columns.promoted.in_((0, 1)), columns.url_hash.in_(hashes))  # fmt: skip
+            sql.max(sql_case((columns.promoted == PROMOTED, 1), else_=0)),
+            sql.max(sql_case((columns.promoted == SENT, 1), else_=0)),
+        ).where(columns.promoted.in_((KEPT, PROMOTED, SENT)), columns.url_hash.in_(hashes))  # fmt: skip
         row = self._database.rows(query)[0]
-        return Finding(int(row[0]), row[1], row[2], row[3], bool(row[4])) if row[1] else None
+        if not row[1]:
+            return None
+        first = select(columns.referrer).where(columns.seed_id == row[2], columns.url_hash.in_(hashes)).limit(1)
+        found = self._database.rows(first)
+        return Finding(
+            int(row[0]), row[1], row[2], row[3], bool(row[4]), bool(row[5]), bytes(found[0][0]) if found else b""
+        )
+
+    def waits(self, keys: Collection[str], urls: Collection[str]) -> bool:
+        """Tell whether one of the URLs, each of a site with one of these keys, is in the inbox of its site."""
+        hashes = sorted({url_hash(key) for key in keys})
+        query = select(inbox.c.id).where(inbox.c.key_hash.in_(hashes), inbox.c.url.in_(sorted(urls))).limit(1)
+        return bool(self._database.rows(query))
+
+    def urls(self, hashes: Iterable[bytes]) -> dict[bytes, str]:
+        """Return hash -> URL of those pages that have a row; an empty hash stands for no page."""
+        known = sorted(set(hashes) - {b""})
+        query = select(page.c.url_hash, page.c.url).where(page.c.url_hash.in_(known))
+        return {bytes(row.url_hash): row.url for row in self._database.rows(query)}
 
     def rejections(self, hashes: Collection[bytes]) -> list[RejectionRow]:
         """Return where the URLs are in samples of refused ones."""

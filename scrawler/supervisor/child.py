@@ -1,4 +1,4 @@
-"""`python -m scrawler.supervisor.child`: one machine process, which lives no longer than its supervisor wants."""
+"""One machine process, which lives no longer than its supervisor wants: forked, or started by `child_process`."""
 
 from __future__ import annotations
 
@@ -123,7 +123,3 @@ def _stop_at_end_of_stdin(stop: threading.Event) -> None:
     while os.read(0, 4096):
         pass
     stop.set()
-
-
-if __name__ == "__main__":
-    main()

@@ -6,6 +6,8 @@ waits for its order, as a process does that was started by its command, and ends
 
 from __future__ import annotations
 
+import atexit
+import errno
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ from scrawler.supervisor import child
 from scrawler.supervisor.signals import terminal_signals_later
 
 _FILES = "/proc/self/fd"
+_SPARED = 12  # descriptors that are left to the supervisor, for its database and for processes that it starts
 _TASKS = Path("/proc/self/task")  # it lists threads that Python knows nothing of as well; without it nothing is forked
 
 
@@ -68,15 +71,21 @@ class ForkedProcess:
 def forked_processes(number: int) -> list[ForkedProcess]:
     """Fork so many processes, or as many as there is room for; none where this process has other threads.
 
+    Where they would leave too few files to this process, none is forked: the supervisor needs some itself.
     Raises what a standard output raises that cannot be written; then none is left.
     """
     sys.stdout.flush()  # text that waits to be written would be written by each process
     forked: list[ForkedProcess] = []
-    with ExitStack() as undo:
-        with suppress(OSError):  # whoever lacks a process starts one by its command, and tells what is in the way
+    with ExitStack() as undo, ExitStack() as spared:
+        try:
+            for _ in range(_SPARED):
+                spared.callback(os.close, os.dup(1))
             while len(forked) < number and len(list(_TASKS.iterdir())) == 1:
                 forked.append(ForkedProcess())
                 undo.callback(forked[-1].dismiss)
+        except OSError as error:  # whoever lacks a process starts one by its command, and tells what is in the way
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                return []
         undo.pop_all()
     return forked
 
@@ -89,8 +98,14 @@ def _fork(order_end: int, report_end: int) -> int:
     return pid
 
 
-def _close_others() -> None:
-    """Close all but the standard streams: another machine's order ends only when nobody else can write to it."""
+def _close_others(*known: int) -> None:
+    """Close all but the standard streams: another machine's order ends only when nobody else can write to it.
+
+    Those that are known go first: without them there may be no descriptor left by which to read the folder of all.
+    """
+    for one in known:
+        if one > 2:
+            os.close(one)
     for name in os.listdir(_FILES):
         if int(name) > 2:
             with suppress(OSError):  # the descriptor by which the folder was read is closed already
@@ -110,7 +125,7 @@ def _be_machine(order_end: int, report_end: int) -> NoReturn:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.dup2(order_end, 0)
         os.dup2(report_end, 1)
-        _close_others()
+        _close_others(order_end, report_end)
         sys.stdin = open(0, closefd=False)  # noqa: SIM115
         _leave_user_s_folder()
         child.main()
@@ -118,5 +133,8 @@ def _be_machine(order_end: int, report_end: int) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
-        child.write_what_waits()
-        os._exit(code)
+        try:
+            atexit._run_exitfuncs()  # as at the end of one that was started: a plug-in may have registered some
+        finally:
+            child.write_what_waits()
+            os._exit(code)

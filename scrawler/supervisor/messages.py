@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.machine_run import Launch
-from scrawler.settings import Settings
+from scrawler.settings import Settings, private_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +33,11 @@ _REPORTS = {kind.__name__: kind for kind in (Progress, RunSummary, Failure, Rema
 
 
 def order_line(settings: Settings, launch: Launch) -> bytes:
-    """Write what a machine process needs to know; only what the user set goes, so that it is known as set."""
-    given = settings.model_dump(mode="json", exclude_unset=True)
-    return _line({"settings": given, "launch": asdict(launch)})
+    """Write what a machine process needs to know; only what the user set goes, so that it is known as set.
+
+    It goes through a pipe, secrets and all: other users of the computer can read the arguments of a process.
+    """
+    return _line({"settings": private_values(settings), "launch": asdict(launch)})
 
 
 def read_order(line: bytes) -> tuple[Settings, Launch]:

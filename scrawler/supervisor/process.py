@@ -20,7 +20,7 @@ from scrawler.supervisor.signals import terminal_signals_later
 from scrawler.threads import start
 
 # -P: modules in the user's current folder must not be taken for ours.
-_COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.child")
+_COMMAND = (sys.executable, "-P", "-m", "scrawler.supervisor.child_process")
 
 _FAULTS = frozenset({"SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE", "SIGPROF"})  # a page can end it by these
 _FRESH = 3.0  # a rate that was told is believed for so many seconds

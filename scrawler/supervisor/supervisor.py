@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from math import inf
 
 from scrawler.app import prepare_crawl
@@ -56,6 +57,8 @@ class Supervisor:
     `say` shows a line, `stop` asks for a clean end (and is set when `run` is over). Other hosts, and other supervisors
     on this one, take part in the same crawl without knowing of each other. In `own_process`, which has no other
     threads, the first machine processes are forked; those that take the place of one that died are started anew.
+    What `beside` makes is entered once that is done and the crawl is open, and left when the machines are over: it may
+    have threads.
     """
 
     def __init__(
@@ -65,12 +68,14 @@ class Supervisor:
         say: Callable[[str], None],
         stop: threading.Event,
         own_process: bool = False,
+        beside: Callable[[], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._settings = settings
         self._on_progress = on_progress
         self._say = say
         self._stop = stop
         self._own_process = own_process
+        self._beside = beside
         self._forked: list[ForkedProcess] = []  # processes that were forked, and wait for their orders
         self._changed = threading.Condition()
         self._news = False  # a process ended, or a stop was asked for
@@ -92,9 +97,9 @@ class Supervisor:
             ScrawlerError: the database cannot be opened, or a machine met what every machine would meet; the others
                 were stopped cleanly.
         """
-        raise_file_limit(_FILES * len(self._seats) + 256)
         try:
             if self._own_process:
+                raise_file_limit(_FILES * len(self._seats) + 256)
                 self._forked = forked_processes(len(self._seats))
             return self._supervise()
         finally:
@@ -105,6 +110,14 @@ class Supervisor:
         launch = prepare_crawl(self._settings, self._stop, self._say)
         self._prefix = launch.prefix
         order = order_line(self._settings.model_copy(update={"machines": 1}), launch)
+        with self._beside():
+            self._let_work(order)
+        if self._failure is not None:
+            raise MachinesFailedError(self._failure)
+        return self._tally.summary(self._settings, self._outcome(), self._restarted, self._given_up, self._say)
+
+    def _let_work(self, order: bytes) -> None:
+        """Keep the machines at work until all are over."""
         watcher = threading.Thread(target=self._watch_stop, name="stop watcher")
         start(watcher)
         try:
@@ -120,9 +133,6 @@ class Supervisor:
                 if seat.process is not None:
                     seat.process.join()
             watcher.join()
-        if self._failure is not None:
-            raise MachinesFailedError(self._failure)
-        return self._tally.summary(self._settings, self._outcome(), self._restarted, self._given_up, self._say)
 
     def kill(self) -> None:
         """End all machine processes at once; may be called from a signal handler."""

@@ -66,6 +66,10 @@ class Tally:
             done=self._newest.done,
             active=self._newest.active,
             waiting=self._newest.waiting,
+            resting=max((one.resting for one in living), default=0),
+            rest_s=min((one.rest_s for one in living if one.resting), default=0.0),
+            waits={machine: waits for one in living for machine, waits in one.waits.items()},
+            costs={machine: costs for one in living for machine, costs in one.costs.items()},
         )
 
     def summary(

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from scrawler.errors import ScrawlerError
-from scrawler.synthweb.command import synthweb
+from scrawler.references import load_for_good
 
 if __name__ == "__main__":
     try:
-        synthweb()
+        load_for_good("scrawler.synthweb.command:synthweb")()
     except ScrawlerError as error:
         sys.stderr.write(f"{error}\n")
         sys.exit(error.exit_code)

@@ -51,6 +51,9 @@ _DEFAULT = WebSpec()
     "--slow-ms", default=_DEFAULT.slow_ms, show_default=True, help="Mean answering time of a slow page; half at least."
 )
 @click.option(
+    "--dead-share", default=_DEFAULT.dead_share, show_default=True, help="Share of sites whose hosts never answer."
+)
+@click.option(
     "--bandwidth", default=_DEFAULT.bandwidth, help="Bytes a second over all connections. [default: no limit]"
 )
 @click.option("--hidden", default=_DEFAULT.hidden, show_default=True, help="Share of pages the home page leads not to.")

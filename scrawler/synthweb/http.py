@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
+from math import inf
 from typing import NamedTuple, cast
 
 from scrawler.synthweb.bandwidth import Bandwidth
@@ -83,7 +84,7 @@ class Service(NamedTuple):
     """What a connection calls: who answers, how long a site takes, who is told of open connections."""
 
     answer: Callable[[HttpRequest, str, float], Answer]  # takes request, own address, when it came
-    delay: Callable[[HttpRequest, str], float]  # seconds
+    delay: Callable[[HttpRequest, str], float]  # seconds; infinity: it is never answered
     opened: Callable[[Connection], None]
     closed: Callable[[Connection], None]
     bandwidth: Bandwidth | None  # what all answers go through; None where they go at once
@@ -98,6 +99,7 @@ class Connection(asyncio.Protocol):
         self._service = service
         self._buffer = b""
         self._held = False  # whether an answer waits for its latency, or is on the wire
+        self._mute = False  # whether the request that is held is never answered
         self._full = False  # whether the client reads more slowly than we write
         self._ended = False  # whether the client sends no more
         self._local = ""
@@ -128,7 +130,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         """Close, once what is held has been answered."""
         self._ended = True
-        return self._held or self._full
+        return not self._mute and (self._held or self._full)
 
     def pause_writing(self) -> None:
         """Answer nothing more for now."""
@@ -171,6 +173,9 @@ class Connection(asyncio.Protocol):
             self._send(request, came)
             return
         self._held = True
+        if delay == inf:
+            self._mute = True
+            return
         asyncio.get_running_loop().call_later(delay, self._release, request, came)
 
     def _release(self, request: HttpRequest, came: float) -> None:

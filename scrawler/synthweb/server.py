@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from functools import lru_cache, partial
+from math import inf
 from pathlib import Path
 
 from scrawler.errors import ScrawlerError, SettingsError
@@ -17,6 +18,7 @@ from scrawler.synthweb.pages import Answer, PageWriter
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.serving import EVERY_ADDRESS, listen, serve_pages
 from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.synthweb.unanswered import leave_unanswered
 from scrawler.synthweb.web import SyntheticWeb
 
 if sys.platform != "win32":
@@ -53,6 +55,7 @@ def serve(
         for listening in sockets:
             stack.enter_context(listening)
         web = SyntheticWeb(spec, sockets[0].getsockname()[1])
+        leave_unanswered(sockets, web)
         for _ in range(workers - 1):
             stack.enter_context(ServerProcess(spec, web.port, log=log, share_port=True))
         log_fd = _open_log(log, stack)
@@ -69,7 +72,7 @@ class _Server:
         self._web = web
         self._writer = PageWriter(web)
         self._log_fd = log_fd
-        self._takes_time = web.spec.latency_ms > 0 or web.spec.slow_share > 0
+        self._takes_time = web.spec.latency_ms > 0 or web.spec.slow_share > 0 or web.spec.dead_share > 0
         self._site = lru_cache(maxsize=65_536)(self._find_site)
 
     def _find_site(self, authority: str, local: str) -> int | None:
@@ -77,13 +80,15 @@ class _Server:
         return self._web.site_at(local) if site is None and self._web.spec.hosts is not Hosts.PORTS else site
 
     def delay(self, request: HttpRequest, local: str) -> float:
-        """Return the seconds before a request is answered."""
+        """Return the seconds before a request is answered; infinity: it is not."""
         if not self._takes_time:
             return 0.0
         site = self._site(request.authority, local)
         if site is None:
             return 0.0
         layout = self._web.site(site)
+        if layout.dead:
+            return inf
         target = self._web.locate(site, request.path) if layout.slow_share else None
         return layout.latency_s if target is None else self._web.wait_s(target)
 

@@ -11,7 +11,9 @@ from scrawler.synthweb.spec import WebSpec
 
 FANOUT = 3  # children in the tree that leads to every page of a section: 40 pages are 3 deep, 1,000,000 are 13
 PARETO_SHAPE = 1.2  # shape of the distribution of site sizes, near to what is measured on the real web
+SPREAD = 2_654_435_769  # 2^32 over the golden ratio: its multiples are spread evenly (Knuth, volume 3, section 6.4)
 _MASK = (1 << 64) - 1
+_MASK_32 = (1 << 32) - 1
 
 
 def mix(*numbers: int) -> int:
@@ -42,6 +44,7 @@ class Site:
     slow_share: float  # share of its pages that take seconds
     disallows_private: bool
     has_robots: bool
+    dead: bool  # whether its host never answers
 
     def section(self, page: int) -> tuple[int, int, int]:
         """Return number, first page and size of the page's section."""
@@ -141,6 +144,20 @@ def latency_s(spec: WebSpec, site: int) -> float:
     share = (mix(spec.seed, site, 2) >> 11) / (1 << 53)
     normal = NormalDist().inv_cdf(min(max(share, 1e-9), 1 - 1e-9))
     return spec.latency_ms / 1000 * math.exp(spec.latency_spread * normal - spec.latency_spread**2 / 2)
+
+
+def dead_rule(spec: WebSpec) -> tuple[int, int]:
+    """Return (start, least) of what `is_dead` reckons with."""
+    return mix(spec.seed, 7) & _MASK_32, _MASK_32 + 1 - round(spec.dead_share * (_MASK_32 + 1))
+
+
+def is_dead(spec: WebSpec, site: int) -> bool:
+    """Tell whether a site's host never answers: its place on a ring, which multiples of an odd number fill evenly.
+
+    In 32 bits, and with no more than one multiplication and one sum, for the kernel reckons it too (`unanswered`).
+    """
+    start, least = dead_rule(spec)
+    return site * SPREAD + start & _MASK_32 >= least
 
 
 def slow_share(spec: WebSpec, site: int) -> float:

@@ -38,6 +38,7 @@ class WebSpec:
     slow_share: float = 0.0  # share of pages that take seconds
     slow_sites: float = 0.25  # share of sites, spread evenly, that have all slow pages
     slow_ms: float = 8_000.0  # mean answering time of a slow page: half of it for sure, the rest exponential
+    dead_share: float = 0.0  # share of sites whose hosts never answer: there is no connection to them
     bandwidth: int = 0  # bytes a second that the server sends, over all connections; 0: no limit
     hidden: float = 0.1  # share of a site's pages that its home page does not lead to
     alias_every: int = 20  # every n-th site only redirects to the one before it, like a www host; 0: none
@@ -56,6 +57,7 @@ class WebSpec:
             ("slow_share", 0, 1),
             ("slow_sites", 0, 1),
             ("slow_ms", 0, 600_000),
+            ("dead_share", 0, 1),
             ("bandwidth", 0, 10**12),
             ("hidden", 0, 0.5),
             ("alias_every", 0, MAX_SITES),

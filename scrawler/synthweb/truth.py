@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import inf
 
@@ -28,11 +28,12 @@ class Party:
     files: set[str] = field(default_factory=set)  # .pdf and .png, which are answered with 200
     denied: set[str] = field(default_factory=set)  # URLs that robots.txt forbids
     late: set[str] = field(default_factory=set)  # HTML pages whose answers come after the timeout
+    dead: set[str] = field(default_factory=set)  # URLs of hosts that never answer, not even with a robots.txt
     external: set[str] = field(default_factory=set)  # URLs outside the scope to which links or redirects lead
 
     @property
     def requested(self) -> set[str]:
-        """All URLs that a crawler asks for which does not ask for files."""
+        """All URLs that a server hears of from a crawler which does not ask for files; none of a dead host."""
         return self.pages | self.redirects | self.missing | self.late
 
 
@@ -69,9 +70,29 @@ def party(
     return found
 
 
+def reachable(web: SyntheticWeb, seed_urls: Iterable[str], max_depth: float = inf, robots: bool = True) -> set[str]:
+    """Return the HTML pages to which seeds lead over all sites: what a crawl finds that follows external links as well.
+
+    Breadth first, so that each has the least depth that it can have. KeyError: not a URL of this web.
+    """
+    found = Party(home="")
+    waiting = deque((web.target(url), 0) for url in seed_urls)
+    seen = {target for target, _ in waiting}
+    while waiting:
+        target, depth = waiting.popleft()
+        for aim in _visit(web, target, found, robots, inf):
+            if aim not in seen and depth < max_depth:
+                seen.add(aim)
+                waiting.append((aim, depth + 1))
+    return found.pages
+
+
 def _visit(web: SyntheticWeb, target: Target, found: Party, robots: bool, timeout: float) -> list[Target]:
     """Put the target where it belongs and return what it leads to."""
     url = web.url(target)
+    if web.site(target.site).dead:
+        found.dead.add(url)
+        return []
     if robots and _denied(web, target):
         found.denied.add(url)
         return []

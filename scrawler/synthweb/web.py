@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from scrawler.errors import SettingsError
-from scrawler.synthweb.site import FANOUT, Site, SiteSizes, latency_s, mix, section_starts, slow_s, slow_share
+from scrawler.synthweb.site import FANOUT, Site, SiteSizes, is_dead, latency_s, mix, section_starts, slow_s, slow_share
 from scrawler.synthweb.spec import Hosts, WebSpec
 
 TOPICS = 7  # folders of a site: a page's number modulo this is its topic
@@ -80,6 +80,7 @@ class SyntheticWeb:
             slow_share=0.0 if alias_of is not None else slow_share(self.spec, index),
             disallows_private=alias_of is None and index % 3 == 0,
             has_robots=alias_of is None and index % 3 != 1,
+            dead=is_dead(self.spec, index),
         )
 
     def _alias_of(self, index: int) -> int | None:
@@ -169,14 +170,18 @@ class SyntheticWeb:
     # --- answers and links
 
     def wait_s(self, target: Target) -> float:
-        """Return the seconds after which a target is answered."""
+        """Return the seconds after which a target is answered; infinity: never."""
         site = self.site(target.site)
+        if site.dead:
+            return math.inf
         slow = target.kind is Kind.PAGE and site.slow_share > 0
         return max(site.latency_s, slow_s(self.spec, target.site, target.number, site.slow_share) if slow else 0.0)
 
     def redirect(self, target: Target) -> tuple[int, Target] | None:
         """Return status and aim of a redirect; None: the target is none."""
         site = self.site(target.site)
+        if site.dead:
+            return None
         if site.alias_of is not None:
             return 301, target._replace(site=site.alias_of)
         kind, number = target.kind, target.number

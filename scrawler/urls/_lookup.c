@@ -16,72 +16,78 @@
 
 #define INTERFACE 2 /* see scrawler/compiled.py */
 
-enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* characters, bytes, characters */
-enum { LONGEST_PUT_TOGETHER = 1024 }; /* bytes of a URL */
-enum { ONCE = 256, ONCE_BYTES = 2048 };  /* hrefs that were met once: places by hash, and bytes of the newest */
-enum { USUAL_URLS = 128 };                /* of a page, that need no memory */
+enum { CACHED_HREF = 256, LONGEST_KNOWN = CACHED_HREF * 4, LONGEST_TYPE = 16 }; /* the second is in bytes */
+enum { LONGEST_PUT_TOGETHER = 1024 }; /* a URL that is put together here has no more bytes */
+/* Hrefs that were met once have so many places, by hash, and the newest so many bytes; a place is a word of 16 bits. */
+enum { ONCE = 1 << 16, ONCE_BYTES = 1 << 16, LONGEST_ONCE = 256 };
+enum { USUAL_URLS = 128 }; /* so many URLs of a page need no memory of their own */
 enum { INTERNAL, EXTERNAL, REFUSED, FOLDER };
-enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* what a text is, for its hash */
+enum { IN_FOLDER, SURE_FOLDER, IN_ORIGIN, A_URL, WHERES }; /* the hash of a text says as well what the text is */
 
-typedef struct { /* an href, cut before its fragment, in a folder or an origin */
+typedef struct { /* it is an href, cut before its fragment, as it stands in a folder or an origin */
     uint64_t hash;
     uint32_t where, begin, length; /* `begin` is its place among the keys */
     uint32_t link;
 } Entry;
 
 typedef struct {
-    PyObject *what; /* a URL, or why it is refused */
-    uint64_t hash;  /* of a URL */
-    uint32_t times; /* on the page on which it was met last, if it is refused */
-    uint32_t page;  /* that page */
+    PyObject *what; /* it is a URL, or says why one is refused */
+    uint64_t hash;  /* it is that of the URL, or 0 */
+    uint32_t times; /* so often was it met on its last page, if it is refused */
+    uint32_t page;  /* on this page it was met last */
     int kind;
 } Link;
 
-typedef struct { /* what `core/seen.py` says of seen filters */
+typedef struct { /* `core/seen.py` says what seen filters are */
     PyObject_HEAD
     PyObject *budget;
     Prints prints;
-    size_t reserved; /* bytes that were taken from the budget */
+    size_t reserved; /* so many bytes were taken from the budget */
 } SeenUrls;
 
-typedef struct {              /* external hrefs that were met once, at the places that their hashes say */
-    uint16_t bits[ONCE];      /* some of their hashes */
-    uint16_t begins[ONCE];    /* in `text` */
-    size_t end;               /* of the newest in `text`; the oldest follow */
-    char text[ONCE_BYTES];    /* of each its hash, its length, and the href, where that is the URL itself */
+typedef struct {              /* external hrefs that were met once stand at the places that their hashes say */
+    uint16_t bits[ONCE];      /* these are some bits of their hashes */
+    uint16_t begins[ONCE];    /* so they begin in `text` */
+    size_t end;               /* the newest ends here in `text`, and the oldest follow */
+    char text[ONCE_BYTES];    /* it has of each its hash, its length, and the href, where that is the URL itself */
 } Once;
+
+/* All parties have one: in tables of their own, of 3 KB, thousands of small sites would have hardly anything. What is
+ * in it saves work alone. Their hashes differ by the party, for what one takes for external is internal to another. */
+static Once once;
+static uint64_t parties; /* so many have been made */
 
 typedef struct {
     PyObject_HEAD
     Entry *entries;
     char *keys;
     Link *links;
-    uint32_t *entry_slots, *url_slots; /* places in the lists above, plus one; 0: free */
+    uint32_t *entry_slots, *url_slots; /* they hold places in the lists above, plus one; 0 is a free slot */
     size_t entry_count, entry_room, key_size, key_room, link_count, link_room, entry_slot_count, url_slot_count;
-    size_t *reasons; /* the links that are verdicts */
+    size_t *reasons; /* they are the places of the links that are verdicts */
     size_t reason_count, reason_room;
-    Once *once;
+    uint64_t party; /* it is mixed into the hashes that stand in `once` */
     uint32_t page;
     int busy;
 } Links;
 
 typedef struct { uint64_t v0, v1, v2, v3; } Sip;
 
-typedef struct { /* one page */
-    PyObject *sure, *refused_types, *learn; /* borrowed */
+typedef struct { /* it is what is known while one page is looked up */
+    PyObject *sure, *refused_types, *learn; /* these are borrowed */
     Py_ssize_t max_length, room;
     uint32_t folder, sure_folder, origin;
-    const Prints *seen;            /* of URLs that are left out; NULL: none are */
-    PyObject *internal, *external; /* lists: distinct URLs in order */
-    uint64_t *met;                 /* hashes of the URLs of the page, or 0: a table; at first it is `usual` */
+    const Prints *seen;            /* the URLs in it are left out; where it is NULL, none are */
+    PyObject *internal, *external; /* these lists get distinct URLs in order */
+    uint64_t *met;                 /* this table, at first `usual`, has the hashes of the page's URLs; 0 is free */
     size_t met_count, met_slot_count;
     Py_ssize_t internal_times, external_times, same_page, remembered, listed;
-    const char *above;       /* what stood before the last slash of an href in a sure folder that was met last, ... */
-    Py_ssize_t above_length; /* -1: none was met */
-    Py_ssize_t folder_length; /* ... the length of that folder's URL, with which `url` begins, and its hash */
+    const char *above;       /* this stood before the last slash of the last href that was in a sure folder */
+    Py_ssize_t above_length; /* it is -1 where no such href was met */
+    Py_ssize_t folder_length; /* so long is that folder's URL, with which `url` begins; its hash follows */
     Sip folder_hash;
     char url[LONGEST_PUT_TOGETHER];
-    char good_type[LONGEST_TYPE]; /* a file type that was met last and is not refused, as written */
+    char good_type[LONGEST_TYPE]; /* this file type was met last and is not refused; it stands as written */
     Py_ssize_t good_length;
     uint64_t usual[USUAL_URLS * 2];
 } Page;
@@ -153,9 +159,9 @@ static int grow(void **items, size_t *room, size_t count, size_t more, size_t si
 {
     if (count + more <= *room)
         return 0;
-    size_t wanted = *room ? *room * 2 : 8;
+    size_t wanted = *room ? *room : 8;
     while (wanted < count + more)
-        wanted *= 2;
+        wanted += wanted / 2;
     void *moved = wanted > UINT32_MAX / 2 ? NULL : PyMem_Realloc(*items, wanted * size);
     if (!moved) {
         PyErr_NoMemory();
@@ -225,7 +231,7 @@ static int remember(Links *k, uint64_t hash, uint32_t where, const char *path, s
 /* Return the link of a URL; -1: there is none, or an exception. */
 static Py_ssize_t find_url(const Links *k, PyObject *url, int kind)
 {
-    Py_hash_t hash = PyObject_Hash(url); /* keyed as well, and known to strings that were asked before */
+    Py_hash_t hash = PyObject_Hash(url); /* it is keyed as well, and strings that were asked before know theirs */
     if (hash == -1 || !k->url_slot_count)
         return -1;
     size_t mask = k->url_slot_count - 1;
@@ -242,7 +248,7 @@ static Py_ssize_t find_url(const Links *k, PyObject *url, int kind)
 
 static uint64_t hash_of_url(PyObject *url)
 {
-    if (!PyUnicode_IS_ASCII(url)) /* as no URL is */
+    if (!PyUnicode_IS_ASCII(url)) /* no URL is so */
         return (uint64_t)PyObject_Hash(url) | 1;
     return hash_of(A_URL, PyUnicode_DATA(url), (size_t)PyUnicode_GET_LENGTH(url));
 }
@@ -322,7 +328,8 @@ static int find_folder(Links *k, Page *p, const char *path, Py_ssize_t start)
     if (e)
         return enter_folder(p, path, start, k->links[e->link].what);
     PyObject *above = PyUnicode_DecodeUTF8(path, start, NULL);
-    PyObject *folder = above ? PyDict_GetItemWithError(p->sure, above) : NULL; /* borrowed; nothing runs meanwhile */
+    /* It is borrowed, and no other code runs meanwhile. */
+    PyObject *folder = above ? PyDict_GetItemWithError(p->sure, above) : NULL;
     Py_XDECREF(above);
     if (!folder)
         return PyErr_Occurred() ? -1 : 0;
@@ -398,7 +405,8 @@ static PyObject *learn(const Page *p, const char *href, Py_ssize_t length, Py_ss
     if (both && !PyTuple_Check(both))
         PyErr_SetString(PyExc_TypeError, "what is learned must be a tuple");
     else if (both)
-        known = PyArg_ParseTuple(both, "Op", &known, keeps) ? Py_NewRef(known) : NULL; /* set where it fails, too */
+        /* `known` is set where parsing fails, too. */
+        known = PyArg_ParseTuple(both, "Op", &known, keeps) ? Py_NewRef(known) : NULL;
     Py_XDECREF(both);
     Py_XDECREF(whole);
     Py_XDECREF(path);
@@ -478,41 +486,41 @@ static int count(Links *k, Page *p, size_t index)
 }
 
 /* Tell whether an href was met before, as far as is known, and note that it was. */
-static int met_before(Links *k, uint64_t hash)
+static int met_before(uint64_t hash)
 {
-    uint16_t bits = (uint16_t)(hash >> 48 | 1), *place = &k->once->bits[hash % ONCE];
+    uint16_t bits = (uint16_t)(hash >> 48 | 1), *place = &once.bits[hash % ONCE];
     int met = *place == bits;
     *place = bits;
     return met;
 }
 
 /* Keep an href that comes to itself, so that it need not be learned once more if it comes soon. */
-static void keep_for_once(Once *once, uint64_t hash, const char *href, size_t length, PyObject *url)
+static void keep_for_once(uint64_t hash, const char *href, size_t length, PyObject *url)
 {
     size_t size = sizeof hash + sizeof(uint16_t) + length;
     uint16_t long_as = (uint16_t)length;
-    if (size > ONCE_BYTES / 8 || !PyUnicode_IS_ASCII(url) || (size_t)PyUnicode_GET_LENGTH(url) != length
+    if (size > LONGEST_ONCE || !PyUnicode_IS_ASCII(url) || (size_t)PyUnicode_GET_LENGTH(url) != length
         || memcmp(PyUnicode_DATA(url), href, length))
         return;
-    if (once->end + size > ONCE_BYTES)
-        once->end = 0;
-    char *to = once->text + once->end;
-    once->begins[hash % ONCE] = (uint16_t)once->end;
-    once->end += size;
+    if (once.end + size > ONCE_BYTES)
+        once.end = 0;
+    char *to = once.text + once.end;
+    once.begins[hash % ONCE] = (uint16_t)once.end;
+    once.end += size;
     memcpy(to, &hash, sizeof hash);
     memcpy(to + sizeof hash, &long_as, sizeof long_as);
     memcpy(to + sizeof hash + sizeof long_as, href, length);
 }
 
 /* Tell whether an href was kept by `keep_for_once`, and is still there; nobody outside can feign a hash. */
-static int is_kept_for_once(const Once *once, uint64_t hash, const char *href, size_t length)
+static int is_kept_for_once(uint64_t hash, const char *href, size_t length)
 {
-    size_t begin = once->begins[hash % ONCE];
+    size_t begin = once.begins[hash % ONCE];
     uint64_t kept;
     uint16_t long_as;
     if (begin + sizeof kept + sizeof long_as + length > ONCE_BYTES)
         return 0;
-    const char *at = once->text + begin;
+    const char *at = once.text + begin;
     memcpy(&kept, at, sizeof kept);
     memcpy(&long_as, at + sizeof kept, sizeof long_as);
     return kept == hash && long_as == length && !memcmp(at + sizeof kept + sizeof long_as, href, length);
@@ -525,8 +533,8 @@ static int count_known(Links *k, Page *p, PyObject *known, const Entry *e, const
     int kind = kind_of(known, &what);
     if (kind < 0)
         return -1;
-    if (e && kind == EXTERNAL && !met_before(k, e->hash)) { /* many external links stand on one page alone */
-        keep_for_once(k->once, e->hash, path, e->length, what);
+    if (e && kind == EXTERNAL && !met_before(e->hash ^ k->party)) { /* many external links stand on one page alone */
+        keep_for_once(e->hash ^ k->party, path, e->length, what);
         e = NULL;
     }
     Py_ssize_t link = kind == REFUSED ? find_reason(k, what) : find_url(k, what, kind);
@@ -577,7 +585,7 @@ static int look_up_one(Links *k, Page *p, const char *href, Py_ssize_t length, P
         if (done)
             return done < 0 ? -1 : 0;
     }
-    PyObject *known = keeps && is_kept_for_once(k->once, e.hash, href, e.length)
+    PyObject *known = keeps && is_kept_for_once(e.hash ^ k->party, href, e.length)
                           ? Py_BuildValue("(s#)", href, path_length)
                           : learn(p, href, length, path_length, &learned_keeps);
     if (!known)
@@ -632,15 +640,6 @@ static void next_page(Links *k)
 
 static PyTypeObject seen_type;
 
-static int make_once(Links *k)
-{
-    if (!k->once && !(k->once = PyMem_Calloc(1, sizeof *k->once))) {
-        PyErr_NoMemory();
-        return -1;
-    }
-    return 0;
-}
-
 PyDoc_STRVAR(look_up_doc, "look_up(hrefs, is_page, folder, rules, room, learn, seen): see `lookup.KnownLinks`.");
 
 static PyObject *look_up(Links *k, PyObject *args)
@@ -660,8 +659,6 @@ static PyObject *look_up(Links *k, PyObject *args)
         PyErr_SetString(PyExc_RuntimeError, "links are looked up already");
         return NULL;
     }
-    if (make_once(k) < 0)
-        return NULL;
     p.folder = folder_number * WHERES + IN_FOLDER;
     p.sure_folder = folder_number * WHERES + SURE_FOLDER;
     p.origin = origin_number * WHERES + IN_ORIGIN;
@@ -686,6 +683,14 @@ static PyObject *look_up(Links *k, PyObject *args)
     return result;
 }
 
+static PyObject *links_new(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(named))
+{
+    Links *k = (Links *)type->tp_alloc(type, 0);
+    if (k)
+        k->party = ++parties * 0x9e3779b97f4a7c15u; /* an odd number: no two products are the same */
+    return (PyObject *)k;
+}
+
 static void dealloc(Links *k)
 {
     for (size_t i = 0; i < k->link_count; i++)
@@ -696,7 +701,6 @@ static void dealloc(Links *k)
     PyMem_Free(k->entry_slots);
     PyMem_Free(k->url_slots);
     PyMem_Free(k->reasons);
-    PyMem_Free(k->once);
     Py_TYPE(k)->tp_free((PyObject *)k);
 }
 
@@ -713,7 +717,7 @@ static PyTypeObject links_type = {
     .tp_flags = Py_TPFLAGS_DEFAULT,
     .tp_doc = "The links that a party knows.",
     .tp_methods = links_methods,
-    .tp_new = PyType_GenericNew,
+    .tp_new = links_new,
 };
 
 /* Make room for so many URLs more, and reserve the memory for it; an exception of the budget's leaves all as it was. */
@@ -729,7 +733,8 @@ static int make_room(SeenUrls *s, size_t more)
         Py_DECREF(taken);
         s->reserved = size;
     }
-    return resize_prints(&s->prints, slots_for(&s->prints, s->prints.count + more)); /* as Python has run meanwhile */
+    /* Python has run meanwhile, and may have added some: what is needed is told anew. */
+    return resize_prints(&s->prints, slots_for(&s->prints, s->prints.count + more));
 }
 
 /* Add those of the URLs to a list that are not in; some may be there twice. */
@@ -790,7 +795,7 @@ static PyObject *seen_add(SeenUrls *s, PyObject *urls)
         PyErr_SetString(PyExc_TypeError, "the URLs must be a list");
         return NULL;
     }
-    if (make_room(s, (size_t)PyList_GET_SIZE(urls)) < 0) /* where `unseen` did not */
+    if (make_room(s, (size_t)PyList_GET_SIZE(urls)) < 0) /* it is made here where `unseen` has not made it */
         return NULL;
     for (Py_ssize_t i = 0; i < PyList_GET_SIZE(urls); i++)
         if (PyUnicode_Check(PyList_GET_ITEM(urls, i)))

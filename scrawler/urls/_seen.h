@@ -10,7 +10,7 @@ enum { PRINT_BYTES = 6, FIRST_PRINTS = 32 };
 #define PRINT_MASK ((1ULL << 8 * PRINT_BYTES) - 1)
 
 typedef struct {
-    unsigned char *slots; /* of PRINT_BYTES each; 0: free */
+    unsigned char *slots; /* each has PRINT_BYTES; 0 is a free one */
     size_t slot_count, count;
 } Prints;
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from copy import copy
 from functools import partial
 from typing import NamedTuple
 
@@ -179,10 +178,17 @@ class UrlAnalyzer:
     def analyze_any_type(self, page: str, hrefs: Sequence[str], base: str = "", charset: str = "") -> Analysis:
         """Judge URLs on a page as `analyze` does, but refuse none for its file type."""
         if self._of_any_type is None:
-            self._of_any_type = copy(self)
-            self._of_any_type._refused_types = frozenset()
-            self._of_any_type._rules = NameRules(frozenset(), self._max_length)
-            self._of_any_type._forget()
+            self._of_any_type = UrlAnalyzer(
+                self._scope,
+                max_length=self._max_length,
+                steps=self._steps,
+                limits=self._limits,
+                refused_types=frozenset(),
+                aliases=self._aliases,
+                cache_entries=self._cache_entries,
+                compiled=self._compiled,
+                sample=self._sample,
+            )
         return self._of_any_type.analyze(page, hrefs, base, charset)
 
     def _offer(self, verdict: Verdict, href: str, base: str) -> None:

@@ -7,7 +7,8 @@ PDF and office documents, feeds, XML, JSON and plain text are documents to an ar
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Set
+from collections.abc import Set
+from functools import lru_cache
 
 _IMAGES = "apng avif bmp cur eps gif heic heif ico jfif jp2 jpe jpeg jpg jxl png psd svg svgz tif tiff webp xcf"
 _AUDIO = "aac aif aiff amr au flac m4a m4b mid midi mka mp2 mp3 oga ogg opus ra wav weba wma"
@@ -32,11 +33,13 @@ _NAMES = {"gz": "gzip", "tgz": "gzip", "js": "javascript", "mjs": "javascript"} 
 _WORD = re.compile(r"[0-9a-z]+")
 
 
-def refused_types(accept: Collection[str]) -> Set[str]:
+@lru_cache(maxsize=64)
+def refused_types(accept: tuple[str, ...]) -> Set[str]:
     """Return the extensions that are refused where these media ranges are wanted; with none, all that lead nowhere.
 
     Who wants images, audio, video or fonts gets what is named so: which of them, the headers tell. Of the rest, only
-    what the type itself names is wanted (`application/zip`), or all (`application/*`).
+    what the type itself names is wanted (`application/zip`), or all (`application/*`). The set, of 8 KB, is made once:
+    each site asks for it.
     """
     if "*/*" in accept:
         return frozenset()

@@ -23,10 +23,12 @@ class Verdict(StrEnum):
     PARAMETERS = "parameters"  # its query has too many of them
     EXTERNAL_ASSET = "external-asset"  # it is an image, script or style from elsewhere
     NOFOLLOW = "nofollow"  # its page, or its rel, asks not to follow it
+    EXCLUDED = "excluded"  # the user's patterns of URLs do not want it
     URL_FILTER = "url-filter"  # a filter of the user's refuses it
     SITEMAP_ELSEWHERE = "sitemap-elsewhere"  # it is a sitemap of another site
     SITEMAP_LIMIT = "sitemap-limit"  # it is one sitemap too many, or in an index too deep
 
+    EXTERNAL_LIMIT = "external-limit"  # its page has more bytes of external URLs than are taken from one
     OUTSIDE_BOUNDARY = "outside-boundary"  # a seed redirects to it, and it may not enter the crawl
 
     # These say why an internal link is not listed.
@@ -38,5 +40,14 @@ class Verdict(StrEnum):
 
 # A link with one of these has been counted as internal, or as external, as well.
 COUNTED_AGAIN = frozenset(
-    {Verdict.SEEN, Verdict.DEPTH, Verdict.TRAP, Verdict.COVERED, Verdict.URL_FILTER, Verdict.OUTSIDE_BOUNDARY}
+    {
+        Verdict.SEEN,
+        Verdict.DEPTH,
+        Verdict.TRAP,
+        Verdict.COVERED,
+        Verdict.EXCLUDED,
+        Verdict.URL_FILTER,
+        Verdict.EXTERNAL_LIMIT,
+        Verdict.OUTSIDE_BOUNDARY,
+    }
 )

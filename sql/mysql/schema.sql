@@ -95,6 +95,9 @@ CREATE TABLE seed (
     machine_id BIGINT,  -- the machine that last worked on it
     internal_errors BIGINT NOT NULL DEFAULT 0,  -- answers that met a fault of this program
     not_modified BIGINT NOT NULL DEFAULT 0,  -- URLs visited again whose page is as it was
+    columns TEXT,  -- JSON: further columns of its line in the seed file, 16,000 characters; NULL: none
+    base_depth INTEGER NOT NULL DEFAULT 0,  -- links from a user's seed to its URL, where that came from another site
+    reopened INTEGER NOT NULL DEFAULT 0,  -- times that it went on after its end, for URLs from other sites
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_site ON seed (site_id, state);
@@ -147,6 +150,7 @@ CREATE TABLE page (
     flags INTEGER NOT NULL DEFAULT 0,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash BIGINT NOT NULL DEFAULT 0,  -- of the visible text; 0: not computed
     visit INTEGER NOT NULL DEFAULT 0,  -- 0: the first to this URL; n: it was visited n times before, each of which has a row
+    referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- url_hash of the page that listed the URL first; empty: none did, or the version before did not say it
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX page_seed ON page (seed_id);
@@ -239,6 +243,19 @@ CREATE TABLE robots (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX robots_site ON robots (site_id);
 
+CREATE TABLE processor (
+    name VARCHAR(255) NOT NULL,  -- of page processors that work together, with commas between them
+    cursor_page BIGINT NOT NULL,  -- they have had all rows of page up to this id ...
+    gaps MEDIUMTEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
+    pages BIGINT NOT NULL DEFAULT 0,  -- given to them
+    items BIGINT NOT NULL DEFAULT 0,  -- that they made
+    errors BIGINT NOT NULL DEFAULT 0,  -- pages at which one of them failed: their items were left out
+    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
+    items_bytes BIGINT NOT NULL DEFAULT 0,  -- of that file which are committed (a killed process wrote what follows); rows of that table
+    version BIGINT NOT NULL DEFAULT 0,  -- counts commits, and who begins: what an earlier process still commits is refused
+    PRIMARY KEY (name)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 CREATE TABLE suspect (
     site_id BIGINT NOT NULL,
     url_hash BINARY(16) NOT NULL,
@@ -255,10 +272,23 @@ CREATE TABLE candidate (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- of the page where it was first found
     count BIGINT NOT NULL,  -- times found
-    promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl
+    promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl; 2: sent to the owner of its site
+    referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was first found; empty: the version before did not say it
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE inbox (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    key_hash BINARY(16) NOT NULL,  -- site.key_hash of the URL's site, which may not be in the database yet
+    url TEXT NOT NULL,  -- sent to the owner of the site; the row goes with the checkpoint that lists it
+    depth INTEGER NOT NULL,  -- links from a user's seed, over all sites between
+    hops INTEGER NOT NULL,  -- sites from a user's seed
+    seed_id BIGINT NOT NULL,  -- the seed whose party has found it
+    referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was found
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX inbox_key_hash ON inbox (key_hash);
 
 CREATE TABLE server (
     address VARCHAR(64) NOT NULL,  -- IP address
@@ -295,9 +325,23 @@ CREATE TABLE machine (
     uncommitted BIGINT NOT NULL DEFAULT 0,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity BIGINT NOT NULL DEFAULT 0,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
     kept_open_by VARCHAR(64) NOT NULL DEFAULT '',  -- why the crawl was not over when it last looked; empty: it has not looked
+    agent VARCHAR(255) NOT NULL DEFAULT '',  -- its identifier, which a consistent partition is made from; kept when it starts anew
+    weight INTEGER NOT NULL DEFAULT 1,  -- how much of the crawl it takes, compared with the others
+    sent BIGINT NOT NULL DEFAULT 0,  -- URLs that it has put into inboxes
+    received BIGINT NOT NULL DEFAULT 0,  -- URLs that it has taken out of inboxes: of all machines, sent less received is what waits there
+    reopened BIGINT NOT NULL DEFAULT 0,  -- parties that had ended, and that it let go on for URLs in their inboxes
+    dropped BIGINT NOT NULL DEFAULT 0,  -- external URLs that it has forgotten, as mode drop wants
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);
+
+CREATE TABLE slot_table (
+    kind VARCHAR(16) NOT NULL,  -- of partition: dynamic, modulo, subsite
+    version BIGINT NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
+    machines MEDIUMTEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
+    slots MEDIUMTEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
+    PRIMARY KEY (kind)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE machine_statistics (
     machine_id BIGINT NOT NULL,
@@ -318,4 +362,4 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (4, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (7, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

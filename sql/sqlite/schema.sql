@@ -95,6 +95,9 @@ CREATE TABLE seed (
     machine_id INTEGER,  -- the machine that last worked on it
     internal_errors INTEGER DEFAULT 0 NOT NULL,  -- answers that met a fault of this program
     not_modified INTEGER DEFAULT 0 NOT NULL,  -- URLs visited again whose page is as it was
+    columns TEXT,  -- JSON: further columns of its line in the seed file, 16,000 characters; NULL: none
+    base_depth INTEGER DEFAULT 0 NOT NULL,  -- links from a user's seed to its URL, where that came from another site
+    reopened INTEGER DEFAULT 0 NOT NULL,  -- times that it went on after its end, for URLs from other sites
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_site ON seed (site_id, state);
@@ -148,6 +151,7 @@ CREATE TABLE page (
     flags INTEGER DEFAULT 0 NOT NULL,  -- sum of 1 noindex, 2 nofollow, 4 TLS unchecked, 8 slow lane, 16 asset, 32 sitemap, 64 near duplicate, 128 cut
     simhash INTEGER DEFAULT 0 NOT NULL,  -- of the visible text; 0: not computed
     visit INTEGER DEFAULT 0 NOT NULL,  -- 0: the first to this URL; n: it was visited n times before, each of which has a row
+    referrer BLOB DEFAULT x'' NOT NULL,  -- url_hash of the page that listed the URL first; empty: none did, or the version before did not say it
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX page_seed ON page (seed_id);
@@ -249,6 +253,20 @@ CREATE TABLE robots (
  STRICT;
 CREATE INDEX robots_site ON robots (site_id);
 
+CREATE TABLE processor (
+    name TEXT NOT NULL,  -- of page processors that work together, with commas between them
+    cursor_page INTEGER NOT NULL,  -- they have had all rows of page up to this id ...
+    gaps TEXT NOT NULL,  -- ... but for these, JSON: [first, last] of ids that were not committed yet
+    pages INTEGER DEFAULT 0 NOT NULL,  -- given to them
+    items INTEGER DEFAULT 0 NOT NULL,  -- that they made
+    errors INTEGER DEFAULT 0 NOT NULL,  -- pages at which one of them failed: their items were left out
+    items_file TEXT NOT NULL,  -- path of the file with the items, or table:NAME of this database; empty: none
+    items_bytes INTEGER DEFAULT 0 NOT NULL,  -- of that file which are committed (a killed process wrote what follows); rows of that table
+    version INTEGER DEFAULT 0 NOT NULL,  -- counts commits, and who begins: what an earlier process still commits is refused
+    PRIMARY KEY (name)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE suspect (
     site_id INTEGER NOT NULL,
     url_hash BLOB NOT NULL,
@@ -266,11 +284,24 @@ CREATE TABLE candidate (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- of the page where it was first found
     count INTEGER NOT NULL,  -- times found
-    promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl
+    promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl; 2: sent to the owner of its site
+    referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was first found; empty: the version before did not say it
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
  STRICT;
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
+
+CREATE TABLE inbox (
+    id INTEGER NOT NULL,
+    key_hash BLOB NOT NULL,  -- site.key_hash of the URL's site, which may not be in the database yet
+    url TEXT NOT NULL,  -- sent to the owner of the site; the row goes with the checkpoint that lists it
+    depth INTEGER NOT NULL,  -- links from a user's seed, over all sites between
+    hops INTEGER NOT NULL,  -- sites from a user's seed
+    seed_id INTEGER NOT NULL,  -- the seed whose party has found it
+    referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was found
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX inbox_key_hash ON inbox (key_hash);
 
 CREATE TABLE server (
     address TEXT NOT NULL,  -- IP address
@@ -309,9 +340,24 @@ CREATE TABLE machine (
     uncommitted INTEGER DEFAULT 0 NOT NULL,  -- records in its files that were never committed, cut off or kept as orphans: fetched again
     capacity INTEGER DEFAULT 0 NOT NULL,  -- seeds that it can hold, as it said with its last heartbeat; 0: not yet
     kept_open_by TEXT DEFAULT '' NOT NULL,  -- why the crawl was not over when it last looked; empty: it has not looked
+    agent TEXT DEFAULT '' NOT NULL,  -- its identifier, which a consistent partition is made from; kept when it starts anew
+    weight INTEGER DEFAULT 1 NOT NULL,  -- how much of the crawl it takes, compared with the others
+    sent INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has put into inboxes
+    received INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has taken out of inboxes: of all machines, sent less received is what waits there
+    reopened INTEGER DEFAULT 0 NOT NULL,  -- parties that had ended, and that it let go on for URLs in their inboxes
+    dropped INTEGER DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop wants
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);
+
+CREATE TABLE slot_table (
+    kind TEXT NOT NULL,  -- of partition: dynamic, modulo, subsite
+    version INTEGER NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
+    machines TEXT NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
+    slots TEXT NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
+    PRIMARY KEY (kind)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE machine_statistics (
     machine_id INTEGER NOT NULL,
@@ -334,4 +380,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (4, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (7, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

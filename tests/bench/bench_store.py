@@ -1,7 +1,7 @@
 """What the store costs: `python tests/bench/bench_store.py` from the top folder.
 
-Prints seeds/s, microseconds a page row and a claimed site (CPU of the client, and of MariaDB's server), statements a
-claim and a checkpoint, and claims/s of one and of eight processes, on SQLite and on a MariaDB of its own.
+Prints seeds/s, microseconds a page row and a claimed site (CPU of the client, and of the server), statements a claim
+and a checkpoint, and claims/s of one and of eight processes, on SQLite and on servers of its own.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,8 +29,10 @@ from scrawler.store.claims import Claims
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import NewSeed, Seeds
+from tests import mariadb, postgresql
 from tests.integration.store.racing import claim_all
-from tests.mariadb import missing, running_mariadb
+from tests.mariadb import running_mariadb
+from tests.postgresql import running_postgresql
 from tests.together import together
 
 _SEEDS = 60_000
@@ -67,10 +69,10 @@ class _Meter:
         event.remove(Engine, "before_cursor_execute", self._count)
 
 
-def _cpu_of(pid: int) -> float:
-    """Return the seconds of CPU that a process has used (Linux)."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def _cpu_of(pids: Iterable[int]) -> float:
+    """Return the seconds of CPU that processes, and children of them that have ended, have used (Linux)."""
+    stats = (Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split() for pid in pids)
+    return sum(sum(map(int, fields[11:15])) for fields in stats) / os.sysconf("SC_CLK_TCK")
 
 
 def _page(seed_id: int, number: int) -> PageRow:
@@ -129,18 +131,27 @@ def _bench_claims(url: str, processes: int) -> None:
 
 
 def main() -> None:
-    """Run the benchmark on both databases."""
+    """Run the benchmark on all databases."""
     with tempfile.TemporaryDirectory() as folder:
         _bench(f"sqlite:///{folder}/crawl.db", lambda: 0.0)
         for processes in (1, 8):
             _bench_claims(f"sqlite:///{folder}/claims-{processes}.db", processes)
-        if missing():
-            print(f"not measured on MariaDB: {missing()} not installed")
-            return
+    if lacking := mariadb.missing():
+        print(f"not measured on MariaDB: {lacking} not installed")
+    else:
         with running_mariadb(on_disk=True) as server:
-            _bench(server.create("crawl_bench"), lambda: _cpu_of(server.pid))
-            for processes in (1, 8):
-                _bench_claims(server.create(f"crawl_claims_{processes}"), processes)
+            _on_server(server.create, lambda: [server.pid])
+    if lacking := postgresql.missing():
+        print(f"not measured on PostgreSQL: {lacking} not installed")
+    else:
+        with running_postgresql(on_disk=True) as other:
+            _on_server(other.create, other.pids)
+
+
+def _on_server(create: Callable[[str], str], pids: Callable[[], list[int]]) -> None:
+    _bench(create("crawl_bench"), lambda: _cpu_of(pids()))
+    for processes in (1, 8):
+        _bench_claims(create(f"crawl_claims_{processes}"), processes)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,7 @@ def _command(database: Database, machine_id: int) -> Command:
     return Machines(database).beat(machine_id).command
 
 
+@pytest.mark.heavy
 def test_where_nothing_runs_each_command_says_so(ask: Scrawler, database: Database) -> None:
     assert ask("machines").stdout == "no machine runs\n"
     assert ask("machines", "--json").stdout == ""
@@ -161,6 +162,7 @@ def test_settings_are_set_listed_and_taken_back(ask: Scrawler, rows: Rows, datab
     ("assignment", "said"),
     [
         ("delay", "'delay' is no KEY=VALUE, such as delay=2"),
+        (":delay=1", "':delay=1' names no host before its colon; for all hosts, leave that out"),
         ("delay=soon", "delay=soon is not allowed, only a time such as 90, 5m or 2h, 0s to 1d"),
         ("threads=0", "threads=0 is not allowed, only a whole number, 1 to 1000"),
         ("dealy=", "unknown setting 'dealy'; did you mean delay?"),

@@ -58,6 +58,7 @@ def test_seeds_in_pages_crawled_urls_out_and_in_again(
     assert status["pages"] >= total
 
 
+@pytest.mark.heavy
 def test_exports_agree_in_all_formats(scrawler: Scrawler, rows: Rows, seed_file: Path) -> None:
     scrawler("import", "seeds.txt")
     scrawler(*CRAWL, "--max-pages", "3", "--no-export")
@@ -79,6 +80,7 @@ def test_exports_agree_in_all_formats(scrawler: Scrawler, rows: Rows, seed_file:
         assert len(rows("seeds", "--db", f"sqlite:///{name}.db")) == len(plain) - kinds["page"]
 
 
+@pytest.mark.heavy
 def test_candidates_become_seeds_by_hops_and_by_hand(
     scrawler: Scrawler, rows: Rows, web: SynthServer, tmp_path: Path
 ) -> None:

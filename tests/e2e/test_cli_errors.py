@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.store.engines import USE
 from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, error_line, shell
 
 
@@ -37,8 +38,11 @@ from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, err
         (("pages", "--seed", "http://a.example/"), 4, "there is no database"),
         (("status", "--db", "sqlite:///nowhere/x.db"), 4, "nowhere"),
         (("status", "--db", "oracle://x"), 4, "no such kind of database: oracle"),
-        (("status", "--db", "nonsense"), 4, "--db: the database URL cannot be read; use sqlite:///path or mysql"),
-        (("plan", "--from", "nonsense"), 4, "--from: the database URL cannot be read; use sqlite:///path or mysql"),
+        (("status", "--db", "nonsense"), 4, "--db: the database URL cannot be read; use sqlite:///path, mysql"),
+        (("status", "--db", "crawl.db"), 4, "for a file it is sqlite:///crawl.db"),
+        (("status", "--db", "sqlite:///what?.db"), 4, "takes no parameters, and here stand a ?, which begins them"),
+        (("corpus", "x.pdf", "--db", "sqlite:///there.db"), 2, "x.pdf: a corpus is written as .jsonl, .jsonl.gz"),
+        (("plan", "--from", "nonsense"), 4, "--from: the database URL cannot be read; use sqlite:///path, mysql"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1/x"), 4, "cannot be reached"),
         (("status", "--db", "mysql://u:secret@127.0.0.1:1"), 4, "the database URL names no database"),
         (("status", "--db", "mysql://u:p@secret@127.0.0.1:1/x"), 4, "holds an @; write %40 for it"),
@@ -94,11 +98,17 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
     [
         (("fly",), "scrawler", "No such command 'fly'"),
         (("run", "--thread", "2"), "scrawler run", "No such option"),
-        (("pages",), "scrawler pages", "Missing option '--seed'"),
+        (
+            ("run", "--user", "x"),
+            "scrawler run",
+            "No such option '--user': user is for one host, in scrawler.toml",
+        ),
+        (("run", "--certificate", "x"), "scrawler run", "No such option '--certificate': certificate is for one host"),
+        (("pages", "--state", "dead"), "scrawler pages", "No such option '--state'"),
         (("import",), "scrawler import", "Missing argument 'FILE'"),
         (("seeds", "--state", "asleep"), "scrawler seeds", "Invalid value for '--state': 'asleep' is not one of "),
         (("seeds", "--db", "sqlite:///x", "promote"), "scrawler seeds", "options of `seeds promote` stand behind it"),
-        (("seeds", "--csv", "--json"), "scrawler seeds", "--json and --csv are two forms: give one of them"),
+        (("seeds", "--csv", "--json"), "scrawler seeds", "csv and json are different forms: give one of them"),
         (("import", "x", "--rejects", ""), "scrawler import", "Invalid value for '--rejects': it is empty"),
         (("export", ""), "scrawler export", "Invalid value for '[FILE]': it is empty"),
         (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps and --faults are two webs: give one of"),
@@ -141,10 +151,12 @@ def test_a_bad_line_is_no_error_and_rejects_has_it(scrawler: Scrawler, rows: Row
 def test_an_export_of_an_unknown_kind_is_refused_before_anything_is_written(scrawler: Scrawler, tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
     scrawler("import", "seeds.txt")
-    assert "only .txt, .csv and .jsonl" in error_line(scrawler("export", "out.parquet", code=2))
-    assert not (tmp_path / "out.parquet").exists()
-    scrawler("export", "out.parquet", "--format", "txt")
-    assert (tmp_path / "out.parquet").read_text() == "http://a.example/\n"
+    assert "only .txt, .csv and .jsonl, plain or packed as .gz or .zst, and .parquet can" in error_line(
+        scrawler("export", "out.xlsx", code=2)
+    )
+    assert not (tmp_path / "out.xlsx").exists()
+    scrawler("export", "out.xlsx", "--format", "txt")
+    assert (tmp_path / "out.xlsx").read_text() == "http://a.example/\n"
 
 
 def test_a_user_agent_without_a_contact_is_warned_about(scrawler: Scrawler) -> None:
@@ -172,6 +184,18 @@ def test_too_few_files_are_told_before_hosts_seem_dead_for_want_of_them(
     assert shell(f"ulimit -n 100; {SCRAWLER} run --threads 2 --seeds-per-thread 4", tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("machines", [5, 8])
+def test_machines_that_would_take_all_files_end_with_what_is_in_the_way(
+    machines: int, scrawler: Scrawler, tmp_path: Path
+) -> None:
+    """The supervisor keeps files for itself, and a machine that is forked with the last one can still begin."""
+    scrawler("import", "-", given="http://a.example/\n")
+    done = shell(f"ulimit -n 16; {SCRAWLER} run --machines {machines}", tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "may have 16 files and sockets open" in done.stderr.splitlines()[-1]
+
+
 @pytest.mark.skipif(
     resource.getrlimit(resource.RLIMIT_STACK)[1] != resource.RLIM_INFINITY, reason="stacks may not be that large here"
 )
@@ -186,6 +210,25 @@ def test_an_import_without_room_for_a_thread_is_one_line(scrawler: Scrawler, row
         " (ulimit -u, ulimit -v)\n"
     )
     assert rows("seeds") == []
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "said"),
+    [
+        ("export folder/", 1, "folder/: cannot be written: it is the name of a folder"),
+        ("export folder/ --format parquet", 1, "folder/: cannot be written: it is the name of a folder"),
+        ("report --html folder/", 2, "Invalid value for '--html': 'folder/' is the name of a folder"),
+        ("import seeds.txt --rejects folder/", 2, "Invalid value for '--rejects': 'folder/' is the name of a folder"),
+    ],
+)
+def test_the_name_of_a_folder_is_no_file_to_write(
+    command: str, code: int, said: str, scrawler: Scrawler, tmp_path: Path
+) -> None:
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    scrawler("import", "seeds.txt")
+    done = scrawler(*command.split(), code=code)
+    assert f"scrawler: error: {said}" in done.stderr
+    assert not (tmp_path / "folder").exists()
 
 
 @pytest.mark.parametrize(
@@ -246,7 +289,7 @@ def test_a_server_that_is_not_there_is_waited_for_by_a_run_until_its_patience_is
 def test_it_is_said_where_a_database_url_stands_that_cannot_be_read(
     command: tuple[str, ...], scrawler: Scrawler, tmp_path: Path
 ) -> None:
-    bad = "the database URL cannot be read; use sqlite:///path or mysql+pymysql://..."
+    bad = f"the database URL cannot be read; {USE}"
 
     def said(*arguments: str, **variables: str) -> str:
         return error_line(scrawler(*command, *arguments, code=4, **variables))

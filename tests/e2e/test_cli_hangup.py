@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import pytest
 
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, started, stop_cleanly
 from tests.e2e.gated import GatedSite
+from tests.terminals import open_terminal
 from tests.torture.crawl import wait_for
 
 # A shell with a terminal of its own, as seen from the outside: the command is in the terminal's foreground.
@@ -34,10 +34,11 @@ def test_a_hangup_stops_cleanly(machines: str, scrawler: Scrawler, rows: Rows, t
 
 
 @MACHINES
+@pytest.mark.heavy
 def test_a_terminal_that_is_closed_loses_nothing(machines: str, scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     with GatedSite(pages=40, answered_at_once=10) as site:
         scrawler("import", "-", given=site.seed)
-        shown, terminal = pty.openpty()
+        shown, terminal = open_terminal()
         command = [SCRAWLER, *CRAWL, "--machines", machines]
         with subprocess.Popen(
             [sys.executable, "-c", _ON_TERMINAL.format(SCRAWLER, command)], cwd=tmp_path, env=environment(),

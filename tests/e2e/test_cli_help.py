@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 
 from scrawler import __version__
+from scrawler.compiled import compiled_modules
 from scrawler.errors import StoreError
+from scrawler.settings import GROUPS
 from tests.e2e.conftest import TIMEOUT, Scrawler
 
 
@@ -23,7 +25,10 @@ def test_without_a_command_there_is_help(scrawler: Scrawler) -> None:
 
 def test_help_names_the_exit_codes_and_every_setting_has_a_flag(scrawler: Scrawler) -> None:
     assert "130  stopped by the user" in scrawler("--help").stdout
-    text = " ".join(scrawler("run", "--help").stdout.split())
+    lines = scrawler("run", "--help").stdout.splitlines()
+    sections = [line.strip(":") for line in lines if line.endswith(":") and not line.startswith(" ")]
+    assert sections == ["Options", *(f"[{group}]" for group in GROUPS)]
+    text = " ".join(" ".join(lines).split())
     for words in (
         "--threads N",
         "--delay TIME",
@@ -52,6 +57,8 @@ def test_the_package_can_be_run(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--version"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == 0
     assert done.stdout.startswith(f"scrawler {__version__} (links by ")
+    form = f"{len(compiled_modules())} modules compiled by mypyc" if compiled_modules() else "the hot path in Python"
+    assert done.stdout.splitlines()[0].endswith(f"; {form})")
     done = subprocess.run([*command, "status"], cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT)
     assert done.returncode == StoreError.exit_code
     assert done.stderr.startswith("scrawler: error: there is no database")

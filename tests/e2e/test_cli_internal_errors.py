@@ -14,15 +14,15 @@ from tests.integration.fetch.servers import RawServer
 BAD_PAGES = 8
 # Read by Python as it starts, so also by the processes of machines: no answer of our own makes a fault to test with.
 FAULTY = """
-from scrawler.core.answers.pipeline import PagePipeline
-links = PagePipeline.links
+from scrawler.extract.lexbor import LexborExtractor
+links = LexborExtractor.links
 
-def faulty(self, response, *arguments):
-    if b"poison" in response.body:
+def faulty(self, body, *arguments):
+    if b"poison" in body:
         raise ZeroDivisionError("all is lost")
-    return links(self, response, *arguments)
+    return links(self, body, *arguments)
 
-PagePipeline.links = faulty
+LexborExtractor.links = faulty
 """
 
 
@@ -45,7 +45,7 @@ def test_a_poisoned_seed_ends_and_no_machine_does(
 ) -> None:
     bad, beside = (server.url() for server in sites)
     scrawler("import", "seeds.txt", "--name", "mine")  # and `run` is not told so
-    done = scrawler(*CRAWL, "--machines", machines, PYTHONPATH=str(tmp_path / "faulty"))
+    done = scrawler(*CRAWL, "--extractor", "lexbor", "--machines", machines, PYTHONPATH=str(tmp_path / "faulty"))
     found = {row["url"]: row for row in rows("seeds")}
     assert found[bad]["end_reason"] == "internal-error"
     assert (found[beside]["end_reason"], found[beside]["pages"]) == ("completed", GOOD_PAGES)

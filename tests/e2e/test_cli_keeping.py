@@ -9,8 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import click
+import pytest
 
-from scrawler.cli.keeping import keep_clear
+from scrawler.api.keeping import keep_clear
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
 from scrawler.store.crawls import Crawls
@@ -19,6 +20,7 @@ from scrawler.store.machines import Machines
 from tests.e2e.conftest import SCRAWLER, Rows, Scrawler, environment, error_line
 
 
+@pytest.mark.heavy
 def test_no_file_that_is_needed_is_written_over(scrawler: Scrawler, rows: Rows, tmp_path: Path) -> None:
     """Neither the seed file, by whatever name, nor the database."""
     seeds = tmp_path / "input_urls" / "seeds.txt"

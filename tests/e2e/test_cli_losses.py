@@ -25,6 +25,7 @@ def lost_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 @pytest.mark.parametrize("machines", [1, 2])
+@pytest.mark.heavy
 def test_what_is_gone_is_told_once_listed_and_fetched_again(
     machines: int, scrawler: Scrawler, rows: Rows, web: SynthServer, seed_file: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import pty
 import re
 import signal
 import struct
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.archive.locks import take_lock
 from scrawler.model.results import Result
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
@@ -27,6 +27,7 @@ from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
 from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, python_path, started, stop_cleanly
 from tests.e2e.gated import GatedSite
+from tests.terminals import open_terminal, read_terminal
 from tests.torture.crawl import children, wait_for
 
 TWO = (*CRAWL, "--machines", "2", "--threads", "4")
@@ -98,6 +99,7 @@ def test_the_users_own_line(database_url: str, truth: set[str], tmp_path: Path) 
     assert "warning" not in done.stderr
 
 
+@pytest.mark.heavy
 def test_a_killed_machine_is_started_again_and_nothing_is_lost(
     scrawler: Scrawler, rows: Rows, database_url: str, truth: set[str], wide_web: SynthServer, tmp_path: Path
 ) -> None:
@@ -136,6 +138,7 @@ def test_a_machine_that_was_told_to_end_is_not_started_again(
     assert set(_fetched(url)) == truth
 
 
+@pytest.mark.heavy
 def test_a_machine_that_fails_again_and_again_is_given_up(scrawler: Scrawler, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "html5lib.py").write_text("raise ImportError('html5lib was installed for another Python')")
@@ -176,6 +179,7 @@ def test_a_crawl_without_seeds_says_how_to_get_some(scrawler: Scrawler) -> None:
 
 @pytest.mark.parametrize("machines", ["1", "2"])
 @pytest.mark.parametrize("name", ["file", "loop", "x" * 300], ids=["file", "loop", "too-long"])
+@pytest.mark.heavy
 def test_a_folder_in_which_no_pages_can_be_is_told_once(
     name: str, machines: str, scrawler: Scrawler, seed_file: Path, tmp_path: Path
 ) -> None:
@@ -222,6 +226,27 @@ def test_a_second_signal_ends_all_machines_at_once(scrawler: Scrawler, tmp_path:
             running.communicate(timeout=TIMEOUT / 4)  # at the end of its output: the machines, who share it, are gone
 
 
+def test_a_first_signal_ends_the_last_copies_alone(scrawler: Scrawler, tmp_path: Path) -> None:
+    with GatedSite(pages=2, answered_at_once=2) as site:
+        scrawler("import", "-", given=site.seed)
+        scrawler(*TWO, "--no-export")
+    one = next((tmp_path / "pages").glob("*.warc.gz"))
+    prefix = one.name.rpartition("-m")[0] + "-copies"
+    lock = take_lock(tmp_path / "pages", prefix)
+    assert lock is not None
+    copies = (tmp_path / "copies").as_uri()
+    with started(tmp_path, *TWO, "--archive-to", copies) as running:
+        assert running.stderr is not None
+        while "another process copies" not in (line := running.stderr.readline()):
+            assert line, "it ended before it copied anything"
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=TIMEOUT)
+    lock.release()
+    assert running.returncode == 5, said
+    assert "not copied yet" in said
+    assert list((tmp_path / "output_urls").iterdir())  # summary and export are made all the same
+
+
 def test_the_first_machines_are_forked_and_those_in_their_place_are_started(scrawler: Scrawler, tmp_path: Path) -> None:
     with GatedSite(pages=5, answered_at_once=0) as site:
         scrawler("import", "-", given=site.seed)
@@ -260,14 +285,11 @@ def test_machines_end_by_themselves_when_their_supervisor_is_killed(
 
 def test_one_progress_line_stands_for_all_machines(scrawler: Scrawler, truth: set[str], tmp_path: Path) -> None:
     scrawler("import", "seeds.txt")
-    shown, terminal = pty.openpty()
+    shown, terminal = open_terminal()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 150, 0, 0))
     with started(tmp_path, *TWO, "--delay", "0.02", stdout=subprocess.DEVNULL, stderr=terminal) as running:
         os.close(terminal)
-        text = b""
-        with suppress(OSError):  # at its end a terminal says EIO
-            while part := os.read(shown, 65_536):
-                text += part
+        text = read_terminal(shown)
     os.close(shown)
     assert running.returncode == 0
     lines = re.findall(

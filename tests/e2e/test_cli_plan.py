@@ -46,6 +46,7 @@ def test_settings_hold_as_for_a_run(scrawler: Scrawler, file: str, tmp_path: Pat
     assert ask(scrawler, *flags, "--delay", "0", "--cpu-per-page", "1")["bound"] == "processor"
 
 
+@pytest.mark.heavy
 def test_an_earlier_crawl_tells_the_sizes(scrawler: Scrawler, seed_file: Path, tmp_path: Path) -> None:
     scrawler("import", "seeds.txt")
     scrawler(*CRAWL, "--no-export")

@@ -38,12 +38,12 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     return python_path(target)
 
 
-def test_the_readme_shows_a_whole_package_of_ten_lines() -> None:
-    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+def test_the_documentation_shows_a_whole_package_of_ten_lines() -> None:
+    page = (Path(__file__).parents[2] / "docs/how-to/write-a-filter.md").read_text(encoding="utf-8")
     files = sorted(file for file in FILTER.iterdir() if file.is_file())
     assert [file.name for file in files] == ["no_translations.py", "pyproject.toml"]
     shown = [file.read_text() for file in files]
-    assert all(text in readme for text in shown)
+    assert all(text in page for text in shown)
     assert sum(text.count("\n") for text in shown) == 10
 
 

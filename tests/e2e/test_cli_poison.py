@@ -92,6 +92,7 @@ def _check(site: RawServer, poisons: list[str], folder: Path, told_where: str = 
 
 
 @pytest.mark.parametrize("poisons", [["/abort"], ["/fault"], ["/loop"], ["/lock"]], indirect=True)
+@pytest.mark.heavy
 def test_the_next_run_ends_it(
     scrawler: Scrawler, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:
@@ -134,6 +135,7 @@ def test_a_part_that_exits_is_found_out_by_the_supervisor(
 
 
 @pytest.mark.parametrize("poisons", [["/"]], indirect=True)
+@pytest.mark.heavy
 def test_a_retry_asks_again(
     scrawler: Scrawler, rows: Rows, site: RawServer, poisons: list[str], path: str, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -145,3 +146,20 @@ def _full_pipe() -> Iterator[int]:
     yield writing
     os.close(reading)
     os.close(writing)
+
+
+def test_a_ctrl_c_while_the_program_is_loaded_ends_it_in_silence() -> None:
+    program = """
+import os, signal, sys
+
+class Loading:
+    def find_spec(self, name, *_):
+        if name == "scrawler.cli.main":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Loading())
+from scrawler.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program, "--version"], capture_output=True, text=True, timeout=TIMEOUT)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

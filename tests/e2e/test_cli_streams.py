@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import fcntl
 import os
-import pty
+import re
+import signal
 import struct
 import subprocess
 import termios
+import threading
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.conftest import CRAWL, SCRAWLER, Rows, Scrawler, environment, error_line, shell, started
+from tests.e2e.conftest import CRAWL, SCRAWLER, TIMEOUT, Rows, Scrawler, environment, error_line, shell, started
+from tests.terminals import open_terminal, read_terminal
 
 
 def test_a_reader_that_goes_away_is_no_error(scrawler: Scrawler, tmp_path: Path) -> None:
@@ -68,12 +73,51 @@ def test_a_synthetic_web_whose_standard_input_has_ended_stops(tmp_path: Path) ->
 
 def test_a_terminal_gets_a_live_line_and_messages_above_it(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_text("http://a.example/\nnot a url\n")
-    shown, terminal = pty.openpty()
+    shown, terminal = open_terminal()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 120, 0, 0))
     subprocess.run([SCRAWLER, "import", "seeds.txt"], cwd=tmp_path, env=environment(), stderr=terminal, check=True)
     os.close(terminal)
-    lines = os.read(shown, 65_536).decode().replace("\r", "\n").splitlines()
+    lines = read_terminal(shown).decode().replace("\r", "\n").splitlines()
     os.close(shown)
     assert any(line.startswith("line 2: no URL") for line in lines)
     assert any(line.startswith("2 seeds read: 1 new, 0 duplicate, 1 invalid [00:0") for line in lines)
     assert "2 seeds read: 1 new, 0 duplicate, 1 invalid" in lines
+
+
+class _Busy(BaseHTTPRequestHandler):
+    """Asks for rest, whatever it is asked for."""
+
+    def do_GET(self) -> None:
+        found = self.path != "/robots.txt"
+        self.send_response(503 if found else 404)
+        self.send_header("Retry-After", "500")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("columns", [60, 160])
+def test_the_live_line_says_what_is_waited_for_on_any_terminal(
+    columns: int, scrawler: Scrawler, tmp_path: Path
+) -> None:
+    shown, terminal = open_terminal()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Busy) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            scrawler("import", "-", given=f"http://127.0.0.1:{server.server_port}/\n")
+            with started(tmp_path, *CRAWL, stderr=terminal) as running:
+                os.close(terminal)
+                text = ""
+                while not re.search(r"resting: 1 site, next in [\d.]+ (s|min) \[", text):
+                    text += os.read(shown, 65_536).decode()
+                running.send_signal(signal.SIGINT)
+                text += read_terminal(shown).decode()
+                assert running.wait(TIMEOUT) == 0, text
+        finally:
+            server.shutdown()
+            serving.join()
+            os.close(shown)

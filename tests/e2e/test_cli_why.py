@@ -45,6 +45,7 @@ def test_why_answers_for_any_url(scrawler: Scrawler, rows: Rows, crawled: list[s
     assert "example.org/: not-seen" in scrawler("why", "example.org").stdout
 
 
+@pytest.mark.heavy
 def test_reports_agree_in_all_forms(scrawler: Scrawler, rows: Rows, crawled: list[str], tmp_path: Path) -> None:
     (status,) = rows("status")
     made = ask(scrawler, "report")
@@ -61,10 +62,11 @@ def test_reports_agree_in_all_forms(scrawler: Scrawler, rows: Rows, crawled: lis
     assert "wrote the report on seed" in said.stderr
     page = html5lib.HTMLParser(strict=True).parse((tmp_path / "report.html").read_text())
     titles = [element.text for element in page.iter() if str(element.tag).endswith("}h1")]
-    assert titles == [f"seed {crawled[0]}"]
+    assert titles == [f"Report on seed {crawled[0]}"]
     assert [element for element in page.iter() if str(element.tag).endswith("}rect")]
 
 
+@pytest.mark.heavy
 def test_errors_are_one_line_and_a_code(scrawler: Scrawler, seed_file: Path) -> None:
     scrawler("import", "seeds.txt")
     for arguments, code, words in (

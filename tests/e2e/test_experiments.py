@@ -17,7 +17,7 @@ _PNG = b"\x89PNG\r\n\x1a\n"
 # In seconds. On a quiet machine each takes less than a minute, as --help says. How much longer a slow or busy one
 # needs, nobody knows: this is for a program that hangs.
 _LONGEST = 300
-_ON_NGINX = ("broad", "endurance")  # the others do without it, or say that they do
+_ON_NGINX = ("broad", "endurance", "focused")  # the others do without it, or say that they do
 
 
 @pytest.mark.heavy

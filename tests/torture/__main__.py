@@ -11,13 +11,19 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from random import Random, randrange
+from typing import TypeAlias
 
 from scrawler.synthweb.spec import WebSpec
-from tests.mariadb import MariaDb, missing, running_mariadb
+from tests import mariadb, postgresql
+from tests.mariadb import MariaDb, running_mariadb
+from tests.postgresql import Postgresql, running_postgresql
 from tests.torture.crawl import Pace
 from tests.torture.faults import Fault, FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
 
+Server: TypeAlias = MariaDb | Postgresql
+
+_ENGINES = ("sqlite", "mariadb", "postgresql")
 _BLOCKS = 4  # of faults: each four killed machines, a frozen one and a killed database, in any order, and a killed run
 
 
@@ -26,24 +32,38 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make torture", description=__doc__)
     parser.add_argument("--seed", type=int, default=randrange(1_000_000), help="random seed of the first round")
     parser.add_argument("--rounds", type=int, default=4, help="crawls on each database")
+    parser.add_argument("--db", choices=_ENGINES, nargs="+", default=list(_ENGINES), help="databases; by default all")
     chosen = parser.parse_args()
     with ExitStack() as stack:
-        server = None if missing() else stack.enter_context(running_mariadb())
+        servers = [_server(engine, stack) for engine in chosen.db if not _missing(engine)]
         for number in range(chosen.seed, chosen.seed + chosen.rounds):
-            for database in (None, server) if server else (None,):
-                if not _round(number, database):
+            for server in servers:
+                if not _round(number, server):
                     return 1
-    if server is None:
-        print(f"not tortured on MariaDB: {missing()} not installed", file=sys.stderr)
+    for engine in chosen.db:
+        if lacking := _missing(engine):
+            print(f"not tortured on {engine}: {lacking} not installed", file=sys.stderr)
     return 0
 
 
-def _round(number: int, server: MariaDb | None) -> bool:
+def _missing(engine: str) -> str:
+    """Return which program of a server is not installed."""
+    return {"sqlite": str, "mariadb": mariadb.missing, "postgresql": postgresql.missing}[engine]()
+
+
+def _server(engine: str, stack: ExitStack) -> Server | None:
+    """Start a server for as long as `stack` is open; SQLite has none."""
+    if engine == "sqlite":
+        return None
+    return stack.enter_context(running_mariadb() if engine == "mariadb" else running_postgresql())
+
+
+def _round(number: int, server: Server | None) -> bool:
     """Run one crawl; its folder is kept if anything was lost."""
     folder = Path(tempfile.mkdtemp(prefix="scrawler-torture-"))
     url = server.create(f"crawl_{number}") if server else f"sqlite:///{folder / 'crawl.db'}"
     ordeal = _ordeal(number, server)
-    print(f"SEED={number} on {'MariaDB' if server else 'SQLite'}: {ordeal.pace}", file=sys.stderr)
+    print(f"SEED={number} on {type(server).__name__ if server else 'SQLite'}: {ordeal.pace}", file=sys.stderr)
     try:
         ordeal.run(folder, url)
     except AssertionError as error:
@@ -55,7 +75,7 @@ def _round(number: int, server: MariaDb | None) -> bool:
     return True
 
 
-def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
+def _ordeal(number: int, server: Server | None) -> Ordeal:
     chance = Random(number)
     spec = WebSpec(seed=number, sites=240, mean_pages=40, max_pages=150, page_bytes=2000, links=10, latency_ms=10)
     pace = Pace(runs=1, machines=3) if chance.random() < 0.5 else Pace()
@@ -65,7 +85,7 @@ def _ordeal(number: int, server: MariaDb | None) -> Ordeal:
     return Ordeal(spec, 3, pace, faults, number)
 
 
-def _faults(chance: Random, server: MariaDb | None) -> Sequence[Fault]:
+def _faults(chance: Random, server: Server | None) -> Sequence[Fault]:
     faults: list[Fault] = []
     for _ in range(_BLOCKS):
         block: list[Fault] = [*[KillMachine()] * 4, FreezeMachine()]

@@ -8,6 +8,7 @@ from random import Random
 from typing import Protocol
 
 from tests.mariadb import MariaDb
+from tests.postgresql import Postgresql
 from tests.torture.crawl import CrawlUnderTest, freeze, wait_for
 
 _EARLY = 2  # machines that may be killed before they have fetched a page
@@ -100,7 +101,7 @@ class KillDatabase:
     Else those that were killed next would lose more than the work since a checkpoint.
     """
 
-    def __init__(self, server: MariaDb) -> None:
+    def __init__(self, server: MariaDb | Postgresql) -> None:
         self._server = server
 
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:

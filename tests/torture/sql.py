@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psycopg
 import pymysql
 
 
@@ -27,7 +28,7 @@ class PlainSql:
             with closing(self._connect()) as connection, closing(connection.cursor()) as cursor:
                 cursor.execute(query)
                 return [tuple(row) for row in cursor.fetchall()]
-        except (sqlite3.OperationalError, pymysql.err.OperationalError) as error:
+        except (sqlite3.OperationalError, pymysql.err.OperationalError, psycopg.OperationalError) as error:
             raise DatabaseAwayError(str(error)) from error
 
     def one(self, query: str) -> Any:
@@ -39,7 +40,8 @@ class PlainSql:
         if self._is_sqlite:
             return
         folder.mkdir()
-        for (table,) in self.rows("SHOW TABLES"):
+        tables = "SHOW TABLES" if self._is_mysql else "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
+        for (table,) in self.rows(tables):
             lines = (f"{row!r}\n" for row in self.rows(f"SELECT * FROM {table}"))
             (folder / f"{table}.txt").write_text("".join(lines))
 
@@ -59,10 +61,17 @@ class PlainSql:
     def _is_sqlite(self) -> bool:
         return self._url.startswith("sqlite:///")
 
+    @property
+    def _is_mysql(self) -> bool:
+        return self._url.startswith("mysql")
+
     def _connect(self) -> Any:
         if self._is_sqlite:
             path = self._url.removeprefix("sqlite:///")
             return sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=10)
+        if not self._is_mysql:
+            options = "-c statement_timeout=60000"
+            return psycopg.connect(self._url.replace("+psycopg", ""), connect_timeout=5, options=options)
         parts = urlsplit(self._url)
         return pymysql.connect(
             host=parts.hostname or "",

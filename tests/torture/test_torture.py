@@ -10,6 +10,7 @@ import pytest
 
 from scrawler.synthweb.spec import WebSpec
 from tests.mariadb import MariaDb
+from tests.postgresql import Postgresql
 from tests.torture.crawl import Pace
 from tests.torture.faults import FreezeMachine, KillDatabase, KillMachine, KillRun
 from tests.torture.ordeal import Ordeal
@@ -29,10 +30,10 @@ def test_twenty_killed_machines_lose_nothing(database_url: str, tmp_path: Path) 
     assert findings.fetched_again - in_flight <= findings.uncommitted <= findings.fetched_again
 
 
-def test_killed_supervisors_and_machines_lose_nothing(mariadb_url: str, tmp_path: Path) -> None:
+def test_killed_supervisors_and_machines_lose_nothing(server_url: str, tmp_path: Path) -> None:
     """The supervisor starts a machine again however often it is killed, as long as that gets on in between."""
     faults = ([KillMachine()] * 9 + [KillRun()]) * 2
-    Ordeal(WEB, 3, Pace(runs=1, machines=3), faults, NUMBER).run(tmp_path, mariadb_url)
+    Ordeal(WEB, 3, Pace(runs=1, machines=3), faults, NUMBER).run(tmp_path, server_url)
 
 
 def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> None:
@@ -42,7 +43,7 @@ def test_a_frozen_machine_does_no_harm(database_url: str, tmp_path: Path) -> Non
     assert findings.refused >= findings.fetched_again - pace.places
 
 
-def test_a_killed_database_server_loses_nothing(mortal: MariaDb, tmp_path: Path) -> None:
+def test_a_killed_database_server_loses_nothing(mortal: MariaDb | Postgresql, tmp_path: Path) -> None:
     Ordeal(WEB, 3, Pace(), [KillDatabase(mortal)] * 5, NUMBER).run(tmp_path, mortal.create("crawl_1"))
 
 

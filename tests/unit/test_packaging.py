@@ -6,14 +6,21 @@ What is imported is asked for by name: a version that comes with another package
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from email import message_from_string
 from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
+
+from scrawler import __version__
+from scrawler.compiled import SLOWER
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,19 +39,27 @@ def _plain(name: str) -> str:
 
 def test_all_that_is_imported_is_asked_for() -> None:
     imported = {name for file in (ROOT / "scrawler").rglob("*.py") for name in _imported(file)}
-    foreign = imported - sys.stdlib_module_names - {"scrawler", "_typeshed"}  # that is for type checkers alone
+    foreign = (
+        imported - sys.stdlib_module_names - {"scrawler", "_typeshed", "mypy_extensions"}
+    )  # these are for type checkers
     brought_by = packages_distributions()
     needed = {_plain(brought_by.get(name, [name])[0]) for name in foreign}
-    (asked,) = re.findall(r"install_requires=\[(.*?)\]", (ROOT / "setup.py").read_text(), re.DOTALL)
-    assert needed <= {_plain(name) for name in re.findall(r'"([\w.-]+)>=', asked)}
+    setup = (ROOT / "setup.py").read_text()
+    asked = re.findall(r"install_requires=\[(.*?)\]", setup, re.DOTALL) + re.findall(
+        r"^(?:BROWSER|POSTGRESQL) = .*", setup, re.MULTILINE
+    )
+    assert needed <= {_plain(name) for text in asked for name in re.findall(r'"([\w.-]+)(?:\[\w+\])?>=', text)}
+
+
+def test_playwright_is_imported_where_pages_are_shown_alone() -> None:
+    """It is an extra, and large: neither a run that shows nothing nor the command line needs it."""
+    program = "import scrawler.cli.main, scrawler.assembly.machine, sys; print('playwright' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
 
 
 def test_a_source_archive_holds_all_that_is_compiled(tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    for folder in ("scrawler", "sql", "input_urls"):
-        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / file, copy)
+    copy = _copy(tmp_path, "MANIFEST.in")
     subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=copy, check=True, capture_output=True, timeout=60)
     (archive,) = (copy / "dist").iterdir()
     with tarfile.open(archive) as members:
@@ -52,3 +67,47 @@ def test_a_source_archive_holds_all_that_is_compiled(tmp_path: Path) -> None:
     compiled = {str(path.relative_to(copy)) for path in copy.rglob("*.[ch]")}
     assert compiled
     assert compiled <= held
+
+
+def _copy(folder: Path, *files: str) -> Path:
+    copy = folder / "copy"
+    for one in ("scrawler", "sql", "input_urls"):
+        shutil.copytree(ROOT / one, copy / one, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for file in ("setup.py", "pyproject.toml", "README.md", "LICENSE", *files):
+        shutil.copy(ROOT / file, copy)
+    return copy
+
+
+def test_who_has_no_compiler_is_told_in_one_line_what_is_slower(tmp_path: Path) -> None:
+    command = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", str(tmp_path / "built")]
+    environment = os.environ | {"CC": str(tmp_path / "no-such-compiler"), "SCRAWLER_COMPILED": ""}
+    copy = _copy(tmp_path)
+    done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, start_new_session=True)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("scrawler: ")]
+    assert line == f"scrawler: {SLOWER}"
+    assert "links are found some eight times slower" in line
+
+
+def test_a_release_says_where_the_project_is_kept_and_what_it_is_for(tmp_path: Path) -> None:
+    home = "https://forge.example/who/scrawler"
+    command = [sys.executable, "setup.py", "-q", "dist_info", "--output-dir", str(tmp_path)]
+    environment = os.environ | {"SCRAWLER_HOME_URL": home, "SCRAWLER_COMPILED": ""}
+    subprocess.run(command, cwd=_copy(tmp_path), env=environment, check=True, capture_output=True)
+    (folder,) = tmp_path.glob("*.dist-info")
+    told = message_from_string((folder / "METADATA").read_text())
+    assert told["Version"] == __version__
+    assert f"Source, {home}" in told.get_all("Project-URL", [])
+    assert "web archive" in told["Keywords"]
+    assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier", [])
+
+
+def test_a_source_archive_holds_what_tests_and_builds_it() -> None:
+    """Of the files under version control all are in it, but for those that tell git what to do."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("this is no checkout")
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    rules = [line.split()[1:] for line in (ROOT / "MANIFEST.in").read_text().splitlines() if line[:2] in ("in", "gr")]
+    held = {name for names in rules for name in names}
+    lacking = {name for name in listed.splitlines() if not {name, name.partition("/")[0]} & held}
+    assert {name for name in lacking if not name.startswith(".git")} <= {"MANIFEST.in", "setup.py"}  # always held

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 from typing_extensions import is_protocol
 
+from scrawler.core.seen import MemoryBudget
 from scrawler.errors import PluginError, SettingsError
 from scrawler.extract.scanner import COMPILED
 from scrawler.fetch.downloader import FetchLimits
 from scrawler.plugins import is_part, part_maker, parts
 from scrawler.references import load_object
-from scrawler.settings import PART_KINDS, Settings, load_settings, part_kind, setting_choices
+from scrawler.settings import PART_KINDS, SETTING_NAMES, load_settings, part_kind, setting_choices
 from tests.plugged import importable, install
 
 KINDS = PART_KINDS.values()
@@ -30,7 +31,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_each_kind_of_parts_has_a_setting() -> None:
-    chosen = {key: kind for key in Settings.model_fields if (kind := part_kind(key))}
+    chosen = {key: kind for key in SETTING_NAMES if (kind := part_kind(key))}
     assert chosen == PART_KINDS
 
 
@@ -68,11 +69,23 @@ main()"""
     assert said in done.stdout
 
 
+# What a command that reads a few tables has no use for: each of these takes a part of its start.
+_DIALECTS = tuple(f"sqlalchemy.dialects.{name}" for name in ("mysql", "postgresql", "sqlite"))
+_OF_PAGES = ("scrawler.app", "scrawler.archive", "scrawler.core", "scrawler.extract", "scrawler.fetch", *_DIALECTS)
+
+
+def _modules(*commands: str) -> str:
+    return ", ".join(f"scrawler.cli.{command}" for command in commands)
+
+
 @pytest.mark.parametrize(
     ("module", "unused"),
     [
         ("scrawler.cli.main", ("sqlalchemy", "pydantic", "requests", "tqdm", "importlib.metadata")),
         ("scrawler.cli.run", ("requests", "html5lib", "tqdm")),
+        (_modules("seeds", "pages", "machines", "set_live", "db"), _OF_PAGES),
+        (_modules("status", "import_seeds", "export"), ("scrawler.app", "scrawler.extract", *_DIALECTS)),
+        (_modules("why", "report", "broken"), ("scrawler.app", "scrawler.supervisor.supervisor", *_DIALECTS)),
     ],
 )
 def test_nothing_is_imported_that_is_not_used(module: str, unused: tuple[str, ...]) -> None:
@@ -96,7 +109,7 @@ def test_a_part_of_another_package_is_found_made_and_used(place: Path) -> None:
     install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
     kind = PART_KINDS["seen"]
     assert load_settings({"seen": "theirs"}).seen == "theirs"
-    assert part_maker(kind, "theirs")(None).unseen([]) == []
+    assert part_maker(kind, "theirs")(MemoryBudget(1000)).unseen([]) == []
     (part,) = [part for part in parts(kind) if part.name == "theirs"]
     assert str(part) == "seen theirs of their-filter 1.0 (their_filter:make)"
 
@@ -139,10 +152,10 @@ def test_two_packages_with_the_same_name_are_told_apart_by_nobody(place: Path) -
         ("1 / 0", "cannot be imported: ZeroDivisionError: division by zero"),
         ("", "cannot be imported: AttributeError: module 'bad_one' has no attribute 'make'"),
         ("make = 'text'", "does not fit: it is a str, nothing that makes a part"),
-        ("class make: ...", "does not fit scrawler.core.seen:SeenFilter: it has no unseen, add, __contains__, close"),
+        ("class make: ...", "does not fit scrawler.core.seen:SeenFilter: it has no __contains__, add, close, unseen"),
         (
             "def make(budget): return {'unseen'}",
-            "does not fit scrawler.core.seen:SeenFilter: it has no unseen, close",
+            "does not fit scrawler.core.seen:SeenFilter: it has no close, unseen",
         ),
         ("def make(): ...", "cannot be made: TypeError: make() takes 0 positional arguments but 1 was given"),
         ("def make(budget): raise OSError('a\\nb')", "cannot be made: OSError: a b"),
@@ -152,7 +165,7 @@ def test_two_packages_with_the_same_name_are_told_apart_by_nobody(place: Path) -
 def test_a_plug_in_that_does_not_work_is_told_in_a_line(place: Path, code: str, said: str) -> None:
     install(place, "bad-one", code, {"scrawler.seen_filters:bad": "make"})
     with pytest.raises(PluginError) as caught:
-        part_maker(PART_KINDS["seen"], "bad")(None)
+        part_maker(PART_KINDS["seen"], "bad")(MemoryBudget(1000))
     assert str(caught.value).startswith(f"seen bad of bad-one 1.0 (bad_one:make) {said}")
     assert "\n" not in str(caught.value)
 
@@ -186,6 +199,6 @@ def test_a_part_answers_for_its_properties_as_well(place: Path, reads: int, erro
 def test_what_no_interface_asks_for_may_be_missing(place: Path) -> None:
     code = "from scrawler.core.seen import ExactSeen\ndef make(budget): return ExactSeen(budget)\n"
     install(place, "their-filter", code, {"scrawler.seen_filters:theirs": "make"})
-    part = part_maker(PART_KINDS["seen"], "theirs")(None)
+    part = part_maker(PART_KINDS["seen"], "theirs")(MemoryBudget(1000))
     assert not hasattr(part, "_looked_for_by_somebody")
     assert "http://a.example/" not in part

@@ -24,6 +24,7 @@ from scrawler.fetch.robots_text import read_robots
 from scrawler.urls.normalise import normalise, resolve_plain
 from scrawler.urls.patterns import patterns_of
 from scrawler.urls.steps import session_ids
+from scrawler.urls.wanted import UrlPatterns
 
 ROOT = Path(scrawler.__file__).parent
 # Prints where in the package a pattern is made with an operation that CPython before 3.11.5 matches wrongly (gh-100061,
@@ -122,12 +123,16 @@ def reads_files(text: str) -> None:
     read_robots(b"User-agent: *\nDisallow: " + body, "scrawler")
 
 
+MANY_STARS = UrlPatterns((), ("*".join("/a./a1-a"), "*a" * 8))
+
+
 def reads_urls(text: str) -> None:
     for url in (text, "http://h/" + text, "http://h.com/" + text, "http://h/?" + text):
         normalise(url, "http://h/a/", 1 << 30)
         resolve_plain(url, "http://h/a/", "http://h/")
     patterns_of("http://h/" + text)
     patterns_of("http://h/?" + text)
+    MANY_STARS.refusal("http://h/" + text)
     session_ids("http://h/" + text + "?" + text)
 
 

@@ -11,8 +11,10 @@ from scrawler.errors import SettingsError
 from scrawler.model.scope import Scope
 from scrawler.settings import (
     CONFIG_FILE,
+    SETTING_NAMES,
     Settings,
     allowed_values,
+    in_groups,
     live_settings,
     load_settings,
     origin_of,
@@ -81,7 +83,7 @@ def test_settings_themselves_read_nothing_and_do_not_change(monkeypatch: pytest.
         settings.threads = 5  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("key", Settings.model_fields)
+@pytest.mark.parametrize("key", SETTING_NAMES)
 def test_every_default_is_allowed_and_described(key: str) -> None:
     info = setting_field(key)
     assert info.description
@@ -98,6 +100,9 @@ def test_every_default_is_allowed_and_described(key: str) -> None:
         ("threads", "1001"),
         ("threads", "many"),
         ("threads", "2.5"),
+        ("max_pages", True),
+        ("delay", False),
+        ("max_body", True),
         ("max_time", "9" * 400),
         ("max_time", float("inf")),
         ("delay", "-1"),
@@ -145,6 +150,12 @@ def test_unknown_keys_are_errors_with_a_hint(monkeypatch: pytest.MonkeyPatch) ->
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert "no such file" in _error({}, Path("nowhere.toml"))
     assert "not a regular file" in _error({}, Path("."))
+    Path(CONFIG_FILE).symlink_to("nowhere")
+    assert _error({}) == f"{CONFIG_FILE}: a link to a file that is not there"
+    Path(CONFIG_FILE).unlink()
+    Path(CONFIG_FILE).mkdir()
+    assert _error({}) == f"{CONFIG_FILE}: not a regular file"
+    Path(CONFIG_FILE).rmdir()
     for content in (b"threads =", b"\xff\xfe"):
         Path(CONFIG_FILE).write_bytes(content)
         assert _error({}).startswith(f"{CONFIG_FILE}: not readable as TOML")
@@ -182,3 +193,35 @@ def test_what_cannot_be_set_live_is_told_in_a_line(key: str, text: str, said: st
         parse_setting(key, text)
     assert str(caught.value).startswith(said)
     assert "\n" not in str(caught.value)
+
+
+def test_every_setting_has_one_group() -> None:
+    assert sorted(in_groups()) == sorted(SETTING_NAMES)
+
+
+def test_settings_may_stand_in_the_tables_of_their_groups() -> None:
+    Path(CONFIG_FILE).write_text(
+        'threads = 3\n[politeness]\ndelay = "2s"\n[traps]\ntraps = false\n[sites."a.example"]\ndelay = "3s"\n'
+    )
+    settings = load_settings({})
+    assert (settings.threads, settings.delay, settings.traps) == (3, 2.0, False)
+    assert settings.sites == {"a.example": {"delay": 3.0}}
+    assert origin_of("delay", {}) == f"{CONFIG_FILE}:3"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[limits]\ndelay = 2", "delay does not belong to [limits], but to [politeness]"),
+        ("delay = 1\n[politeness]\ndelay = 2", "delay is given twice"),
+        ("[politeness]\ndely = 2", "unknown key 'dely'; did you mean delay?"),
+        ("[polite]\ndelay = 2", "unknown key 'polite'"),
+        ("[delay]\nx = 2", "is not allowed"),
+        ("[politeness]\ndelay = -2", "delay = -2 is not allowed"),
+    ],
+)
+def test_what_does_not_belong_to_a_group_is_told(text: str, words: str) -> None:
+    Path(CONFIG_FILE).write_text(text)
+    with pytest.raises(SettingsError) as told:
+        load_settings({})
+    assert words in str(told.value)

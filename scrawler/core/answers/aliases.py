@@ -42,7 +42,7 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
             site.unsure[literal] = []  # last: what waits there waits for a request that has been made
         waiting = site.unsure[literal]
         if len(waiting) < _UNSURE_KEPT and literal not in site.judged:
-            _let_wait(waiting, UnsureLink(party, url, depth))
+            _let_wait(waiting, UnsureLink(party, url, depth, party.finder))
 
 
 def _let_wait(waiting: list[UnsureLink], link: UnsureLink) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 from scrawler.core.answers.aliases import is_same, note_sample, suspect
+from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
 from scrawler.core.party.context import SeedContext
@@ -18,27 +21,38 @@ from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_named, list_sitemap
 from scrawler.core.rules import CrawlRules, retry_pause_ms
 from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import LinkClass, PartyTraps
-from scrawler.extract.links import PageLinks
+from scrawler.extract.links import LinkMark, PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
+from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
+from scrawler.model.terms import url_hash
+from scrawler.units import format_bytes
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
+from scrawler.urls.topic import Topic, level_of
 from scrawler.urls.verdict import Verdict
 
 _MAX_ASSET_REDIRECTS = 5
+_MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
+_FEW_EXTERNAL = 64  # so many external URLs may be of any length
 _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
 
 
 class AnswerHandler:
     """Applies the answers of pages, as they were read, to their parties; that needs the turn."""
 
-    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None) -> None:
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, focus: Focus | None = None) -> None:
         self._rules = rules
         self._filters = filters
+        self._topic = focus.topic if focus is not None and focus.orders else None
+        # How much the page that was applied last has to do with the topic, and the least level of what it leads to.
+        self._relevance: tuple[str, float, int] = ("", 0.0, 0)
+        # What the page that was applied last says of its links: URL filters may ask for it.
+        self._marks: tuple[str, Mapping[str, LinkMark] | None] = ("", None)
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
         """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
@@ -65,10 +79,17 @@ class AnswerHandler:
         counts = flight.party.counts
         counts.requests += 1
         counts.bytes += len(response.body)
+        if response.rendered is not None:
+            counts.requests += len(response.rendered.answers)
+            counts.bytes += sum(len(answer.body) for answer in response.rendered.answers)
 
     def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
         party = flight.party
         party.rejections.page = flight.entry.url
+        if self._filters is not None:
+            self._marks = flight.entry.url, reading.links.marks if reading.links is not None else None
+        if self._topic is not None:
+            self._note_relevance(flight, reading.links, response.result is Result.REDIRECT)
         if "set-cookie" in response.headers:
             self.take_cookies(flight, response)
         if reading.again is not None:
@@ -90,12 +111,13 @@ class AnswerHandler:
         """Apply an answer that is the last one of its URL, which is finished in the very last step."""
         party, links = flight.party, reading.links
         row = self._row(flight, response, reading)
+        party.finder = row.url_hash
         source, fetched = None, response.result is Result.FETCHED
         shown = fetched or links is not None
         if party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
-            row, source = _note(party.traps, row, links)
+            row, source = _note(party.traps, row, links, reading.is_copy)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
-            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules)
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight))
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
@@ -132,7 +154,8 @@ class AnswerHandler:
 
     def _list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
         for link in waiting:
-            link.party.rejections.page = ""  # the page on which the link stands is not known any more
+            link.party.rejections.page = ""  # the page on which the link stands is not known any more, but by its hash
+            link.party.finder = link.referrer
             internal = link.party.analyzer.analyze(link.url, [link.url]).internal
             self._list(site, link.party, internal, link.depth)
 
@@ -150,17 +173,17 @@ class AnswerHandler:
         party, entry = flight.party, flight.entry
         not_before = 0  # what was pushed back rests with its site
         if lane.retries > flight.lane.key.retries:
-            pause = retry_pause_ms(lane.retries, self._rules.retry_pause_ms)
+            pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
             not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
         if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
-            party.lengthless.add(entry.url)
+            party.lengthless |= {entry.url}
         party.counts.slowed += lane is SLOW
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)
 
     def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:
         """Follow what a page holds, as far as it and its links allow."""
-        if reading.flags and self.forbids_to_follow(reading):
+        if reading.flags and self.forbids_to_follow(flight, reading):
             self._leave_out(flight, [*links.hrefs, *links.unfollowed, *links.assets], links)
             return
         if links.unfollowed:
@@ -172,13 +195,16 @@ class AnswerHandler:
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
 
-    def forbids_to_follow(self, reading: Reading) -> bool:
+    def _rules_of(self, flight: PageFlight) -> CrawlRules:
+        return flight.site.own_rules or self._rules
+
+    def forbids_to_follow(self, flight: PageFlight, reading: Reading) -> bool:
         """Tell whether a page asks not to follow its links, and is obeyed."""
-        return bool(reading.flags & PageFlag.NOFOLLOW) and self._rules.obey_meta
+        return bool(reading.flags & PageFlag.NOFOLLOW) and self._rules_of(flight).obey_meta
 
     def take_cookies(self, flight: PageFlight, response: Response) -> None:
         """Keep the cookies that an answer sets, if any; done again, it changes nothing."""
-        if "set-cookie" in response.headers and self._rules.cookies:
+        if "set-cookie" in response.headers and self._rules_of(flight).cookies:
             flight.party.take_cookies(response.request.url, response.head)
 
     @staticmethod
@@ -189,13 +215,19 @@ class AnswerHandler:
             return None
         return traps.known_source(flight.entry.url, links.hrefs)
 
-    def list_part(self, flight: PageFlight, urls: list[str], source: LinkClass | None) -> Counter[str]:
+    def list_part(
+        self, flight: PageFlight, links: PageLinks, urls: list[str], source: LinkClass | None
+    ) -> Counter[str]:
         """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
 
         `source` is what `known_source` returned for the page.
         """
         party, entry = flight.party, flight.entry
         party.rejections.page = entry.url
+        self._marks = entry.url, links.marks
+        if self._topic is not None:
+            self._note_relevance(flight, links, redirects=False)
+        party.finder = url_hash(entry.url)
         verdicts, party.verdicts = party.verdicts, Counter()
         try:
             self._list(flight.site, party, urls, entry.depth + 1, source)
@@ -209,9 +241,11 @@ class AnswerHandler:
         party = flight.party
         if hrefs:
             party.verdicts[Verdict.NOFOLLOW] += len(hrefs)
-            urls = (
-                party.analyzer.resolve(href, page.base, page.charset) or href for href in hrefs
-            )  # as many as there is room for
+
+            def resolved(href: str) -> str:
+                return party.analyzer.resolve(href, page.base, page.charset) or href
+
+            urls = map(resolved, hrefs)  # as many as there is room for
             party.rejections.add_all(Verdict.NOFOLLOW, urls, "its page, or its rel, asks not to follow it")
 
     def _take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
@@ -231,7 +265,9 @@ class AnswerHandler:
         for verdict, times in analysis.counts.items():
             party.verdicts[verdict] += times
         if analysis.external:
-            external = analysis.external if self._filters is None else self.filtered(party, analysis.external, depth)
+            external = self.wanted(site, party, analysis.external, depth)
+            if len(external) > _FEW_EXTERNAL:
+                external = _first_externals(party, external)
             party.note_externals(external, flight.entry.depth)
             if site.sample is not None:
                 suspect(site, flight.origin, party, external, depth)
@@ -244,21 +280,50 @@ class AnswerHandler:
         self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
         counts.sitemap_urls += counts.listed - before
 
-    def filtered(self, party: SeedContext, urls: list[str], depth: int, seen: SeenFilter | tuple[()] = ()) -> list[str]:
-        """Return URLs without those that a filter refuses; what is listed already is not judged.
+    def list_arrived(self, site: SiteContext, party: SeedContext, one: WaitingUrl) -> bool:
+        """List a URL that came from another site, judged as any link of the party; False if it is not for this party.
+
+        Neither is one that is no deeper than the party's own URL: a party of its own may go on farther from there.
+        """
+        depth = one.depth - party.seed.base_depth
+        party.rejections.page = ""  # the page on which the link stands is not known here, but by its hash
+        verdict, url = party.analyzer.judge(one.url, one.url)
+        if verdict is Verdict.EXTERNAL or depth < 1:
+            return False
+        if verdict is Verdict.INTERNAL:
+            party.finder = one.referrer
+            self._list(site, party, [url], depth)
+        else:
+            party.verdicts[verdict] += 1
+        party.touch()
+        return True
+
+    def wanted(
+        self,
+        site: SiteContext,
+        party: SeedContext,
+        urls: list[str],
+        depth: int,
+        seen: SeenFilter | tuple[()] = (),
+    ) -> list[str]:
+        """Return URLs without those that a pattern or a filter refuses; what is listed already is not judged.
 
         Neither is where a seed's redirects lead, at depth 0. Raises PluginError.
         """
-        if self._filters is None or depth == 0:
+        patterns = (site.own_rules or self._rules).patterns
+        if (patterns is None and self._filters is None) or depth == 0:
             return urls
         fresh = [url for url in urls if url not in seen]
-        refused = self._filters.sift(fresh, party.rejections.page, depth)
-        if not refused:
-            return urls
-        party.verdicts[Verdict.URL_FILTER] += len(refused)
-        for url, words in refused.items():
-            party.rejections.add(Verdict.URL_FILTER, url, words)
-        return [url for url in urls if url not in refused]
+        excluded = patterns.sift(fresh) if patterns is not None else {}
+        _refuse(party, Verdict.EXCLUDED, excluded)
+        if self._filters is None:
+            return [url for url in urls if url not in excluded] if excluded else urls
+        left = [url for url in fresh if url not in excluded] if excluded else fresh
+        page = party.rejections.page
+        of_page, marks = self._marks
+        refused = self._filters.sift(left, page, depth, party.seed.url, marks if of_page == page else None)
+        _refuse(party, Verdict.URL_FILTER, refused)
+        return [url for url in urls if url not in refused and url not in excluded] if refused or excluded else urls
 
     def _list(
         self,
@@ -276,25 +341,50 @@ class AnswerHandler:
         Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
         """
         is_page = role is not EntryRole.ASSET
-        if is_page and depth > self._rules.limits.max_depth:  # before the filter: a shorter path may still lead there
+        deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
+        if is_page and depth > deepest:  # before the filter: a shorter path may still lead there
             left_out = [url for url in urls if url not in site.seen]
             if left_out:
                 party.verdicts[Verdict.DEPTH] += len(left_out)
-                deepest = self._rules.limits.max_depth
-                party.rejections.add_all(Verdict.DEPTH, left_out, f"deeper than max_depth {deepest}")
+                party.rejections.add_all(
+                    Verdict.DEPTH, left_out, f"deeper than max_depth {deepest + party.seed.base_depth}"
+                )
             return
-        if self._filters is not None:
-            urls = self.filtered(party, urls, depth, site.seen)
+        urls = self.wanted(site, party, urls, depth, site.seen)
         if party.traps is not None and party.traps.capping and depth > 0 and is_page:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:
-            new = party.list_new(site.seen, urls, depth, role)
+            if self._topic is None or depth == 0 or role is not EntryRole.PAGE:
+                new = party.list_new(site.seen, urls, depth, role)
+            else:
+                level = self._level_on(party.rejections.page, self._topic)
+                new = party.list_by_level(site.seen, urls, depth, level)
         except SeenFullError:
             party.leave(EndReason.SEEN_MEMORY)
             return
         party.verdicts[Verdict.SEEN] += listed + len(urls) - len(new)
         if new and source is not None and party.traps is not None:
             party.traps.listed(new, source)
+
+    def _note_relevance(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
+        """Note what a page says of the topic; where a URL redirects, its target promises what it has promised."""
+        url, level = flight.entry.url, inherited_level(flight)
+        known = None if links is None else links.relevance
+        self._relevance = url, score_of_level(level) if known is None else known, level if redirects else 0
+        self._marks = url, links.marks if links is not None else None
+
+    def _level_on(self, page: str, topic: Topic) -> Callable[[str], int]:
+        """Return what tells the level of a link on a page; of one that was not read just now, nothing is known."""
+        of_page, score, least = self._relevance
+        if of_page != page:
+            score, least = 0.0, 0
+        marks = self._marks[1] if self._marks[0] == page else None
+
+        def level(url: str) -> int:
+            mark = marks.get(url) if marks is not None else None
+            return max(least, level_of(topic.of_link(url, mark.anchor if mark is not None else "", score)))
+
+        return level
 
     def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
@@ -305,10 +395,10 @@ class AnswerHandler:
         location = location_of(response)
         if target := redirect_target(party.analyzer, entry.url, location):
             party.add_relation(row.url_hash, "redirect", target)
-            if self._rules.cookies:
+            if self._rules_of(flight).cookies:
                 self._pass_gate(flight, response, row.url_hash, target)
         if entry.role is EntryRole.SITEMAP:
-            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules)
+            list_sitemaps(flight.site, party, [location], entry.url, entry.depth, self._rules_of(flight), row.url_hash)
             return
         if entry.role is EntryRole.ASSET:
             self._follow_asset(flight, location)
@@ -334,15 +424,38 @@ class AnswerHandler:
             return
         opens = party.scope.contains(target) and party.ask_opened(target)
         if not opens and flight.lane.key.retries == 0 and flight.lane.seed_id == party.seed.id:
-            party.redirected.note(key, entry.stored_depth, entry.stored_position, response.request.cookie)
+            party.redirected.note(
+                key, entry.stored_depth, entry.stored_position, entry.referrer, response.request.cookie
+            )
 
     def _follow_asset(self, flight: PageFlight, location: str) -> None:
         """Follow the redirect of an asset, which may lead on below the depth limit, but not for ever."""
         depth = flight.entry.depth + 1
-        if depth > self._rules.limits.max_depth + 1 + _MAX_ASSET_REDIRECTS:
+        deepest = self._rules_of(flight).limits.max_depth - flight.party.seed.base_depth
+        if depth > deepest + 1 + _MAX_ASSET_REDIRECTS:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return
         self._take_assets(flight, [location], depth)
+
+
+def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> None:
+    """Count links that are refused, with the reason of each in words."""
+    if refused:
+        party.verdicts[reason] += len(refused)
+        for url, words in refused.items():
+            party.rejections.add(reason, url, words)
+
+
+def _first_externals(party: SeedContext, urls: list[str]) -> list[str]:
+    """Return the first of a page's external URLs, as many as fit the bytes that are taken of them; count the others."""
+    sizes = accumulate(map(len, urls))
+    kept = sum(size <= _MOST_EXTERNAL for size in sizes)
+    if kept == len(urls):
+        return urls
+    party.verdicts[Verdict.EXTERNAL_LIMIT] += len(urls) - kept
+    words = f"its page has more than {format_bytes(_MOST_EXTERNAL)} of external URLs"
+    party.rejections.add_all(Verdict.EXTERNAL_LIMIT, urls[kept:], words)
+    return urls[:kept]
 
 
 def _past_traps(
@@ -359,10 +472,16 @@ def _past_traps(
     return kept
 
 
-def _note(traps: PartyTraps, row: PageRow, links: PageLinks | None) -> tuple[PageRow, LinkClass | None]:
-    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are."""
+def _note(
+    traps: PartyTraps, row: PageRow, links: PageLinks | None, is_copy: bool | None
+) -> tuple[PageRow, LinkClass | None]:
+    """Count a fetched page for its patterns; return its row with what its text came to, and whose its links are.
+
+    `is_copy` says of a page that was in a browser whether there is nothing new in what that made of it.
+    """
     text = links.fingerprint if links is not None else None
-    noted = traps.note(row.url, bool(row.revisit), links.hrefs if links is not None else (), text)
+    exact = bool(row.revisit) if is_copy is None else is_copy
+    noted = traps.note(row.url, exact, links.hrefs if links is not None else (), text)
     if text is not None:
         flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags
         row = row._replace(simhash=text.simhash, flags=flags)

@@ -85,7 +85,7 @@ class SitemapLister:
         if flight.lane.refetches:
             return False
         entry = flight.entry
-        return entry.role is EntryRole.SITEMAP or (entry.depth == 0 and self._seed_is_sitemap(response))
+        return entry.role is EntryRole.SITEMAP or (entry.depth == 0 and self._seed_is_sitemap(flight, response))
 
     def take(self, response: Response) -> None:
         """Take an answer that is wanted."""
@@ -101,15 +101,15 @@ class SitemapLister:
         rest: list[tuple[Response, Reading | None]] = []
         for response, reading in zip(landed, readings, strict=True):
             page = long_page(response, reading)
-            if page is None or self._answers.forbids_to_follow(page.reading):
+            if page is None or self._answers.forbids_to_follow(page.flight, page.reading):
                 rest.append((response, reading))
             else:
                 self._answers.count(page.flight, response)
                 self._long.append(page)
         return rest
 
-    def _seed_is_sitemap(self, response: Response) -> bool:
-        if self._rules.sitemaps == "off":
+    def _seed_is_sitemap(self, flight: PageFlight, response: Response) -> bool:
+        if (flight.site.own_rules or self._rules).sitemaps == "off":
             return False
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
         return is_sitemap(response.body, encoding, content_type)
@@ -155,6 +155,7 @@ class SitemapLister:
 
     def _list_slice(self, listing: Listing) -> None:
         some = listing.sitemap.listed[listing.done : listing.done + _SLICE]
+        listing.flight.party.finder = url_hash(listing.flight.entry.url)
         if listing.sitemap.is_index:
             self._list_sitemaps(listing.flight, some)
         else:
@@ -162,14 +163,15 @@ class SitemapLister:
         listing.done += _SLICE
         if listing.over:
             party = listing.flight.party
-            external = self._answers.filtered(party, list(listing.external), SITEMAP_DEPTH)
+            external = self._answers.wanted(listing.flight.site, party, list(listing.external), SITEMAP_DEPTH)
             party.verdicts.update(listing.verdicts)
             party.note_externals(external, listing.flight.entry.depth)
 
     def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
         entry = flight.entry
         hrefs = (one.url for one in some)
-        list_sitemaps(flight.site, flight.party, hrefs, entry.url, entry.depth + 1, self._rules)
+        party, rules = flight.party, flight.site.own_rules or self._rules
+        list_sitemaps(flight.site, party, hrefs, entry.url, entry.depth + 1, rules, party.finder)
 
     def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
         party, sitemap = listing.flight.party, listing.flight.entry.url

@@ -20,6 +20,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 MOST_OUTLINKS = 6_000  # of a page, as many as Heritrix takes by default
 MOST_BYTES = 1 << 20  # of their lines: a <base> makes 2 KB of each short link
 REFRESH_HEADER = "R Refresh:"
+SCRIPTED = "L =SCRIPT_MISC"  # where a script wanted to lead the browser
 _LOCATION_HEADER = "R Location:"
 _ANY_LINK, _ANY_ASSET = "L =NAVLINK_MISC", "E =EMBED_MISC"  # of an extractor that does not tell where links stand
 

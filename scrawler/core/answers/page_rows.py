@@ -27,7 +27,7 @@ def page_row(flight: PageFlight, response: Response, reading: Reading, note: str
         flight.party.seed.id, url_hash(entry.url), entry.url, entry.depth, flight.lane.seed_id, entry.stored_position,
         response.result._value_, response.status, reading.media_type[:100], len(response.body), digest,
         flight.attempt, response.started_at, response.elapsed_ms, file, offset, length, int(revisit),
-        note[:most], int(reading.flags),
+        note[:most], int(reading.flags), 0, 0, entry.referrer,
     )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def fault_row(flight: PageFlight, response: Response, reading: Reading, fault: F
 
 
 def robots_record(response: Response, record: RecordRef) -> RobotsRecord:
-    """Make the row of the record of an answer to a request for a robots.txt."""
+    """Make the row of the record of an answer that is no page: of a robots.txt, or for a page in a browser."""
     return RobotsRecord(
         warc_file=record.file,
         warc_offset=record.offset,
@@ -76,6 +76,7 @@ def refused_row(flight: PageFlight, result: Result, detail: str, now: Millis) ->
         revisit=0,
         detail=detail[:_DETAIL_CHARACTERS],
         flags=_asset_flag(entry),
+        referrer=entry.referrer,
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
-from scrawler.core.answers.outlinks import REFRESH_HEADER
+from scrawler.core.answers.outlinks import REFRESH_HEADER, SCRIPTED
 from scrawler.core.party.decisions import header_text
 from scrawler.core.party.site import SiteContext
 from scrawler.extract.decode import decode_body
@@ -18,12 +18,14 @@ from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.xhtml import is_xhtml, is_xml
-from scrawler.fetch.downloader import Response
+from scrawler.fetch.downloader import Rendered, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
 from scrawler.urls.normalise import normalise
 
+_RENDERED_TYPE = "text/html; charset=utf-8"
+_RENDERED_MARK = b"rendered\0"  # sets digests of rendered documents apart from those of payloads
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
 
 
@@ -59,6 +61,8 @@ class PagePipeline:
         is_whole = response.body != b"" and response.result.answered
         exchange = _exchange(response, site if is_whole else None)
         exchange.metadata = metadata
+        if response.rendered is not None:
+            exchange.rendered = response.rendered.html
         if known is not None and response.result is Result.NOT_MODIFIED:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
@@ -67,12 +71,30 @@ class PagePipeline:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
+    @staticmethod
+    def leave_out(response: Response) -> RecordRef | None:
+        """Return what the row of an answer that is not archived says of its payload; None as `archive`."""
+        if not response.head or response.result is Result.UNWANTED_TYPE:
+            return None
+        return RecordRef("", 0, 0, digest(response.body), False)
+
     def archive_alone(self, response: Response) -> RecordRef | None:
         """Write the records of an answer to which no other refers; None if it was none. Raises as `archive`."""
         if not response.head:
             return None
         record = self._archive.write(_exchange(response))
         return record if record.file else None
+
+    def is_copy(self, site: SiteContext, response: Response, rendered: Rendered) -> bool:
+        """Tell whether a browser has made the very same document of another page of a site; remember this one.
+
+        What servers send says little of that: often it is the same for all pages.
+        """
+        made = digest(_RENDERED_MARK + rendered.html)
+        is_known = site.archived.get(made) is not None
+        if not is_known:
+            site.archived.remember(made, RevisitOf(response.request.url, response.started_at))
+        return is_known
 
     def sitemap(self, response: Response) -> Sitemap | None:
         """Read a sitemap; None for anything else."""
@@ -96,12 +118,29 @@ class PagePipeline:
 
         `media_type` is what the answer was found to be. `read_text` reads of a page what is to be compared with others.
         """
-        found = self._in_body(response, media_type)
+        rendered = response.rendered
+        if rendered is None or not rendered.html:
+            found = self._in_body(response, media_type)
+        else:
+            found = self._in_rendered(response, rendered, media_type)
         if found is not None:
             if read_text is not None:
                 found.fingerprint = read_text(found)
             found.page = b""  # nobody asks for it any more
         return found if "refresh" not in response.headers else _refreshed(response, found)
+
+    def _in_rendered(self, response: Response, rendered: Rendered, media_type: str) -> PageLinks:
+        """Find the links of the document that a browser has made of a page, and where its scripts wanted to lead.
+
+        What the page as it came asks of robots counts as well: scripts cannot take that back.
+        """
+        found = self._extractor.links(rendered.html, rendered.url, _RENDERED_TYPE)
+        came = self._in_body(response, media_type)
+        robots = found.robots if came is None else [*came.robots, *found.robots]
+        hrefs, sources = [*found.hrefs, *rendered.links], found.sources
+        if sources is not None:
+            sources = LinkSources([*sources.of_hrefs, *([SCRIPTED] * len(rendered.links))], sources.others)
+        return replace(found, robots=robots, hrefs=hrefs, sources=sources)
 
     def _in_body(self, response: Response, media_type: str) -> PageLinks | None:
         other_xml = media_type not in HTML_TYPES
@@ -138,15 +177,17 @@ def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
         payload_digest = digest(response.body)
         known = site.archived.get(payload_digest) if site is not None else None
         http, tls, cipher = response.protocols or ("", "", "")
+        limits = response.request.limits
+        proxied = limits is not None and limits.proxy is not None  # nobody here knows whom the proxy asked
         return Exchange(
             url=response.request.url,
-            address=response.request.address,
+            address="" if proxied else response.request.address,
             date_ms=response.started_at,
             request_head=response.request_head,
             response_head=response.head,
             body=response.body,
             payload_digest=payload_digest,
-            truncated=_TRUNCATED.get(response.result, ""),
+            truncated=_TRUNCATED.get(response.result, "") if response.rendered is None else "",
             revisit_of=known,
             protocols=(http, tls),
             cipher_suite=cipher,

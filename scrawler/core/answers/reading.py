@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from scrawler.archive.archive import UnrecordableError
 from scrawler.archive.record import RecordRef
+from scrawler.core.answers.focus import Focus
 from scrawler.core.answers.outlinks import outlink_fields
 from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.party.decisions import (
@@ -21,13 +24,15 @@ from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
-from scrawler.extract.links import PageLinks
+from scrawler.extract.links import LinkMark, PageLinks
+from scrawler.extract.marks import marked_links
+from scrawler.extract.simhash import Fingerprint
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
-from scrawler.fetch.downloader import Response
+from scrawler.fetch.downloader import Rendered, Response
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
-from scrawler.urls.analyzer import Analysis
+from scrawler.urls.analyzer import Analysis, UrlAnalyzer
 from scrawler.urls.normalise import normalise
 
 
@@ -42,17 +47,33 @@ class Reading(NamedTuple):
     media_type: str = ""
     fault: Fault | None = None  # met while it was read
     listed: Analysis | None = None  # what its links came to, where they are listed already: see `long_pages`
-    metadata: bytes = b""  # what is to be archived beside it: its out-links, if they are wanted
+    parts: tuple[tuple[Response, RecordRef], ...] = ()  # what the page asked for in a browser, with its records
+    is_copy: bool | None = None  # whether a browser made the same document of another page; None: it was in no browser
     counted: bool = False  # whether its request and bytes are counted already: `lister` applies it much later
+
+
+# What was read of an answer: its links, what it lists as a sitemap, its flags and its media type. It is taken apart by
+# whoever asks for it: a type of its own would cost as much as half of a Reading, for each page.
+_Read = tuple[PageLinks | None, Sitemap | None, int, str]
+_NOTHING: _Read = (None, None, 0, "")
 
 
 class AnswerReader:
     """Reads the answers of pages; that needs no turn. With `keeps_outlinks`, what they lead to is archived as well."""
 
-    def __init__(self, pipeline: PagePipeline, rules: CrawlRules, keeps_outlinks: bool = False) -> None:
+    def __init__(
+        self,
+        pipeline: PagePipeline,
+        rules: CrawlRules,
+        keeps_outlinks: bool = False,
+        reads_marks: bool = False,
+        focus: Focus | None = None,
+    ) -> None:
         self._pipeline = pipeline
         self._rules = rules
         self._keeps_outlinks = keeps_outlinks
+        self._reads_marks = reads_marks  # what pages say of their links
+        self._focus = focus
 
     def read(self, flight: PageFlight, response: Response, as_sitemap: bool = False) -> Reading:
         """Find the links of a page, or what it lists as a sitemap, and archive the answer. Raises ArchiveError.
@@ -70,12 +91,37 @@ class AnswerReader:
             else:
                 if again is not None:
                     return Reading(again)
-        reading = Reading(None, fault=fault) if fault is not None else self._read_safely(flight, response, as_sitemap)
+        found, metadata = _NOTHING, b""
+        if fault is None:
+            try:
+                found = self._read(flight, response, as_sitemap)
+                if self._keeps_outlinks:
+                    metadata = outlink_fields(flight.party.analyzer, response, found[0])
+            except BaseException as error:
+                found, fault = _NOTHING, fault_of(error)
+        parts = () if response.rendered is None else self._archive_parts(response.rendered)
         try:
-            record = self._pipeline.archive(flight.site, response, reading.metadata, flight.known)
+            if self._focus is not None and fault is None and not self._focus.keeps(flight, found[0]):
+                record = self._pipeline.leave_out(response)
+            else:
+                record = self._pipeline.archive(flight.site, response, metadata, flight.known)
         except UnrecordableError as error:
-            return Reading(None, fault=fault or _fault_behind(error))
-        return reading._replace(record=record, metadata=b"")
+            return Reading(None, fault=fault or _fault_behind(error), parts=parts)
+        links, sitemap, flags, media_type = found
+        if response.rendered is None:
+            return Reading(None, record, links, flags, sitemap, media_type, fault)
+        is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if response.rendered.html else None
+        return Reading(None, record, links, flags, sitemap, media_type, fault, parts=parts, is_copy=is_copy)
+
+    def _archive_parts(self, rendered: Rendered) -> tuple[tuple[Response, RecordRef], ...]:
+        """Archive what a page asked for in a browser; that of which no record can be made is left out."""
+        parts = []
+        for answer in rendered.answers:
+            with suppress(UnrecordableError):
+                record = self._pipeline.archive_alone(answer)
+                if record is not None:
+                    parts.append((answer, record))
+        return tuple(parts)
 
     def archive(self, response: Response) -> Reading:
         """Archive an answer of which nothing else is read here, as that of a robots.txt. Raises ArchiveError."""
@@ -84,45 +130,49 @@ class AnswerReader:
         except UnrecordableError as error:
             return Reading(None, fault=_fault_behind(error))
 
-    def _read_safely(self, flight: PageFlight, response: Response, as_sitemap: bool) -> Reading:
-        try:
-            reading = self._read(flight, response, as_sitemap)
-            if not self._keeps_outlinks:
-                return reading
-            return reading._replace(metadata=outlink_fields(flight.party.analyzer, response, reading.links))
-        except BaseException as error:
-            return Reading(None, fault=fault_of(error))
-
-    def _read(self, flight: PageFlight, response: Response, as_sitemap: bool) -> Reading:
+    def _read(self, flight: PageFlight, response: Response, as_sitemap: bool) -> _Read:
         media_type = self._pipeline.media_type(response)
         if as_sitemap and (sitemap := self._pipeline.sitemap(response)):
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
-            flags |= PageFlag.SITEMAP
-            flags |= PageFlag.TRUNCATED if sitemap.listed and is_cut_page(response) else 0
-            return Reading(None, flags=flags, sitemap=sitemap, media_type=media_type)
+            cut = sitemap.listed and is_cut_page(response)
+            said = PageFlag.SITEMAP | PageFlag.TRUNCATED if cut else PageFlag.SITEMAP
+            return None, sitemap, flags | said, media_type
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
-            return Reading(None, flags=self._flags(flight, response, ALL_ALLOWED), media_type=media_type)
+            return None, None, self._flags(flight, response, ALL_ALLOWED), media_type
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         traps = None if cut else flight.party.traps  # half a text is like no other
         read_text = None if traps is None else partial(traps.read_text, flight.entry.url)
+        if self._reads_marks:
+            read_text = partial(_read_marks, flight.party.analyzer, read_text)
+        if self._focus is not None:
+            read_text = partial(_read_relevance, self._focus, read_text)
         links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, media_type, read_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))
-        flags |= PageFlag.TRUNCATED if cut and links is not None and links.any else 0
-        return Reading(None, links=links, flags=flags, media_type=media_type)
+        if self._focus is not None:
+            flags |= self._focus.flag(links)
+        if cut and links is not None and links.any:
+            flags |= PageFlag.TRUNCATED
+        return links, None, flags, media_type
+
+    def _rules_of(self, flight: PageFlight) -> CrawlRules:
+        return flight.site.own_rules or self._rules
 
     def _wants_cookie(self, flight: PageFlight, response: Response) -> bool:
         """Tell whether a page sets a cookie and leads to itself, where it shows itself to those who bring it back."""
         first = flight.lane.key.retries == 0  # where it is to be asked again, however seldom failures are
-        if not ("set-cookie" in response.headers and self._rules.cookies and first):
+        if not ("set-cookie" in response.headers and self._rules_of(flight).cookies and first):
             return False
         return normalise(location_of(response), flight.entry.url).url == flight.entry.url
 
     def _flags(self, flight: PageFlight, response: Response, directives: Directives) -> int:
         """Return what is to be flagged in the page's row."""
-        unchecked = self._rules.insecure and response.head and response.request.url.startswith("https:")
+        rules = flight.asked.own_rules or self._rules
+        unchecked = rules.insecure and response.head and response.request.url.startswith("https:")
         flags: int = PageFlag.INSECURE if unchecked else 0
         if flight.lane.slow:
             flags |= PageFlag.SLOW
+        if response.rendered is not None and response.rendered.html:
+            flags |= PageFlag.SHOWN
         if flight.entry.role is EntryRole.ASSET:
             flags |= PageFlag.ASSET
         if directives.noindex:
@@ -131,7 +181,7 @@ class AnswerReader:
 
     def _again(self, flight: PageFlight, response: Response) -> LaneKey | None:
         """Return the key of the lane in which a URL is listed again, None if this is its final result."""
-        rules = self._rules
+        rules = self._rules_of(flight)
         if not flight.party.counts.pages and response.status in PUSH_BACK:
             return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
@@ -142,6 +192,28 @@ class AnswerReader:
         return listed_again(response, flight.lane.key, rules.retries, rules.max_pushbacks)
 
 
+def _read_marks(
+    analyzer: UrlAnalyzer, read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks
+) -> Fingerprint | None:
+    """Read what a page says of its links, and then what else is to be read of it."""
+    marks: dict[str, LinkMark] = {}
+    for href, mark in marked_links(links.page):
+        url = analyzer.resolve(href, links.base, links.charset)
+        known = marks.get(url)
+        if known is None or (mark.anchor and not known.anchor):  # a picture often stands before the words
+            marks[url] = mark
+    links.marks = marks
+    return None if read_text is None else read_text(links)
+
+
+def _read_relevance(
+    focus: Focus, read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks
+) -> Fingerprint | None:
+    """Read how much a page has to do with the topic, and then what else is to be read of it."""
+    links.relevance = focus.read(links)
+    return None if read_text is None else read_text(links)
+
+
 def _fault_behind(error: UnrecordableError) -> Fault:
-    cause = error.__cause__
+    cause = error.__context__  # as its __cause__, which it has where it was raised in Python alone
     return fault_of(cause if isinstance(cause, Exception) else error)

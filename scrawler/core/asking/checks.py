@@ -69,6 +69,20 @@ class Checks:
         self._tell = tell
         self.chain: tuple[Check, ...] = (self.past, self.address, self.health, self.politeness, self.robots)
 
+    def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Return what the first check says that has something to say, None if all let the URL go."""
+        for check in self.chain:
+            answer = check(site, choice, origin, now)
+            if answer is not None:
+                return answer
+        return None
+
+    @staticmethod
+    def tries_patterns(choice: Choice, origin: Origin) -> bool:
+        """Whether patterns are tried on the URL, of traps or of robots.txt: that is where one may take for ever."""
+        traps, robots = choice.party.traps, origin.robots
+        return (traps is not None and traps.capping) or (robots is not None and robots.has_rules)
+
     def past(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Refuse what has killed a process, and what a trap holds.
 
@@ -100,8 +114,8 @@ class Checks:
 
     def health(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Refuse what is at a host that has not answered for long; the party's own host would have ended that."""
-        if site.health.failures and site.health.is_dead(origin.host, self._rules):
-            times = counted(self._rules.max_failures, "time")
+        if site.health.failures and site.health.is_dead(origin.host, rules := site.own_rules or self._rules):
+            times = counted(rules.max_failures, "time")
             return Refuse(Result.CONNECT_FAILED, f"{origin.host} has not answered {times} in a row")
         return None
 
@@ -122,7 +136,9 @@ class Checks:
 
     def robots(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Ask for the origin's robots.txt first; refuse what that forbids, or let the party end by it."""
-        if self._origins.obey_robots and (origin.robots is None or now >= origin.robots_until):
+        if not self._origins.obeys(origin):
+            return None
+        if origin.robots is None or now >= origin.robots_until:
             request = self._origins.robots_request(site, origin)
             if request is not None:
                 return First(request)

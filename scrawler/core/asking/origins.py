@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Callable, Iterable
+from itertools import chain
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,10 @@ from scrawler.core.asking.robots_body import ROBOTS_BYTES, robots_body
 from scrawler.core.party.decisions import PUSH_BACK, has_invalid_length, location_of, wants_retry
 from scrawler.core.party.flights import RobotsFlight
 from scrawler.core.party.site import Origin, SiteContext
-from scrawler.core.rules import CrawlRules, retry_pause_ms
+from scrawler.core.rules import CrawlRules, HostRules, retry_pause_ms
 from scrawler.faults import Fault, fault_of
-from scrawler.fetch.downloader import Request, Response
+from scrawler.fetch.downloader import FetchLimits, Request, Response
+from scrawler.fetch.proxies import is_loopback
 from scrawler.fetch.resolver import Resolution, Resolver
 from scrawler.fetch.robots import RobotsRules, robots_url
 from scrawler.fetch.robots_text import MAX_ROBOTS
@@ -39,6 +41,7 @@ ROBOTS_FRESH: Millis = 24 * 3600 * 1000  # RFC 9309, 2.4
 ROBOTS_KEPT: Millis = 30 * ROBOTS_FRESH  # RFC 9309, 2.3.1.4
 _ASTRAY: Millis = 60_000  # what clocks of machines may differ by
 _AGAIN = 3600.0  # seconds after which a robots.txt that could not be had is asked for again
+_LONGEST_ADDRESS = 64  # characters of what stands for an address in the database
 _UNREADABLE = "its content encoding cannot be undone"
 _REFUSED_PORT = "a port of another service than HTTP, which is never asked"
 
@@ -59,6 +62,7 @@ class Origins:
         rules: CrawlRules,
         look_again: Callable[[SiteContext], None],
         name_found: Callable[[], None] = lambda: None,
+        hosts: HostRules | None = None,
     ) -> None:
         self._turn = turn
         self._resolver = resolver
@@ -67,6 +71,7 @@ class Origins:
         self._look_again = look_again
         self._rules = rules
         self._name_found = name_found
+        self._hosts = hosts
 
     def of(self, site: SiteContext, url: str) -> Origin:
         """Return the origin of a URL, made on first use."""
@@ -76,9 +81,51 @@ class Origins:
             if len(site.origins) >= site.most_origins:
                 site.forget_origins(time.monotonic())
             known = site.origins[name] = Origin(name, host_port(url)[0])
+            self._follow_host(known)
             if (row := site.robots_kept.pop(name, None)) is not None:
                 self._restore(site, known, row)
         return known
+
+    def follow_rules(self, site: SiteContext) -> None:
+        """Let a site follow the rules of its host as they are now: hosts may have come to have some of their own."""
+        hosts = self._hosts
+        if hosts is None or not (hosts.any or site.own_rules is not None):
+            return
+        site.own_rules = hosts.of_site(site.key)
+        for party in chain(site.parties, site.set_aside):
+            if party.traps is not None:
+                party.traps.rules = site.own_rules or self._rules
+        for origin in site.origins.values():
+            self._follow_host(origin)
+
+    def _follow_host(self, origin: Origin) -> None:
+        origin.own_rules = None if self._hosts is None else self._hosts.of_origin(origin.origin)
+        self._choose_way(origin)
+
+    def _choose_way(self, origin: Origin) -> None:
+        """Find how an origin is asked, as far as it is known where it is."""
+        if self._hosts is not None:
+            address = "" if origin.address == origin.host[:_LONGEST_ADDRESS] else origin.address
+            origin.fetch = self._hosts.fetch_at(origin.origin, origin.own_rules, address)
+
+    def _rules_of(self, origin: Origin) -> CrawlRules:
+        return origin.own_rules or self._rules
+
+    def fetch_at(self, url: str, address: str) -> FetchLimits | None:
+        """Return how a URL is asked for, where that is not as all others are: by the rules of its own host."""
+        if self._hosts is None:
+            return None
+        origin = origin_of(url)
+        return self._hosts.fetch_at(origin, self._hosts.of_origin(origin), address)
+
+    def obeys(self, origin: Origin) -> bool:
+        """Whether the robots.txt of an origin is obeyed."""
+        return self.obey_robots if origin.own_rules is None else origin.own_rules.robots
+
+    def obeys_at(self, url: str) -> bool:
+        """Whether the robots.txt that holds for a URL of any host is obeyed."""
+        own = None if self._hosts is None else self._hosts.of_origin(origin_of(url))
+        return self.obey_robots if own is None else own.robots
 
     def ensure_address(self, site: SiteContext, origin: Origin, now: float) -> bool:
         """Look the origin up unless that is known; return whether it is known where it is (or that it is nowhere)."""
@@ -112,15 +159,32 @@ class Origins:
         if resolution.address and resolution.expires_at != inf:
             self._name_found()
 
-    @staticmethod
-    def learn(origin: Origin, resolution: Resolution) -> None:
-        """Take over what is known of a name."""
+    def learn(self, origin: Origin, resolution: Resolution) -> None:
+        """Take over what is known of a name.
+
+        Behind a proxy it may be that no name is known here, but by the proxy. Then nothing can be said of its address,
+        and its requests are counted by its name.
+        """
         origin.sure = origin.sure and not resolution.address
         origin.address = resolution.address or ""
         origin.failure = None if resolution.address else (resolution.result or Result.NO_ADDRESS)
         origin.detail, origin.expires_at = resolution.detail, resolution.expires_at
+        self._choose_way(origin)
+        if place := self.place_of_nameless(origin.host, resolution, origin.fetch):
+            origin.address, origin.failure = place, None
         if is_refused_port(authority(origin.origin + "/")):  # no link leads to one, but older databases hold some
             origin.failure, origin.detail = Result.CONNECT_FAILED, _REFUSED_PORT
+
+    @staticmethod
+    def place_of_nameless(host: str, resolution: Resolution, limits: FetchLimits | None) -> str:
+        """Return what stands for the address of a host whose name a proxy may know; empty where there is none.
+
+        Every computer knows the names of loopback (RFC 6761, 6.3): a proxy would take itself for such a host.
+        """
+        proxied = limits is not None and limits.proxy is not None
+        if not proxied or resolution.result is not Result.NO_ADDRESS or is_loopback(host, ""):
+            return ""
+        return host[:_LONGEST_ADDRESS]
 
     def recall(self, site: SiteContext, rows: Iterable[RobotsRow]) -> None:
         """Take what the database has of the site's robots.txt files; needs no turn while nobody else has the site."""
@@ -146,19 +210,20 @@ class Origins:
             self._unavailable(flight, site.condemned[flight.url], Result.ROBOTS_UNAVAILABLE)
             return None
         origin.pending = True
-        return Request(flight.url, origin.address, flight, ROBOTS_BYTES)
+        return Request(flight.url, origin.address, flight, ROBOTS_BYTES, limits=origin.fetch)
 
     def crawl_delay(self, origin: Origin) -> float | None:
         """Return the pause in seconds that robots.txt asks for, as far as it is kept."""
-        asked = origin.robots.crawl_delay if origin.robots else None
-        return None if asked is None else min(asked, self._rules.max_crawl_delay)
+        asked = origin.robots.crawl_delay if origin.robots and self.obeys(origin) else None
+        return None if asked is None else min(asked, self._rules_of(origin).max_crawl_delay)
 
     def asks_too_much(self, origin: Origin) -> str:
         """Say, in words, that robots.txt asks for a longer pause than is kept; empty if it does not."""
         asked = origin.robots.crawl_delay if origin.robots else None
-        if asked is None or asked <= self._rules.max_crawl_delay:
+        longest = self._rules_of(origin).max_crawl_delay
+        if asked is None or asked <= longest:
             return ""
-        kept = format_seconds(self._rules.max_crawl_delay)
+        kept = format_seconds(longest)
         return f"{origin.origin}/robots.txt asks for a Crawl-delay of {asked:g} s; max_crawl_delay is {kept}"
 
     def robots_answer(self, flight: RobotsFlight, response: Response) -> Fault | None:
@@ -189,7 +254,9 @@ class Origins:
             target = normalise(location_of(response), flight.url).url
             if target and host_port(target)[0] == origin.host:
                 follow = RobotsFlight(flight.site, origin, target, flight.hop + 1)
-                return response.request.redirected(target, origin.address, follow)
+                return response.request.redirected(
+                    target, origin.address, follow, self.fetch_at(target, origin.address)
+                )
             if target:
                 self._robots_elsewhere(flight, response.request, target)
                 return None
@@ -197,7 +264,7 @@ class Origins:
             origin.pending = False  # asked again after the rest that the server wants
         elif response.status in PUSH_BACK:
             self._unavailable(flight, f"HTTP status {response.status}", Result.ROBOTS_UNAVAILABLE)
-        elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules.retries):
+        elif wants_retry(response.result, response.status, origin.robots_tries + 1, self._rules_of(origin).retries):
             self._ask_later(flight)
         else:
             self._take_answer(flight, response)
@@ -208,7 +275,7 @@ class Origins:
         site, origin = flight.site, flight.origin
         origin.pending = False
         origin.robots_tries += 1
-        pause = retry_pause_ms(origin.robots_tries, self._rules.retry_pause_ms) / 1000
+        pause = retry_pause_ms(origin.robots_tries, self._rules_of(origin).retry_pause_ms) / 1000
         site.due[origin.host] = max(site.due.get(origin.host, 0.0), time.monotonic() + pause)
 
     def _take_answer(self, flight: RobotsFlight, response: Response) -> None:
@@ -273,9 +340,11 @@ class Origins:
         def done(_host: str, resolution: Resolution) -> None:
             with self._turn:
                 site.answer_came()
-                if resolution.address:
+                limits = self.fetch_at(target, resolution.address or "")
+                address = resolution.address or self.place_of_nameless(host, resolution, limits)
+                if address:
                     follow = RobotsFlight(site, origin, target, flight.hop + 1)
-                    site.queued.append(request.redirected(target, resolution.address, follow))
+                    site.queued.append(request.redirected(target, address, follow, limits))
                 else:
                     self._unavailable(flight, resolution.detail, Result.ROBOTS_UNAVAILABLE)
                 self._look_again(site)

@@ -24,22 +24,42 @@ class Patience:
 
     def __init__(self, rules: CrawlRules) -> None:
         self._rules = rules
-        self._base = rules.patience  # the setting, as it was when the counts below began
-        self._times = 1  # the setting is multiplied by this
+        self._base = rules.patience  # the settings, as they were when the counts below began
+        self._limit = rules.timeout
+        self._times = 1  # patience is multiplied by this
+        self._timeout = self._waits_for()
         self._come = 0
         self._given_up = 0
         self._late = 0
 
-    def timeout(self) -> float:
-        """Return the seconds that a request of the first pass may take; 0: the downloader's own limit."""
-        base, limit = self._rules.patience, self._rules.timeout
-        if base != self._base:  # the setting was changed
-            self._base, self._times = base, 1
-            self._come = self._given_up = self._late = 0
-        return min(base * self._times, limit) if base < limit else 0.0
+    def timeout(self, own: CrawlRules | None = None) -> float:
+        """Return the seconds that a request of the first pass may take; 0: the downloader's own limit.
 
-    def note(self, response: Response) -> None:
-        """Take in how a request of the first pass has ended."""
+        `own` are the rules of a site that has some: it is waited for as they say.
+        """
+        rules = self._rules
+        if own is not None and own.patience != rules.patience:
+            return own.patience if own.patience < own.timeout else 0.0
+        if rules.patience != self._base:  # the setting was changed
+            self._base = rules.patience
+            self._times = 1
+            self._come = self._given_up = self._late = 0
+            self._timeout = self._waits_for()
+        if rules.timeout != self._limit:
+            self._limit = rules.timeout
+            self._timeout = self._waits_for()
+        if own is None or own.timeout == rules.timeout:
+            return self._timeout
+        patience = self._base * self._times
+        return patience if patience < own.timeout else 0.0
+
+    def _waits_for(self) -> float:
+        return min(self._base * self._times, self._limit) if self._base < self._limit else 0.0
+
+    def note(self, response: Response, own: CrawlRules | None = None) -> None:
+        """Take in how a request of the first pass has ended, unless its site is waited for by rules of its `own`."""
+        if own is not None and own.patience != self._rules.patience:
+            return
         timeout = self.timeout()
         if not timeout or not response.request_head:
             return  # without a head that was sent nobody is there
@@ -55,8 +75,9 @@ class Patience:
 
     def _judge(self) -> None:
         if self._given_up >= _MANY and 2 * self._late >= self._come:
-            if self._base * self._times < self._rules.timeout:
+            if self._base * self._times < self._limit:
                 self._times *= 2
         elif self._given_up + self._late <= _FEW and self._times > 1:
             self._times //= 2
+        self._timeout = self._waits_for()
         self._come = self._given_up = self._late = 0

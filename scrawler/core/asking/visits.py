@@ -109,13 +109,14 @@ class Visits:
                 site.slowest_ms = max(1, response.elapsed_ms)  # 0 says that it has never answered
         page = flight if isinstance(flight, PageFlight) else None
         if page is not None and not page.lane.slow:
-            self._patience.note(response)
+            self._patience.note(response, site.own_rules)
         held, standstill = False, self._standstill
         if standstill.suspected or not response.status:
             held = standstill.holds(response, site, flight.asked, now)
             if held and standstill.resting:
                 return False
-        if site.health.note(response, flight.asked.host, page.lane.key if page else None, now, self._rules):
+        rules = site.own_rules or self._rules
+        if site.health.note(response, flight.asked.host, page.lane.key if page else None, now, rules):
             site.count_push_back(page.party if page else None)
         return not held
 
@@ -132,7 +133,7 @@ class Visits:
         self._over(flight_of(request), request, now, 0.0)
 
     def _over(self, flight: Flight, request: Request, now: float, elapsed: float) -> float:
-        rules, site = self._rules, flight.site
+        rules, site = flight.asked.own_rules or self._rules, flight.site
         site.in_flight -= 1
         self._budget.over(request.address, now)
         delay = self._delay(flight)
@@ -141,9 +142,9 @@ class Visits:
         return self._pause(site, flight.asked, delay, now)
 
     def _delay(self, flight: Flight) -> float:
-        delay = self._rules.delay
+        rules = flight.asked.own_rules or self._rules
         slow = isinstance(flight, PageFlight) and flight.lane.slow
-        return max(delay, self._rules.slow_delay) if slow else delay
+        return max(rules.delay, rules.slow_delay) if slow else rules.delay
 
     def _pause(self, site: SiteContext, origin: Origin, delay: float, now: float) -> float:
         """Let a pause of a host begin now; what it has been told before still counts."""
@@ -153,23 +154,21 @@ class Visits:
         return due
 
     def _start_requests(self, site: SiteContext, now: float) -> float:
-        if site.queued and site.in_flight < self._most_in_flight(slow=False) and (at := self._start_queued(site, now)):
-            return at
+        if site.queued and site.in_flight < self._most_in_flight(site, slow=False):
+            at = self._start_queued(site, now)
+            if at:
+                return at
         refused = 0
-        most = self._rules.most_in_flight if self._downloader.at_once else 1
+        most = (site.own_rules or self._rules).most_in_flight if self._downloader.at_once else 1
         while site.in_flight < most and not (site.lost or site.going):
             wall = int(time.time() * 1000)
             choice = self._parties.choose(site, now, wall)
             if not isinstance(choice, Choice):
                 site.held_since = 0.0
                 return choice
-            if most > 1 and site.in_flight >= self._most_in_flight(choice.lane.slow):
+            if most > 1 and site.in_flight >= self._most_in_flight(site, choice.lane.slow):
                 return inf
-            self._slot.enter(site.id, choice.entry.url)  # patterns of traps and of robots.txt are tried on it
-            try:
-                answer = self._begin(site, choice, now)
-            finally:
-                self._slot.leave()
+            answer = self._begin(site, choice, now)
             if answer is None or isinstance(answer, First):
                 continue  # something was started
             if isinstance(answer, float):
@@ -186,11 +185,8 @@ class Visits:
             origin = self._origins.of(site, url)
         except BaseException as error:
             return self._refuse(site, choice, Origin(url, ""), self._checks.met(url, error))
-        for check in self._checks.chain:
-            answer = check(site, choice, origin, now)
-            if answer is not None:
-                break
-        else:
+        answer = self._ask_checks(site, choice, origin, now)
+        if answer is None:
             return self._start_page(site, choice, origin, now)
         if isinstance(answer, First):
             self._start(site, answer.request, now, choice.party)
@@ -199,6 +195,16 @@ class Visits:
         elif isinstance(answer, Leave):
             choice.party.leave(answer.reason, answer.detail)
         return answer
+
+    def _ask_checks(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Return what the checks say of an entry, which stands in the slot while patterns are tried on it."""
+        if not self._checks.tries_patterns(choice, origin):
+            return self._checks.ask(site, choice, origin, now)
+        self._slot.enter(site.id, choice.entry.url)
+        try:
+            return self._checks.ask(site, choice, origin, now)
+        finally:
+            self._slot.leave()
 
     def _start_page(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Start the request for a page; refuse it where its cookies meet a fault."""
@@ -214,21 +220,25 @@ class Visits:
         self._start(site, self._page_request(choice, flight, cookie), now, party)
         return None
 
-    def _most_in_flight(self, slow: bool) -> int:
+    def _most_in_flight(self, site: SiteContext, slow: bool) -> int:
         """Return how many requests a site may have in flight.
 
         It is one where the downloader queues them: two that waited there would go out without a pause between them.
         """
         if not self._downloader.at_once:
             return 1
-        return self._rules.slow_per_site if slow else self._rules.per_site
+        rules = site.own_rules or self._rules
+        return rules.slow_per_site if slow else rules.per_site
 
     def _start_queued(self, site: SiteContext, now: float) -> float:
         """Start what comes before all pages; returns when to try again if politeness forbids it, else 0."""
         request = site.queued[0]
         at = self._checks.wait_for(site, flight_of(request).asked.host, request.address, now)
         if not at:
-            self._start(site, site.queued.pop(0), now)
+            request = site.queued.pop(0)
+            if request.limits is None:
+                request = request._replace(limits=self._origins.fetch_at(request.url, request.address))
+            self._start(site, request, now)
         return at
 
     def _refuse(self, site: SiteContext, choice: Choice, origin: Origin, refusal: Refuse) -> Refuse:
@@ -238,17 +248,24 @@ class Visits:
         return refusal
 
     def _page_request(self, choice: Choice, flight: PageFlight, cookie: str) -> Request:
-        url, accept = choice.entry.url, self._rules.accept
+        own = flight.site.own_rules
+        rules = own or self._rules
+        url, accept = choice.entry.url, rules.accept
         may_be_sitemap = choice.entry.depth == 0 or choice.entry.role is EntryRole.SITEMAP
-        if accept and may_be_sitemap and self._rules.sitemaps != "off":
+        if accept and may_be_sitemap and rules.sitemaps != "off":
             accept += _SITEMAP_TYPES  # a seed may be one as well
         patient = choice.lane.slow or choice.lane.refetches  # a lost record may be that of a slow page
-        timeout = self._rules.slow_timeout if patient else self._patience.timeout()
-        request = Request(url, flight.origin.address, flight, timeout=timeout, cookie=cookie, accept=accept)
+        timeout = rules.slow_timeout if patient else self._patience.timeout(own)
+        origin = flight.origin
+        request = Request(
+            url, origin.address, flight, timeout=timeout, cookie=cookie, accept=accept, limits=origin.fetch
+        )
         if flight.known is not None:
             request = request._replace(headers=conditions(flight.known))
+        if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
+            request = request._replace(shown=True)
         if choice.party.lengthless and url in choice.party.lengthless:
-            choice.party.lengthless.remove(url)
+            choice.party.lengthless -= {url}
             return request._replace(ignore_length=True)
         return request
 
@@ -265,10 +282,16 @@ class Visits:
         site.in_flight += 1
         site.connected = True
         self._budget.began(site, request.address)
-        if self._rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
+        rules = site.own_rules or self._rules
+        if rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)
             self._pause(site, flight.asked, self._delay(flight), now)
         self._downloader.start(request)
+
+
+def _is_shown(choice: Choice) -> bool:
+    """Whether an entry is shown in the browser of its host: not where only its record is wanted."""
+    return choice.entry.role is EntryRole.PAGE and not choice.lane.refetches
 
 
 def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:

@@ -52,6 +52,13 @@ class Remains(NamedTuple):
     out_of_memory: bool
 
 
+class _Opened(NamedTuple):
+    """The file of the slots: as it is mapped, and its descriptor."""
+
+    mapped: mmap.mmap
+    file: int
+
+
 class Slot:
     """Where one thread says what it reads; `count` is odd meanwhile, and another one for each reading."""
 
@@ -129,12 +136,17 @@ class Slots:
         self._map: mmap.mmap | bytearray = bytearray(_HEADER.size + number * self._size)
         if path is not None:
             with contextlib.suppress(OSError):  # what cannot be written there, the archive will tell
-                self._open(path, number)
+                opened = self._open(path, number)
+                self._map = opened.mapped
+                self._file = opened.file
         offsets = range(_HEADER.size, _HEADER.size + number * self._size, self._size)
-        self._free = [Slot(self._map, at, self._size, self._give_back) for at in reversed(offsets)]
+        self._free = [self._slot(at) for at in reversed(offsets)]
         self._taken: list[Slot] = []
 
-    def _open(self, path: Path, number: int) -> None:
+    def _slot(self, at: int) -> Slot:
+        return Slot(self._map, at, self._size, self._give_back)
+
+    def _open(self, path: Path, number: int) -> _Opened:
         if not SUPPORTED:
             raise OSError(errno.ENOSYS, "no locks by which others could tell that this process lives")
         if not path.parent.exists():
@@ -143,10 +155,10 @@ class Slots:
         # Whoever looks for files of the dead may come before it is locked, and remove it: then it is made anew.
         for attempt in range(_TRIES):
             with contextlib.suppress(BlockingIOError, FileNotFoundError):
-                self._make(path, path.with_name(f"{path.stem}-{attempt}{MAKING}"), number)
-                return
+                return self._make(path, path.with_name(f"{path.stem}-{attempt}{MAKING}"), number)
+        raise BlockingIOError
 
-    def _make(self, path: Path, made: Path, number: int) -> None:
+    def _make(self, path: Path, made: Path, number: int) -> _Opened:
         """Make the file, locked before it has its name."""
         file = os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o644)
         try:
@@ -162,7 +174,7 @@ class Slots:
             os.close(file)
             made.unlink(missing_ok=True)
             raise
-        self._map, self._file = mapped, file
+        return _Opened(mapped, file)
 
     @property
     def file(self) -> int:

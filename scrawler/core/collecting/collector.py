@@ -26,8 +26,9 @@ from scrawler.core.party.site import SiteContext
 from scrawler.core.progress import Totals
 from scrawler.core.rules import CrawlRules
 from scrawler.faults import fault_of
-from scrawler.fetch.downloader import Downloader, Response
+from scrawler.fetch.downloader import Downloader, Rendered, Response
 from scrawler.model.results import Result
+from scrawler.threads import WorkerThread
 
 _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usual ones that costs more than it brings:
 # parsing and compressing use the second processor then, but the threads fight over the interpreter lock
@@ -41,8 +42,8 @@ _LONGEST_WAIT = 60.0  # seconds for which a collector with nothing to do sleeps,
 _GIVE_WAY = 0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
 
 
-class UrlCollector(threading.Thread):
-    """One of the machine's crawling threads; holds up to `capacity` Seed Contexts."""
+class UrlCollector:
+    """What one of the machine's crawling threads does; holds up to `capacity` Seed Contexts."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class UrlCollector(threading.Thread):
         rules: CrawlRules,
         ports: CollectorPorts,
     ) -> None:
-        super().__init__(name=f"collector-{number}")
+        self.thread = WorkerThread(self, f"collector-{number}")
         self.number = number
         self.totals = Totals()
         self._turn = turn
@@ -187,7 +188,7 @@ class UrlCollector(threading.Thread):
             ending = self._ending
             landed = self._land(time.monotonic(), ending)
             for response in landed:
-                if len(response.body) > _LARGE_BODY:
+                if len(response.body) > _LARGE_BODY or (response.rendered is not None and _is_large(response.rendered)):
                     return True, landed
             for response in landed:
                 self._read_and_apply(response)
@@ -260,12 +261,12 @@ class UrlCollector(threading.Thread):
         if isinstance(flight, PageFlight):
             self.totals.count(response, fault is None)
             self._handover.answered(site, flight.party, now)
-            if site.collector is self and self._let_rest(site, flight, now):
+            if site.is_held_by(self) and self._let_rest(site, flight, now):
                 return
         else:
             self._handover.answered(site, None, now)
         holder = site.collector
-        if holder is not None and site.in_flight < self._rules.most_in_flight:
+        if holder is not None and site.in_flight < (site.own_rules or self._rules).most_in_flight:
             holder.look_again(site)  # another collector by now, if the site moved when its request was over
 
     def _let_rest(self, site: SiteContext, flight: PageFlight, now: float) -> bool:
@@ -337,7 +338,7 @@ class UrlCollector(threading.Thread):
 
     def _visit(self, site: SiteContext, now: float) -> None:
         """Start what the site may start now, end its parties that are over, and note when to come back."""
-        if site.collector is not self:
+        if not site.is_held_by(self):
             return
         if not self._ports.may_start():
             if self._ports.may_probe(site):
@@ -346,6 +347,8 @@ class UrlCollector(threading.Thread):
             self._blocked = True
             site.held_since = 0.0  # by something else than politeness
             return
+        if site.arrived:
+            self._take_arrived(site)
         inactive = site.inactive
         if site.going and inactive and not site.queued:
             self._release(site, now)
@@ -353,17 +356,41 @@ class UrlCollector(threading.Thread):
             return
         if inactive:
             self._ports.site_inactive(self)
-            if site.collector is not self:
+            if not site.is_held_by(self):
                 return
         at = self._visits.start_requests(site, now)
         self._handover.changed(site, now)
+        if site.arrived and not [party for party in site.parties if not party.ended]:
+            site.put_aside()  # whoever has the site when it goes on finds them where they are
         if [party for party in site.parties if party.ended] or (not site.parties and site.inactive):
             self._settle(site, now)
         elif site.inactive and not site.queued and site.rests_long(at, now):
             self._release(site, now, resting=True)
             self._ports.seeds_changed()
-        if site.collector is self and site.wake_at < 0:  # else something came meanwhile for which to look again at once
+        if site.is_held_by(self) and site.wake_at < 0:  # else something came meanwhile for which to look again at once
             self._schedule.put(site, at)
+
+    def _take_arrived(self, site: SiteContext) -> None:
+        """List what has come out of a site's inbox; what is for none of its parties stays there.
+
+        Not before all parties have begun, for the first entry of each is its own URL, nor in the midst of a long page.
+        """
+        parties = [party for party in site.parties if not party.ended]
+        unbegun = [party for party in parties if not (party.begun or party.leaving)]
+        if site.listing or unbegun or (site.set_aside and not parties):
+            return
+        arrived = site.arrived
+        site.put_aside()
+        for one in arrived:
+            self._slot.enter(site.id, one.url)
+            try:
+                if self._landing.list_arrived(site, parties, one):
+                    site.taken.append(one.id)
+                else:
+                    site.leaves_inbox = True
+            finally:
+                self._slot.leave()
+        self._handover.changes(site, time.monotonic())
 
     # -- ends of parties, and of sites here ----------------------------------------------------------------
 
@@ -429,3 +456,8 @@ def _is_usual(flight: Flight, response: Response) -> bool:
     if response.result is not Result.FETCHED or not isinstance(flight, PageFlight):
         return False
     return flight.entry.depth != 0 and flight.entry.role is not EntryRole.SITEMAP
+
+
+def _is_large(rendered: Rendered) -> bool:
+    """Whether what a browser made of a page, and what it had asked for, is read outside the turn."""
+    return len(rendered.html) + sum(len(answer.body) for answer in rendered.answers) > _LARGE_BODY

@@ -5,15 +5,18 @@ A fault of this program that it meets on the way ends its URL, and with too many
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import robots_record
 from scrawler.core.answers.reading import AnswerReader, Reading
 from scrawler.core.asking.origins import Origins
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, RobotsFlight
+from scrawler.core.party.site import SiteContext
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
+from scrawler.model.exchange import WaitingUrl
 
 
 class Landing:
@@ -43,6 +46,8 @@ class Landing:
         """
         if isinstance(flight, PageFlight):
             assert reading is not None
+            if reading.parts:
+                flight.site.robots_records += [robots_record(answer, record) for answer, record in reading.parts]
             fault = self._answers.handle(flight, response, reading)
             flight.party.in_flight -= 1
             flight.site.fetching.discard(flight.entry.url)
@@ -54,6 +59,25 @@ class Landing:
         if fault is not None:
             self._tell(response.request.url, fault)
         return fault
+
+    def list_arrived(self, site: SiteContext, parties: Iterable[SeedContext], one: WaitingUrl) -> bool:
+        """List a URL that came from another site in the first party that takes it; False if there is none.
+
+        One that meets a fault is left out, as a link would be. Raises PluginError.
+        """
+        for party in parties:
+            if party.leaving is not None:
+                continue
+            try:
+                taken = self._answers.list_arrived(site, party, one)
+            except BaseException as error:
+                fault = fault_of(error)
+                party.note_fault(fault.text)
+                self._tell(one.url, fault)
+                return True
+            if taken:
+                return True
+        return False
 
     def _apply_robots(self, flight: RobotsFlight, response: Response, reading: Reading) -> Fault | None:
         fault = reading.fault

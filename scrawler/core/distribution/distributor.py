@@ -1,4 +1,4 @@
-"""Seed ID Queue and URL Distributor (paper 004, section 3.3, Figures 4-6), and free competition.
+"""Seed ID Queue and URL Distributor (paper 004, section 3.3, Figures 4 and 5).
 
 The algorithm of Figure 5: while the queue has seeds, hand them to the collectors in turn; else, when the collector
 with the fewest seeds is below the average, move an inactive seed from the fullest collector to the emptiest.
@@ -126,6 +126,17 @@ class SeedIdQueue(Generic[S]):
         site = self._sites.pop()
         self._on_taken()
         return site
+
+    def take_those(self, which: Callable[[S], bool]) -> list[S]:
+        """Remove the sites for which `which` holds."""
+        taken: list[S] = []
+        kept: deque[S] = deque()
+        for site in self._sites:
+            (taken if which(site) else kept).append(site)
+        self._sites = kept
+        if taken:
+            self._on_taken()
+        return taken
 
     @property
     def seeds(self) -> int:
@@ -279,44 +290,3 @@ class UrlDistributor(threading.Thread, Generic[S]):
 
     def help_yourself(self, collector: Collecting[S]) -> None:
         """Nothing: seeds are dealt out here."""
-
-
-class FreeCompetition(Generic[S]):
-    """What the paper compares with (Figure 6): each collector takes from the queue whatever it has room for."""
-
-    moves = 0
-
-    def __init__(
-        self,
-        queue: SeedIdQueue[S],
-        collectors: Sequence[Collecting[S]],
-        turn: threading.RLock,
-        stop: threading.Event,
-    ) -> None:
-        self._queue = queue
-        self._collectors = collectors
-
-    def start(self) -> None:
-        """Nothing to start: there is no distributor."""
-
-    def join(self) -> None:
-        """Nothing to wait for."""
-
-    def seeds_changed(self) -> None:
-        """Wake the collectors that have room."""
-        if len(self._queue):
-            for collector in self._collectors:
-                if collector.room > 0:
-                    collector.wake()
-
-    def site_inactive(self, collector: Collecting[S]) -> None:
-        """Nothing: nobody balances."""
-
-    def wants_site(self, collector: Collecting[S]) -> bool:
-        """Never: nobody balances."""
-        return False
-
-    def help_yourself(self, collector: Collecting[S]) -> None:
-        """Take seeds from the queue as long as there is room."""
-        while len(self._queue) and collector.room > 0:
-            collector.take_in(self._queue.take())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +17,7 @@ from typing import Protocol, TypeVar
 
 from scrawler.backoff import Backoff
 from scrawler.core.asking.origins import Origins
+from scrawler.core.distribution.balance import sites_to_give
 from scrawler.core.distribution.distributor import SeedIdQueue
 from scrawler.core.distribution.inbox import SelectorInbox
 from scrawler.core.distribution.openers import Opener, kept_open_by
@@ -24,7 +25,7 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.errors import StoreBusyError
 from scrawler.fetch.resolver import Resolution, Resolver
-from scrawler.model.claims import ClaimedSite
+from scrawler.model.claims import ClaimedSite, HeldSites
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.seeds import Seed, SeedState
 from scrawler.model.terms import Millis
@@ -55,8 +56,8 @@ class Claims(Protocol):
     def more(self, site_id: int, token: int, limit: int) -> Sequence[Seed]:
         """Claim further seeds of a site that is held."""
 
-    def surplus(self, machines: int) -> int:
-        """Return how many sites to give back because one of so many machines has none."""
+    def held(self) -> HeldSites | None:
+        """Return how many sites each machine at work owns; None while there are sites to claim."""
 
     def states_left(self) -> Set[SeedState]:
         """Tell in which states but done there are seeds."""
@@ -75,6 +76,7 @@ class SelectorPorts:
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
     look_at_deaths: Callable[[], None]  # note what has killed machines, before sites of theirs are taken up
     openers: Sequence[Opener]  # what else can keep the crawl open when no seed is left
+    last_openers: Sequence[Opener]  # the same, asked after the seeds were looked at once more
     queued: Callable[[], None]  # the queue has seeds
     ended: Callable[[], None]  # no seed is left
     failed: Callable[[BaseException], None]
@@ -104,7 +106,9 @@ class UrlSelector(threading.Thread):
         seeds_per_site: int,
         machines: int,
         ports: SelectorPorts,
+        balances: bool = True,
     ) -> None:
+        """Make the thread; `balances` says whether this machine gives sites to one that has fewer."""
         super().__init__(name="selector")
         self._claims = claims
         self._taker = taker
@@ -116,6 +120,8 @@ class UrlSelector(threading.Thread):
         self._seeds_per_site = seeds_per_site
         self.machines = machines
         self.seats_elsewhere = 0
+        self.seats: Mapping[int, int] = {}  # machine that lives -> seeds that it can hold, as far as it has told
+        self._balances = balances
         self._ports = ports
         self._busy_at = time.monotonic()  # when this machine was last seen to hold anything
         self._share_at = 0.0  # monotonic seconds of the next look at what other machines have
@@ -130,6 +136,7 @@ class UrlSelector(threading.Thread):
             *ports.openers,
             # Last, for another machine may have opened it between our look and our try, which then found nothing.
             Opener("seeds came meanwhile", lambda: bool(claims.states_left())),
+            *ports.last_openers,
         )
 
     def run(self) -> None:
@@ -202,12 +209,13 @@ class UrlSelector(threading.Thread):
                     site.collector.add_parties(site, parties, more=len(seeds) >= self._seeds_per_site)
 
     def _share(self) -> None:
-        """Give sites back for a machine that has come when all were taken."""
-        if self.machines > 1 and time.monotonic() >= self._share_at:
+        """Give sites back for a machine that has fewer, when none is left to claim."""
+        if self._balances and self.machines > 1 and time.monotonic() >= self._share_at:
             self._share_at = time.monotonic() + _LOOK_AGAIN
             with suppress(StoreBusyError):
-                if surplus := self._claims.surplus(self.machines):
-                    self._ports.give_back(surplus)
+                held = self._claims.held()
+                if held is not None and (number := sites_to_give(held, self.seats)):
+                    self._ports.give_back(number)
 
     def _fill(self, room: int) -> int:
         """Claim sites for the free places of the queue; returns how many came."""
@@ -283,6 +291,7 @@ class UrlSelector(threading.Thread):
                 if site in self._nameless:
                     self._nameless.remove(site)
                     self._origins.hear(origin, resolution)
+                    self._origins.follow_rules(site)  # they may have changed while it was taken up
                     self._queue.put(site)
                     came = True
             if came:

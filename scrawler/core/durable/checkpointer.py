@@ -14,6 +14,7 @@ from math import inf
 from typing import Protocol, TypeVar
 
 from scrawler.backoff import Backoff
+from scrawler.core.durable.costs import CheckpointCosts
 from scrawler.core.durable.deltas import merged
 from scrawler.errors import StoreBusyError
 from scrawler.model.deltas import SiteDelta
@@ -71,6 +72,7 @@ class Checkpointer(threading.Thread):
         self._broken = False
         self._give_up_at = inf
         self._hurry = threading.Event()  # cuts a pause short once; set when closing begins
+        self.costs = CheckpointCosts()
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
 
     def submit(self, delta: SiteDelta) -> None:
@@ -139,15 +141,17 @@ class Checkpointer(threading.Thread):
 
     def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
         lost: Collection[int] = ()
+        begun, rows = time.monotonic(), sum(map(_weight, deltas))
         if deltas and not self._broken:
             self._flush()
             whole = merged(deltas)
             lost = self._patiently(lambda: self._commit(whole))
             self.refused += _pages(delta for delta in whole if delta.site_id in lost)
+            self.costs.note(time.monotonic() - begun, rows)
         elif self._broken:
             self.refused += _pages(deltas)
         with self._changed:
-            self._rows -= sum(map(_weight, deltas))
+            self._rows -= rows
             was_full, self._full = self._full, False
             self._busy = False  # before others are told: all of this is durable
         self._on_committed(lost, was_full)

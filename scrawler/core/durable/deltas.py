@@ -36,6 +36,7 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         released=any(delta.released for delta in group),
         resting=any(delta.resting for delta in group),
         robots_records=tuple(chain.from_iterable(delta.robots_records for delta in group)),
+        taken=tuple(chain.from_iterable(delta.taken for delta in group)),
         robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
     )
 

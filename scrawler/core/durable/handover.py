@@ -30,6 +30,7 @@ _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for th
 # as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
 _PACE = (0.5, 2.0)
 _AT_ONCE = 150
+_MANY = int(_SOON * _SITES_A_SECOND)  # changed sites; more cannot be handed over while their changes are young
 
 
 class Handover:
@@ -43,28 +44,8 @@ class Handover:
         self._rules = rules
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
         self._answers = 0  # how many answers all these sites hold back
-        self._paced_at = -inf  # machine time at which some of many were last handed over
-
-    @property
-    def next_at(self) -> float:
-        """The machine time at which `checkpoint` has something to do, inf if nothing has changed."""
-        for oldest in self._unsaved.values():
-            if self._answers >= MOST_ANSWERS:
-                return oldest
-            old_at = oldest + self._longest_age()
-            return min(old_at, self._paced_at + self._pace) if self._are_many else old_at
-        return inf
-
-    @property
-    def _are_many(self) -> bool:
-        """Whether more sites have changed than can be handed over while their changes are young."""
-        return len(self._unsaved) > _SOON * _SITES_A_SECOND
-
-    @property
-    def _pace(self) -> float:
-        """Return the seconds from one time at which some of many sites are handed over to the next."""
-        least, most = _PACE
-        return min(most, max(least, _AT_ONCE * self._longest_age() / len(self._unsaved)))
+        self._share_at = -inf  # machine time from which on some of many are handed over, be they old or not
+        self.next_at = inf  # machine time at which `checkpoint` has something to do; threads ask for it at each turn
 
     def _longest_age(self) -> float:
         """Return the seconds for which a change may wait now: the longer, the more sites have changed."""
@@ -73,16 +54,22 @@ class Handover:
     def changed(self, site: SiteContext, now: float) -> None:
         """Note that a site may have something to hand over."""
         if site not in self._unsaved:
-            self._unsaved[site] = now
+            self._add(site, now)
 
     def answered(self, site: SiteContext, party: SeedContext | None, now: float) -> None:
         """Note that an answer, or a part of a long page, has been applied; hand over what must not wait."""
         if site not in self._unsaved:
-            self._unsaved[site] = now
+            self._add(site, now)
         site.unsaved += 1
         self._answers += 1
-        if site.told or (party is not None and party.weight >= self._rules.checkpoint_pages):
+        if self._answers >= MOST_ANSWERS:
+            self._plan()
+        if site.told or (party is not None and self._is_much(party)):
             self.changes(site, now)
+
+    def _is_much(self, party: SeedContext) -> bool:
+        """Whether a party has so much to hand over that it does not wait."""
+        return party.weight >= self._rules.checkpoint_pages or party.unsent >= self._rules.most_unsent
 
     def checkpoint(self, now: float) -> None:
         """Hand over the sites whose changes are old, or the oldest of too many, as is to be done at `next_at`."""
@@ -93,22 +80,27 @@ class Handover:
             # A site that lists comes back to the end as changed just now: without the first question, whatever the
             # interval is, it would come round for ever.
             if since >= now or (since > due and share <= 0 and self._answers < MOST_ANSWERS):
-                return
+                break
             self.changes(site, now)
             share -= 1
+        self._plan()
 
     def _share(self, now: float) -> int:
         """Return how many of many sites are to be handed over now, so that all are within the longest age."""
-        if not self._are_many or now < self._paced_at + self._pace:
+        sites = len(self._unsaved)
+        if sites <= _MANY or now < self._share_at:
             return 0
-        self._paced_at = now
-        return ceil(len(self._unsaved) * self._pace / self._longest_age())
+        age = self._longest_age()
+        least, most = _PACE
+        pace = min(most, max(least, _AT_ONCE * age / sites))
+        self._share_at = now + pace
+        return ceil(sites * pace / age)
 
     def changes(self, site: SiteContext, now: float) -> None:
         """Hand over what a site has not yet handed over, unless a page of it is listed in part."""
         self._forget(site)
         if site.listing:
-            self._unsaved[site] = now
+            self._add(site, now)
             return
         site.told = False
         delta = site.take_delta(now)
@@ -124,7 +116,23 @@ class Handover:
         site.lost = True  # the database has it back
         site.seen.close()
 
+    def _add(self, site: SiteContext, now: float) -> None:
+        self._unsaved[site] = now
+        if len(self._unsaved) in (1, _MANY + 1):  # every other one lets the oldest wait for longer, if it changes that
+            self._plan()
+
     def _forget(self, site: SiteContext) -> None:
         self._unsaved.pop(site, None)
         self._answers -= site.unsaved
         site.unsaved = 0
+        self._plan()
+
+    def _plan(self) -> None:
+        """Set when the next site is to be handed over."""
+        oldest = next(iter(self._unsaved.values()), inf)
+        if self._answers >= MOST_ANSWERS:
+            self.next_at = oldest
+            return
+        self.next_at = oldest + self._longest_age()
+        if len(self._unsaved) > _MANY:
+            self.next_at = min(self.next_at, self._share_at)

@@ -113,9 +113,20 @@ class Crew:
             while number > 0 and len(self.queue):
                 give_back(self.queue.take_last(), submit)
                 number -= 1
-            for site in [site for site in held if not site.going][: max(0, number)]:
+            staying = sorted((site for site in held if not site.going), key=lambda site: site.connected)
+            for site in staying[: max(0, number)]:  # those first that were not asked yet: no connection is lost
                 site.going = True
                 look_again(site)
+
+    def give_back_others(self, submit: Callable[[SiteDelta], None], is_mine: Callable[[str], bool]) -> None:
+        """Let go of the sites that are another machine's by now, as `give_back` does."""
+        with self.turn:
+            for site in self.queue.take_those(lambda site: not is_mine(site.key)):
+                give_back(site, submit)
+            for site in self.held_sites():
+                if not site.going and not is_mine(site.key):
+                    site.going = True
+                    look_again(site)
 
     def totals(self) -> Totals:
         """Add up the counts of all collectors."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from scrawler.core.asking.origins import Origins
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.collecting.collector import UrlCollector
 from scrawler.core.distribution.distributor import Distribution
@@ -18,12 +19,15 @@ from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.crew import Crew, give_back
 from scrawler.core.machine.ending import Ending
 from scrawler.core.machine.heartbeat import Heartbeat
+from scrawler.core.machine.listener import InboxListener
 from scrawler.core.machine.permission import Permission
+from scrawler.core.machine.waits import Wait, waits
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
-from scrawler.core.rules import CrawlRules
+from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
 from scrawler.model.machines import Command, Living, MachineState, Orders
+from scrawler.settings import Settings
 from scrawler.threads import start
 
 _LAST_TRY = 3.0  # seconds at least for the last checkpoint when the database is busy and the deadline is over
@@ -38,12 +42,17 @@ class MachineParts:
     distribution: Distribution[SiteContext]
     selector: UrlSelector
     inbox: SelectorInbox
+    listener: InboxListener | None  # with mode exchange
     checkpointer: Checkpointer
     sharing: ServerSharing
     standstill: Standstill
     permission: Permission
     ending: Ending
     rules: CrawlRules
+    hosts: HostRules
+    origins: Origins
+    follow_partition: Callable[[Living], bool]  # take in which machines live; whether sites have other owners now
+    is_mine: Callable[[str], bool]  # whether a site, by its key, may stay with this machine
 
 
 class Machine:
@@ -69,9 +78,14 @@ class Machine:
         self.standstill = parts.standstill
         self.permission = parts.permission
         self.rules = parts.rules
+        self._hosts = parts.hosts
+        self._origins = parts.origins
+        self._follow_partition = parts.follow_partition
+        self._is_mine = parts.is_mine
         self.threads = threads  # collectors to start
         self._selector = parts.selector
         self._inbox = parts.inbox
+        self._listener = parts.listener
         self._make_collector = parts.make_collector
         self._on_settings = on_settings
         self._expected = machines  # how many share the crawl at first
@@ -89,6 +103,8 @@ class Machine:
             self._beat(heartbeat)  # before collectors start: it brings the orders
             self.set_threads(self.threads)
             start(self._selector)
+            if self._listener is not None:
+                start(self._listener)
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.ending.failed(error)
@@ -109,6 +125,17 @@ class Machine:
         if self.ending.error is None:
             self._beat(heartbeat)  # what the threads held when the end began goes to the statistics
 
+    def follow(self, settings: Settings) -> None:
+        """Let all sites follow other settings from now on."""
+        with self.turn:
+            if self._hosts.change_to(settings):
+                for site in self.crew.sites():
+                    self._origins.follow_rules(site)
+
+    def withheld(self) -> list[str]:
+        """Return a line for each setting of hosts that was first left out of a request since this was last asked."""
+        return self._hosts.withheld()
+
     def set_threads(self, number: int) -> None:
         """Start collectors, or let some come to their end, until there are so many."""
         self.threads = number
@@ -124,7 +151,7 @@ class Machine:
     def _started_collector(self, number: int) -> UrlCollector:
         collector = self._make_collector(number)
         try:
-            start(collector)
+            start(collector.thread)
         except StartError:
             collector.abandon()
             raise
@@ -153,7 +180,13 @@ class Machine:
             self._expected = 0  # all that were started together are there; from now on those that live share
         self._selector.machines = max(len(orders.living), self._expected)
         seats = self.threads * self.rules.capacity
+        self._selector.seats = {one.id: one.capacity for one in orders.living.machines}
         self._selector.seats_elsewhere = orders.living.seats_elsewhere(seats, self._selector.machines)
+        with suppress(StoreBusyError):  # the next heartbeat comes soon
+            if self._follow_partition(orders.living):
+                self.crew.give_back_others(self.checkpointer.submit, self._is_mine)
+                with self.turn:
+                    self._inbox.look_again()
         if orders.living.version != before.living.version:
             with self.turn:
                 self._inbox.look_again()  # there may be sites of one that is gone
@@ -165,6 +198,18 @@ class Machine:
         """Why the crawl is not over, in words; empty: the machine has not looked yet."""
         return self._selector.kept_open_by
 
+    def waits(self) -> Mapping[str, int]:
+        """Count the seeds that collectors hold by what they wait for (see `Wait`)."""
+        with self.turn:
+            return waits(self.crew.held_sites(), time.monotonic(), self._held_up())
+
+    def _held_up(self) -> Wait | None:
+        if self.permission.may_start():
+            return None
+        if self.permission.paused:
+            return Wait.PAUSED
+        return Wait.OUTAGE if self.standstill.resting else Wait.DATABASE
+
     def _state(self) -> MachineState:
         if self.ending.stopping.is_set():
             return MachineState.STOPPING
@@ -174,10 +219,12 @@ class Machine:
         """End the threads upstream to downstream; what the queue still holds goes back to the database."""
         self.ending.stop()
         self._join(self._selector, heartbeat)
+        if self._listener is not None:
+            self._join(self._listener, heartbeat)
         if self._distributing:
             self.distribution.join()
         for collector in self.crew.every:
-            self._join(collector, heartbeat)
+            self._join(collector.thread, heartbeat)
         with self.turn:
             for site in self._selector.take_nameless():
                 give_back(site, self.checkpointer.submit)

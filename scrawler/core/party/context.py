@@ -6,17 +6,19 @@ What the parties of one site share (Bloom filter, politeness clocks, robots rule
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
+from scrawler.core.party.waiting_rows import WaitingRows
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.deltas import Rehoming, SeedDelta
-from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState
+from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import ExternalRow, PageRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedState
@@ -42,6 +44,7 @@ class SeedContext:
         "deciding",
         "end",
         "end_detail",
+        "finder",
         "home_host",
         "in_flight",
         "lanes",
@@ -82,14 +85,14 @@ class SeedContext:
         self.lanes: list[Lane] = []  # own: sitemaps first; then those taken over from ended seeds
         self.counts = seed.counts.copy()
         self.verdicts: Counter[str] = Counter(seed.verdicts)
-        self.rejections = rejections or RejectionSample(seed.id)  # the analyzer's as well
+        self.rejections = RejectionSample(seed.id) if rejections is None else rejections  # the analyzer's as well
         self.refetches = False  # whether URLs whose records were lost may be left to be asked for again
         self.in_flight = 0  # requests whose answer has not been handled
         self.deciding = False  # whether the store was asked if its URL is fetched already
         self.begun = False  # whether it has been decided that the seed is crawled
         self.redirects = seed.rehomed  # of the seed's own URL
         self.home_host = host_port(seed.home_url)[0]  # another one of its domain, if its URL redirects there
-        self.led_from: set[str] = set()  # URLs of those redirects, as far as they were followed here
+        self.led_from: frozenset[str] = frozenset()  # URLs of those redirects, as far as they were followed here
         self.seed_result: Result | None = None
         self.seed_problem = ""  # why its URL could not be fetched
         self.leaving: EndReason | Rehoming | None = None  # see `leave`
@@ -97,12 +100,13 @@ class SeedContext:
         self.end_detail = ""
         self.rehoming: Rehoming | None = None
         self.put_off = False  # see `put_slow_lane_off`
+        self.finder = b""  # hash of the page whose links are in work, which is the referrer of those that are new
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
-        self.lengthless: set[str] = set()  # URLs whose Content-Length was invalid, until they are asked for once more
-        self.pages: list[PageRow] = []
-        self._externals: dict[str, tuple[int, int]] = {}
+        self.lengthless: frozenset[str] = frozenset()  # URLs with an invalid Content-Length, until they are asked again
+        self.pages = WaitingRows()
+        self._externals: dict[str, tuple[int, int, bytes]] = {}  # depth, times and referrer
         self._sitemap_urls: dict[bytes, SitemapRow] = {}
         self._relations: list[RelationRow] = []
         self._dirty = True
@@ -143,9 +147,23 @@ class SeedContext:
             if lane.key is key and lane.seed_id == self.seed.id:
                 return lane
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
-        own = 0 if key is SITEMAP else sum(lane.seed_id == self.seed.id for lane in self.lanes)
+        if key is SITEMAP:
+            own = 0
+        elif key.kind is LaneKind.PRIORITY:
+            own = self._place_of(key)
+        else:
+            own = sum(lane.seed_id == self.seed.id for lane in self.lanes)
         self.lanes.insert(own, made)
         return made
+
+    def _place_of(self, key: LaneKey) -> int:
+        """Return where a lane of priority is put: behind the sitemaps and what promises more, before all others."""
+        place = 0
+        for index, lane in enumerate(self.lanes):
+            before = lane.kind is LaneKind.SITEMAP or (lane.kind is LaneKind.PRIORITY and lane.key.level > key.level)
+            if before and lane.seed_id == self.seed.id:
+                place = index + 1
+        return place
 
     def next_lane(self, now: Millis, longest: Millis) -> tuple[Lane, Entry] | Millis | None:
         """Choose the lane to fetch from: a retry whose time has come, else the first with an entry.
@@ -182,14 +200,15 @@ class SeedContext:
         first: tuple[Lane, Entry] | None = None
         pushed_back: tuple[Lane, Entry] | None = None
         earliest: Millis | None = None
-        reading = False  # what a sitemap lists comes before the rest
+        reading = False  # what a sitemap lists comes before the rest, and a chunk of what promises more before less
         for lane in self.lanes:
             kind = lane.kind
             if lane.slow is not slow or (kind is LaneKind.LEFTOVER and self._keeps(lane)):
                 continue
-            entry = None if reading and kind is LaneKind.NORMAL else lane.peek()
+            entry = None if reading and (kind is LaneKind.NORMAL or kind is LaneKind.PRIORITY) else lane.peek()
             if entry is None:
                 reading = reading or (kind is LaneKind.SITEMAP and lane.unfinished)
+                reading = reading or (kind is LaneKind.PRIORITY and lane.missing is not None)
                 continue
             if now < entry.not_before <= now + longest:
                 earliest = entry.not_before if earliest is None else min(earliest, entry.not_before)
@@ -230,7 +249,7 @@ class SeedContext:
 
     def add_page(self, row: PageRow) -> None:
         """Note the final result of a URL, in the row and in the counts."""
-        self.pages.append(row)
+        self.pages.add(row)
         counts, result = self.counts, row.result
         if result == Result.FETCHED:
             counts.pages += 1
@@ -263,19 +282,37 @@ class SeedContext:
         lane = self.lane(NORMAL)
         new = seen.unseen(urls)
         if new:
-            lane.extend(new, depth, role)
+            lane.extend(new, depth, role, self.finder)
             seen.add(new)
             self.counts.listed += len(new)
             if role is EntryRole.ASSET:
                 self.counts.assets += len(new)
         return new
 
-    def list_sitemap(self, seen: SeenFilter, url: str, level: int) -> None:
+    def list_by_level(self, seen: SeenFilter, urls: list[str], depth: int, level_of: Callable[[str], int]) -> list[str]:
+        """List URLs of pages as `list_new` does, each in the lane of its level.
+
+        Positions there count all that the party has listed. Raises SeenFullError, then listing none.
+        """
+        new = seen.unseen(urls)
+        by_level: dict[int, list[str]] = {}
+        for url in new:
+            by_level.setdefault(level_of(url), []).append(url)
+        for level in sorted(by_level, reverse=True):
+            some = by_level[level]
+            # No URL but the seed's own has position 0.
+            position = max(1, self.counts.listed) if level else None
+            self.lane(priority(level)).extend(some, depth, EntryRole.PAGE, self.finder, position)
+            seen.add(some)
+            self.counts.listed += len(some)
+        return new
+
+    def list_sitemap(self, seen: SeenFilter, url: str, level: int, referrer: bytes = b"") -> None:
         """List a sitemap that the site's filter has not seen. Raises SeenFullError."""
         lane = self.lane(SITEMAP)
         new = seen.unseen([url])
         if new:
-            lane.append(url, level, EntryRole.SITEMAP)
+            lane.append(url, level, EntryRole.SITEMAP, referrer)
             seen.add(new)
             self.counts.listed += 1
 
@@ -316,10 +353,10 @@ class SeedContext:
     def note_externals(self, urls: list[str], depth: int) -> None:
         """Note external URLs found on a page of a depth; the next checkpoint hands them to the crawl's `Externals`."""
         known = self._externals
-        new = (depth, 1)  # one object for all that are new
+        new = depth, 1, self.finder  # one object for all that are new
         for url in urls:
             before = known.get(url)
-            known[url] = new if before is None else (before[0], before[1] + 1)
+            known[url] = new if before is None else (before[0], before[1] + 1, before[2])
         self.counts.candidates += len(urls)
 
     def add_sitemap_url(self, row: SitemapRow) -> None:
@@ -336,6 +373,11 @@ class SeedContext:
         """Rows that the next checkpoint of this party will write, about."""
         return len(self.pages) + len(self._externals) + len(self._relations) + len(self._sitemap_urls)
 
+    @property
+    def unsent(self) -> int:
+        """External URLs that the next checkpoint of this party hands to the crawl's `Externals`."""
+        return len(self._externals)
+
     def touch(self) -> None:
         """Note that something changed that the next checkpoint must write."""
         self._dirty = True
@@ -346,11 +388,10 @@ class SeedContext:
         if not (self._dirty or changed):
             return None
         seed_id = self.seed.id
-        found = self._externals.items()
-        externals = [ExternalRow(seed_id, url_hash(url), url, depth, count) for url, (depth, count) in found]
+        externals = [ExternalRow(seed_id, url_hash(url), url, *found) for url, found in self._externals.items()]
         delta = SeedDelta(
             seed_id=seed_id,
-            pages=tuple(self.pages),
+            pages=self.pages.unpacked(),
             lanes=tuple(state for state, _ in changed),
             chunks=tuple(row for _, rows in changed for row in rows),
             externals=tuple(externals),
@@ -367,7 +408,7 @@ class SeedContext:
             sitemap_urls=tuple(self._sitemap_urls.values()),
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
         )
-        self.pages, self._externals, self._dirty = [], {}, False
+        self.pages, self._externals, self._dirty = WaitingRows(), {}, False
         self._relations, self._sitemap_urls = [], {}
         return delta
 

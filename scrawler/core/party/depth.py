@@ -17,12 +17,12 @@ from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
+from scrawler.archive.gzipping import zlib_stream
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
 
 _OPENED = 32  # entries of a chunk that are unpacked at a time
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
-_LEVEL = 1
 
 
 class EntryRole(Enum):
@@ -39,7 +39,8 @@ _PAGE = EntryRole.PAGE
 class Entry(NamedTuple):
     """One listed URL; `position` is where it stands in the lister's lane of its role, `not_before` UTC milliseconds.
 
-    `depth` counts links from the seed's URL; that of a sitemap is one more for each index between.
+    `depth` counts links from the seed's URL; that of a sitemap is one more for each index between. `referrer` is the
+    hash of the URL of the page that listed it first, empty where none did.
     """
 
     url: str
@@ -47,6 +48,7 @@ class Entry(NamedTuple):
     position: int
     not_before: Millis = 0
     role: EntryRole = EntryRole.PAGE
+    referrer: bytes = b""
 
     @property
     def stored_depth(self) -> int:
@@ -59,23 +61,24 @@ class Entry(NamedTuple):
         return -1 - self.position if self.role is EntryRole.SITEMAP else self.position
 
 
-def stored_entry(url: str, depth: int, position: int, not_before: Millis = 0) -> Entry:
+def stored_entry(url: str, depth: int, position: int, not_before: Millis = 0, referrer: bytes = b"") -> Entry:
     """Return an entry of its stored numbers.
 
     So its role goes with it through all lanes, chunks and machines, and where there are pages alone it costs nothing.
     """
     if position < 0:
-        return Entry(url, depth, -1 - position, not_before, EntryRole.SITEMAP)
+        return Entry(url, depth, -1 - position, not_before, EntryRole.SITEMAP, referrer)
     if depth < 0:
-        return Entry(url, -depth, position, not_before, EntryRole.ASSET)
-    return Entry(url, depth, position, not_before)
+        return Entry(url, -depth, position, not_before, EntryRole.ASSET, referrer)
+    return Entry(url, depth, position, not_before, _PAGE, referrer)
 
 
 def encode(entries: list[Entry]) -> bytes:
     """Pack entries for a chunk row: a line each, compressed (normalised URLs hold neither space nor newline).
 
-    A line is depth, position, time and URL, or the URL alone where the rest follows from the line before: the same
-    depth, the next position, and no time.
+    A line is depth, position, time, referrer and URL, or the URL alone where the rest follows from the line before:
+    the same depth and referrer, the next position, and no time. So the URLs that a page brings have its hash once, as
+    hexadecimal digits; it stands in no line of a URL that no page has listed, as in all lines of schema 4 and before.
     """
     lines = _Lines(0)
     for entry in entries:
@@ -101,16 +104,37 @@ def find(data: bytes, url: str) -> tuple[int, Entry] | None:
     return next(((at, entry) for at, entry in enumerate(decode(data)) if entry.url == url), None)
 
 
+_Told = tuple[int, int, bytes]  # depth and position of an entry as they are stored, and its referrer
+_NOTHING_TOLD: _Told = (0, 0, b"")
+
+
+def _told(words: Sequence[str]) -> _Told:
+    """Return what a line tells that has more words than the URL; these are the ones before it."""
+    return int(words[0]), int(words[1]), bytes.fromhex(words[3]) if len(words) > 3 else b""
+
+
 class _Lines:
     """Entries that follow each other in a lane, as the lines of a chunk: it grows at its end, and is read in order."""
 
-    __slots__ = ("_before", "_depth", "_last", "_next", "_offset", "_position", "_shown", "_text", "count", "first")
+    __slots__ = (
+        "_before",
+        "_depth",
+        "_last",
+        "_next",
+        "_offset",
+        "_position",
+        "_referrer",
+        "_shown",
+        "_text",
+        "count",
+        "first",
+    )
 
-    def __init__(self, first: int, packed: bytes = b"", before: tuple[int, int] = (0, 0)) -> None:
+    def __init__(self, first: int, packed: bytes = b"", before: _Told = _NOTHING_TOLD) -> None:
         self.first = first  # position in the lane
         self._text = bytearray(packed)  # each line ends with a newline
-        self._before = before  # stored numbers of the entry before, which the first line may follow
-        self._last: tuple[int, int] | None = None  # stored numbers of the last entry, where one was appended
+        self._before = before  # of the entry before, which the first line may follow
+        self._last: _Told | None = None  # of the last entry, where one was appended
         self._rewind()
         if packed:
             self._text += b"\n"
@@ -118,7 +142,7 @@ class _Lines:
 
     def _rewind(self) -> None:
         self._next, self._offset = self.first, 0  # what is read next, and where it begins
-        self._depth, self._position = self._before  # stored numbers of the entry before
+        self._depth, self._position, self._referrer = self._before
         self._shown: Entry | None = None  # the entry before
 
     @property
@@ -128,21 +152,25 @@ class _Lines:
 
     def append(self, entry: Entry) -> None:
         """Add an entry."""
-        url, depth, position, not_before, role = entry
+        url, depth, position, not_before, role, referrer = entry
         if role is not _PAGE:
             depth, position = entry.stored_depth, entry.stored_position
-        follows = self._last == (depth, position - 1) and not not_before
-        line = f"{url}\n" if follows else f"{depth} {position} {not_before} {url}\n"
-        last = depth, position
+        if self._last == (depth, position - 1, referrer) and not not_before:
+            line = f"{url}\n"
+        elif referrer:
+            line = f"{depth} {position} {not_before} {referrer.hex()} {url}\n"
+        else:
+            line = f"{depth} {position} {not_before} {url}\n"
+        last = depth, position, referrer
         self._text += line.encode()  # whole or not at all, and nothing behind it raises
         self._last = last
         self.count += 1
 
-    def extend(self, urls: Sequence[str], depth: int, position: int, role: EntryRole) -> None:
-        """Add URLs of pages, or of assets, all at one depth, from a position on."""
+    def extend(self, urls: Sequence[str], depth: int, position: int, role: EntryRole, referrer: bytes) -> None:
+        """Add URLs of pages, or of assets, all at one depth and of one page, from a position on."""
         more = "".join([f"{url}\n" for url in urls[1:]]).encode()
-        first = Entry(urls[0], depth, position, 0, role)
-        last = first.stored_depth, position + len(urls) - 1
+        first = Entry(urls[0], depth, position, 0, role, referrer)
+        last = first.stored_depth, position + len(urls) - 1, referrer
         self.append(first)
         try:
             self._text += more
@@ -163,7 +191,7 @@ class _Lines:
 
     def packed(self) -> bytes:
         """Return all entries as a chunk row holds them."""
-        return zlib.compress(memoryview(self._text)[:-1], _LEVEL)
+        return zlib_stream(bytes(self._text[:-1]))
 
     def at(self, index: int) -> Entry | None:
         """Return the entry at a position in the lane; None if it is not here."""
@@ -185,17 +213,17 @@ class _Lines:
         end = begin
         for _ in range(min(_OPENED, self.end - index)):
             end = text.index(10, end) + 1
-        return _Lines(index, bytes(text[begin : end - 1]), self._numbers_before(begin))
+        return _Lines(index, bytes(text[begin : end - 1]), self._told_before(begin))
 
-    def _numbers_before(self, offset: int) -> tuple[int, int]:
-        """Return the stored numbers of the entry whose line ends at an offset: of the last line that tells them, on."""
+    def _told_before(self, offset: int) -> _Told:
+        """Return what holds for the entry whose line ends at an offset: what the last line tells that does, and on."""
         text = self._text
         url = text.rfind(b" ", 0, offset) + 1
         if not url:
-            depth, position = self._before
-            return depth, position + text.count(b"\n", 0, offset)
-        told = text[text.rfind(b"\n", 0, url) + 1 : url].split()
-        return int(told[0]), int(told[1]) + text.count(b"\n", url, offset) - 1
+            depth, position, referrer = self._before
+            return depth, position + text.count(b"\n", 0, offset), referrer
+        depth, position, referrer = _told(text[text.rfind(b"\n", 0, url) + 1 : url].decode().split())
+        return depth, position + text.count(b"\n", url, offset) - 1, referrer
 
     def _read(self) -> None:
         text, begin = self._text, self._offset
@@ -206,9 +234,10 @@ class _Lines:
         self._position += 1
         not_before = 0
         if " " in url:
-            depth, position, time, url = url.split(" ", 3)
-            self._depth, self._position, not_before = int(depth), int(position), int(time)
-        self._shown = stored_entry(url, self._depth, self._position, not_before)
+            *words, url = url.split(" ")
+            self._depth, self._position, self._referrer = _told(words)
+            not_before = int(words[2])
+        self._shown = stored_entry(url, self._depth, self._position, not_before, self._referrer)
 
     def __iter__(self) -> Iterator[Entry]:
         """Yield all entries, from the first one."""
@@ -293,21 +322,31 @@ class Lane:
         """Entries that are kept in memory, but for chunks that no delta has taken yet."""
         return sum(row.count for row in self._buffer) + self._tail.count
 
-    def append(self, url: str, depth: int, role: EntryRole = EntryRole.PAGE) -> None:
+    def append(self, url: str, depth: int, role: EntryRole = EntryRole.PAGE, referrer: bytes = b"") -> None:
         """List a URL at the end."""
-        self.append_entry(Entry(url, depth, self.length, 0, role))
+        self.append_entry(Entry(url, depth, self.length, 0, role, referrer))
 
     def append_entry(self, entry: Entry) -> None:
         """List at the end what was listed elsewhere before."""
         self._tail.append(entry)
         self._grown(1)
 
-    def extend(self, urls: Sequence[str], depth: int, role: EntryRole = EntryRole.PAGE) -> None:
-        """List URLs of pages, or of assets, at the end, all at one depth."""
-        listed = 0
+    def extend(
+        self,
+        urls: Sequence[str],
+        depth: int,
+        role: EntryRole = EntryRole.PAGE,
+        referrer: bytes = b"",
+        position: int | None = None,
+    ) -> None:
+        """List URLs of pages, or of assets, at the end, all at one depth and found on one page.
+
+        `position` is that of the first of them, where they are not counted by the length of the lane.
+        """
+        listed, before = 0, self.length if position is None else position
         while listed < len(urls):
             more = urls[listed : listed + CHUNK_ENTRIES - self._tail.count]
-            self._tail.extend(more, depth, self.length, role)
+            self._tail.extend(more, depth, before + listed, role, referrer)
             listed += len(more)
             self._grown(len(more))
 

@@ -6,7 +6,7 @@ asked once more, if its request would now say other cookies than the first one d
 most: the second answer is not remembered, only that it was asked for.
 
 Often all pages of a site are listed, and redirected, before the first of their gates is asked: the ones that came first
-are led back to first, so to forget these would lose all. No URL is kept, but its hash: some 130 bytes for each.
+are led back to first, so to forget these would lose all. No URL is kept, but its hash: some 150 bytes for each.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from scrawler.model.terms import url_hash
 MOST_FIRST = 10_000  # of the URLs that a party remembers
 MOST_NEWEST = 256  # where these are full of others: a gate that is met later leads back soon
 
-_KNOWN = Struct("<iqq")  # depth, position, hash of the Cookie header
+_KNOWN = Struct("<iqq")  # depth, position, hash of the Cookie header; the referrer follows
 _ASKED_AGAIN = b""
 
 
@@ -34,9 +34,9 @@ class Redirected:
     def __len__(self) -> int:
         return len(self._first) + len(self._newest)
 
-    def note(self, key: bytes, depth: int, position: int, cookie: str) -> None:
+    def note(self, key: bytes, depth: int, position: int, referrer: bytes, cookie: str) -> None:
         """Remember a URL that was redirected, by its hash and its stored numbers; `cookie` was sent to it."""
-        self._remember(key, _KNOWN.pack(depth, position, hash(cookie)))
+        self._remember(key, _KNOWN.pack(depth, position, hash(cookie)) + referrer)
 
     def note_again(self, key: bytes) -> None:
         """Remember that a URL is asked once more, or was."""
@@ -52,12 +52,12 @@ class Redirected:
         known = self._get(key)
         if not known or jar is None:
             return None
-        depth, position, sent = _KNOWN.unpack(known)
+        depth, position, sent = _KNOWN.unpack_from(known)
         cookie = jar.header(url)
         if not cookie or hash(cookie) == sent:
             return None
         self.note_again(key)
-        return stored_entry(url, depth, position)
+        return stored_entry(url, depth, position, referrer=known[_KNOWN.size :])
 
     def _get(self, key: bytes) -> bytes | None:
         return self._first.get(key) if key in self._first else self._newest.get(key)

@@ -23,6 +23,7 @@ from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis
 
 _UNMINDED = 2  # failures in a row after which the next request goes out as usual
+_FOR_OTHERS = 3  # times as many push-backs end the parties of a site that have not asked for anything
 _JITTER = 0.25  # part by which a pause that nobody asked for is made longer, at most
 
 
@@ -66,9 +67,14 @@ class SiteHealth:
         """Whether there is anything for which a host could be given up."""
         return bool(self.pushbacks or self.failures)
 
-    def given_up(self, home: str, rules: CrawlRules) -> EndReason | None:
-        """Tell whether a party at the host `home` is not to go on, and why."""
-        if self.pushbacks >= rules.max_pushbacks:
+    def given_up(self, home: str, rules: CrawlRules, asked: bool) -> EndReason | None:
+        """Tell whether a party at the host `home` is not to go on, and why.
+
+        It may be a page of another party that is pushed back, so one that has not `asked` for anything yet is
+        given up only when others have had the same answer in its place.
+        """
+        most = rules.max_pushbacks if asked else _FOR_OTHERS * rules.max_pushbacks
+        if self.pushbacks >= most:
             return EndReason.PUSHED_BACK
         return EndReason.DEAD if self.is_dead(home, rules) else None
 
@@ -84,7 +90,7 @@ class SiteHealth:
             self.pushbacks, self._pushed_at = self.pushbacks + 1, came_at
         asked = retry_after(response.headers.get("retry-after", ""), came_at)
         if not asked:  # nothing, or a time that is over: at once it would be asked until it is given up
-            doubled = retry_pause_ms(min(self.pushbacks, 30), rules.retry_pause_ms) / 1000
+            doubled = retry_pause_ms(min(self.pushbacks, rules.max_pushbacks, 30), rules.retry_pause_ms) / 1000
             asked = doubled * random.uniform(1.0, 1.0 + _JITTER)  # sites of one server shall not all come back at once
         self.problem = f"HTTP status {response.status} for {response.request.url}"
         self._rest(host, now + min(asked, rules.max_retry_after))

@@ -43,5 +43,5 @@ def follow_own(party: SeedContext, url: str, location: str, scope: Scope, is_lis
 
 def follow_inside(party: SeedContext, url: str, target: str) -> None:
     """Note that a seed's own URL leads to another one of the site."""
-    party.led_from.add(url)
+    party.led_from |= {url}
     party.home_host = host_port(target)[0]

@@ -72,7 +72,7 @@ class Parties:
         if party.ended or party.deciding or not (party.begun or party.leaving or self._begin(site, party)):
             return inf
         while (reason := self._over(site, party, now)) is None:
-            found = party.next_lane(wall, self._rules.longest_retry_ms)
+            found = party.next_lane(wall, (site.own_rules or self._rules).longest_retry_ms)
             if isinstance(found, int):
                 if (lane := party.missing_lane()) is not None:  # the chunk need not wait for retries that are not due
                     self._ask_for_chunks(site, lane)
@@ -80,39 +80,43 @@ class Parties:
             if found is None:
                 return self._nothing_at_hand(site, party)
             lane, entry = found
-            if lane.slow and self._waits_with_slow_lane(party):
+            if lane.slow and self._waits_with_slow_lane(site, party):
                 party.put_slow_lane_off()
                 return inf
             alone = len(site.owners) < 2 and lane.seed_id == party.seed.id
             if alone or self._is_for(site, party, lane, entry):
                 return Choice(party, lane, entry)
         if party.in_flight == 0:
-            given_up = reason is site.health.given_up(party.home_host, self._rules)
+            given_up = reason is self._given_up(site, party)
             self._end(site, party, reason, site.health.problem if given_up else "")
         return inf
 
-    def _waits_with_slow_lane(self, party: SeedContext) -> bool:
+    def _waits_with_slow_lane(self, site: SiteContext, party: SeedContext) -> bool:
         """Whether a party of which only the slow lane is left is put off until the rest of the crawl is done.
 
         One that moves on to another site does not wait: nobody would know of that afterwards.
         """
-        first_pass = self._rules.slow_pass == "crawl" and not party.seed.slow_pass
+        first_pass = (site.own_rules or self._rules).slow_pass == "crawl" and not party.seed.slow_pass
         return first_pass and party.leaving is None and party.in_flight == 0
 
     def _over(self, site: SiteContext, party: SeedContext, now: float) -> EndReason | Rehoming | None:
         leaves_later = isinstance(party.leaving, Rehoming) and party.lists_unfinished  # its list goes with it, done
         if party.leaving is not None and not leaves_later:
             return party.leaving
-        limits = self._rules.limits
+        limits = (site.own_rules or self._rules).limits
         elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
         reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
         if reason is not None and party.refetches and party.refetches_left:
             reason = None  # what is fetched again was counted before its record was lost
         if reason is None and site.health.troubled:
-            reason = site.health.given_up(party.home_host, self._rules)
+            reason = self._given_up(site, party)
         if reason is not None and party.in_flight == 0 and not any(lane.unfinished for lane in party.lanes):
             return self._natural_end(party)
         return reason
+
+    def _given_up(self, site: SiteContext, party: SeedContext) -> EndReason | None:
+        asked = party.counts.requests > 0 or party.counts.pushed_back > 0  # of the latter robots.txt may be all
+        return site.health.given_up(party.home_host, site.own_rules or self._rules, asked)
 
     def _nothing_at_hand(self, site: SiteContext, party: SeedContext) -> float:
         lane = party.missing_lane()

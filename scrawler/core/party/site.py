@@ -7,7 +7,7 @@ payloads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
@@ -18,10 +18,12 @@ from scrawler.core.party.archived import ArchivedPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.health import SiteHealth
+from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
-from scrawler.fetch.downloader import Request
+from scrawler.fetch.downloader import FetchLimits, Request
 from scrawler.fetch.robots import RobotsRules
 from scrawler.model.deltas import SiteDelta
+from scrawler.model.exchange import WaitingUrl
 from scrawler.model.results import Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
@@ -49,6 +51,8 @@ class Origin:
     robots_failure: Result = Result.ROBOTS_UNAVAILABLE  # what its URLs get when robots.txt could not be had
     robots_detail: str = ""  # why nothing is allowed, when robots.txt could not say
     pending: bool = False  # whether a look-up or a robots.txt is on its way
+    own_rules: CrawlRules | None = None  # where its host has settings of its own
+    fetch: FetchLimits | None = None  # how it is asked, where that is not as all others are
     sure: bool = False  # whether the name is to blame if it does not resolve, not this machine's network
 
 
@@ -73,6 +77,7 @@ class UnsureLink:
     party: SeedContext
     url: str
     depth: int
+    referrer: bytes
 
 
 class Holder(Protocol):
@@ -102,6 +107,7 @@ class SiteContext:
     more_seeds: bool  # the database may hold further ready seeds of this site
     parties: list[SeedContext] = field(default_factory=list)
     set_aside: list[SeedContext] = field(default_factory=list)  # no room for them at the collector yet
+    own_rules: CrawlRules | None = None  # where it has settings of its own
     clock: DatabaseClock = field(default_factory=DatabaseClock)
     rest_until: float = 0.0  # machine time before which no host is asked: of what an earlier owner did
     pause: float = 0.0  # seconds between two requests, as last applied
@@ -138,11 +144,18 @@ class SiteContext:
     going: bool = False  # whether it is given back to the database as soon as it is inactive
     lost: bool = False  # whether the lease is gone: then nothing of it may be written
     next_party: int = 0  # whose turn it is, round robin
+    arrived: Sequence[WaitingUrl] = ()  # out of its inbox, to be listed: the site stays until that is done
+    taken: list[int] = field(default_factory=list)  # of these, by id, what the next checkpoint takes out of there
+    leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
 
     @property
     def inactive(self) -> bool:
         """Whether it can move: nothing is in flight, being read, or expected."""
         return not (self.in_flight or self.fetching or self.waiting)
+
+    def is_held_by(self, holder: Holder) -> bool:
+        """Whether a collector holds it: any call of another part may end that."""
+        return self.collector is holder
 
     def await_answer(self) -> None:
         """Note that the store, the resolver or the end of an outage is to tell something: the site stays until then."""
@@ -156,6 +169,16 @@ class SiteContext:
     def count(self) -> int:
         """How many of its seeds count as held by its collector."""
         return len(self.parties)
+
+    def bring(self, urls: Sequence[WaitingUrl]) -> None:
+        """Give it URLs out of its inbox, which its holder lists with its next visit."""
+        self.arrived = urls
+        self.await_answer()
+
+    def put_aside(self) -> None:
+        """Note that what was brought is listed, or left where it is."""
+        self.arrived = ()
+        self.answer_came()
 
     def in_work(self, seed_id: int) -> SeedContext | None:
         """Return the party of a seed, if it is here and not over."""
@@ -221,8 +244,9 @@ class SiteContext:
     def take_delta(self, now: float, released: bool = False, resting: bool = False) -> SiteDelta | None:
         """Return what changed since the last checkpoint, or None; `now` is machine time."""
         seeds = [delta for party in self.parties if (delta := party.take_delta(now))]
-        if not (seeds or self.robots_news or self.robots_records or released):
+        if not (seeds or self.robots_news or self.robots_records or self.taken or released):
             return None
+        taken, self.taken = tuple(self.taken), []
         robots, self.robots_news = tuple(self.robots_news), []
         records, self.robots_records = tuple(self.robots_records), []
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
@@ -239,4 +263,5 @@ class SiteContext:
             resting=resting,
             robots=robots,
             robots_records=records,
+            taken=taken,
         )

@@ -32,9 +32,18 @@ def list_named(site: SiteContext, party: SeedContext, origin: Origin, page: str,
 
 
 def list_sitemaps(
-    site: SiteContext, party: SeedContext, hrefs: Iterable[str], page: str, level: int, rules: CrawlRules
+    site: SiteContext,
+    party: SeedContext,
+    hrefs: Iterable[str],
+    page: str,
+    level: int,
+    rules: CrawlRules,
+    referrer: bytes = b"",
 ) -> None:
-    """List sitemaps of the party's own site, at `level`; `page` says where they are named."""
+    """List sitemaps of the party's own site, at `level`; `page` says where they are named.
+
+    `referrer` is the hash of another sitemap that names them, empty where it is robots.txt.
+    """
     verdicts, lane = party.verdicts, party.lane(SITEMAP)
     for href in hrefs:
         url = party.analyzer.resolve(href, page)
@@ -50,7 +59,7 @@ def list_sitemaps(
             party.rejections.add(Verdict.SITEMAP_LIMIT, url, words, page)
         else:
             try:
-                party.list_sitemap(site.seen, url, level)
+                party.list_sitemap(site.seen, url, level, referrer)
             except SeenFullError:
                 party.leave(EndReason.SEEN_MEMORY)
                 return

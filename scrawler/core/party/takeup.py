@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Protocol
 
@@ -15,21 +15,21 @@ from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
-from scrawler.core.rules import CrawlRules
+from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
+from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, ChunkRow, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed
 from scrawler.model.terms import Millis, url_hash
 from scrawler.urls.analyzer import UrlAnalyzer
-from scrawler.urls.refusals import Sample
-from scrawler.urls.scope import ScopeRule, scope_of
+from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import spellings
 from scrawler.urls.verdict import Verdict
 
@@ -64,16 +64,21 @@ class Frontier(Protocol):
     def jar(self, seed_id: int) -> bytes | None:
         """The cookies of a party, if it has any."""
 
-    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int]]:
-        """Hash, depth and position of a party's newest URLs that were redirected, each asked for once; oldest first."""
+    def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
+        """A party's newest URLs that were redirected, each asked for once; oldest first.
+
+        Of each its hash, its depth and position as they are stored, and its referrer.
+        """
 
 
 class SiteTaker:
     """Makes the contexts of claimed sites; runs on the selector's thread, for it reads the database.
 
-    `recall_robots(site)` brings back what is kept of a site's robots.txt, `condemned(claimed)` the URLs of the site
-    that have killed a process, with the reasons. `refusal(url)` says why a URL to which a seed was redirected may not
-    enter the crawl, an empty text if it may.
+    `make_analyzer(scope, aliases, sample)` makes the analyzer of a party; where a site has rules of its own, the media
+    types that are accepted are a fourth argument. `recall_robots(site)` brings back what is kept of a site's
+    robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
+    says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
+    returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
     """
 
     def __init__(
@@ -82,24 +87,31 @@ class SiteTaker:
         rules: CrawlRules,
         clock: DatabaseClock,
         make_seen: Callable[[], SeenFilter],
-        make_analyzer: Callable[[ScopeRule, Mapping[str, str], Sample], UrlAnalyzer],
+        make_analyzer: Callable[..., UrlAnalyzer],
         recall_robots: Callable[[SiteContext], None] = lambda site: None,
         condemned: Callable[[ClaimedSite], Mapping[str, str]] = lambda claimed: {},
         refusal: Callable[[str], str] = lambda url: "",
+        hosts: HostRules | None = None,
+        waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
     ) -> None:
         self._frontier = frontier
+        self._waiting = waiting
         self._rules = rules
         self._clock = clock
         self._recall_robots = recall_robots
         self._condemned = condemned
         self._refusal = refusal
+        self._hosts = hosts
         self._make_seen = make_seen
         self._make_analyzer = make_analyzer
 
     @property
     def longest_rest_ms(self) -> Millis:
         """How long a site can have to rest, by the settings as they are."""
-        return self._rules.longest_rest_ms
+        return self._rules.longest_rest_ms if self._hosts is None else self._hosts.longest_rest_ms
+
+    def _own_rules(self, key: str) -> CrawlRules | None:
+        return None if self._hosts is None else self._hosts.of_site(key)
 
     def take_up(self, claimed: ClaimedSite, asked_for: int) -> SiteContext:
         """Make the context of a claimed site; its parties stand in `set_aside` until a collector has room."""
@@ -111,6 +123,8 @@ class SiteTaker:
             more_seeds=len(claimed.seeds) >= asked_for,
             clock=self._clock,
         )
+        site.own_rules = self._own_rules(claimed.key)
+        rules = site.own_rules or self._rules
         site.slowest_ms = claimed.slowest_ms
         site.pause = claimed.pause_ms / 1000
         site.condemned = self._condemned(claimed)
@@ -118,7 +132,7 @@ class SiteTaker:
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
         if claimed.after_death:
             rest_ms = max(rest_ms, self._rest_after_death(claimed))
-        site.health.pushbacks = min(claimed.pushbacks, self._rules.max_pushbacks - 1)  # the site is asked once at least
+        site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
@@ -130,6 +144,8 @@ class SiteTaker:
             )
             self._rebuild_seen(site)
             self._take_orphans(site, states)
+            if waiting := self._waiting(claimed):
+                site.bring(waiting)
         return site
 
     def untaken(self, claimed: ClaimedSite) -> SiteDelta:
@@ -157,8 +173,9 @@ class SiteTaker:
         The server may still be at work on that: for as long as it has taken at most so far, or, where it has never
         answered, for as long as an answer may take. The pause begins after that.
         """
-        pause_ms = max(claimed.pause_ms, int(self._rules.delay * 1000))
-        answer_ms = claimed.slowest_ms or int(self._rules.timeout * 1000)
+        rules = self._own_rules(claimed.key) or self._rules
+        pause_ms = max(claimed.pause_ms, int(rules.delay * 1000))
+        answer_ms = claimed.slowest_ms or int(rules.timeout * 1000)
         asked_ago = max(0, self._clock.now() - claimed.silent_since)
         return max(pause_ms, answer_ms + pause_ms - asked_ago) + self._clock.doubt
 
@@ -167,19 +184,21 @@ class SiteTaker:
         scope = scope_of(seed.home_url, self._rules.scope)
         aliases = ChainMap(spellings(seed.home_url), site.aliases) if self._rules.www else site.aliases
         rejections = RejectionSample(seed.id)
-        analyzer = self._make_analyzer(scope, aliases, rejections)
-        traps, depth_buffer = self._traps(seed), self._rules.depth_buffer
+        rules, own = site.own_rules or self._rules, site.own_rules
+        accepted = (own.accept,) if own is not None else ()
+        analyzer = self._make_analyzer(scope, aliases, rejections, *accepted)
+        traps, depth_buffer = self._traps(seed, rules), self._rules.depth_buffer
         party = SeedContext(seed, analyzer, scope, time.monotonic(), traps, depth_buffer, rejections)
-        if self._rules.cookies and seed.counts.requests:  # begun, or come here from another site
+        if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
         held = [state for state in states if state.holder_id == seed.id]
-        held.sort(key=lambda state: (state.seed_id != seed.id, state.kind))
+        held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
         party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
         party.refetches = party.refetches_left
         if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
             party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
-        if self._rules.cookies and seed.counts.redirects:
+        if rules.cookies and seed.counts.redirects:
             self._recall_redirected(party, held)
         party.begun = any(lane.key is NORMAL and lane.seed_id == seed.id for lane in party.lanes)
         if party.begun and seed.rehomed:
@@ -204,19 +223,19 @@ class SiteTaker:
         What cookies they got is not known any more: those that there are now count as set since.
         """
         seed_id, redirected = party.seed.id, party.redirected
-        for key, depth, position in self._frontier.redirected(seed_id):
-            redirected.note(key, depth, position, "")
+        for key, depth, position, referrer in self._frontier.redirected(seed_id):
+            redirected.note(key, depth, position, referrer, "")
         for state in held:
             if state.seed_id == seed_id and state.cursor < state.length and lane_key(state.kind).retries:
                 waiting = islice(self._own_entries(seed_id, state.cursor, state.kind), MOST_FIRST)
                 for _, entry in waiting:
                     redirected.note_again(url_hash(entry.url))
 
-    def _traps(self, seed: Seed) -> PartyTraps | None:
-        if not self._rules.traps:
+    def _traps(self, seed: Seed, rules: CrawlRules) -> PartyTraps | None:
+        if not rules.traps:
             return None
         rows = self._frontier.patterns(seed.id) if seed.counts.requests else ()
-        return PartyTraps(seed.id, self._rules, rows)
+        return PartyTraps(seed.id, rules, rows)
 
     def further(self, site: SiteContext, seed: Seed) -> SeedContext:
         """Make the context of a seed that comes to a site which is held already."""
@@ -229,7 +248,7 @@ class SiteTaker:
         """
         seed = party.seed
         before = islice(self._own_entries(seed.id, 0), seed.rehomed)
-        party.led_from.update(entry.url for _, entry in before if entry.depth == 0)
+        party.led_from |= {entry.url for _, entry in before if entry.depth == 0}
         at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == seed.home_url), None)
         party.begun = at is not None and (at >= seed.rehomed or self._has_opened(party))
         if at is not None and not party.begun:
@@ -261,14 +280,23 @@ class SiteTaker:
                 return
             if at < 0:
                 at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == url), 0)
-            after = ((at, entry.url) for at, entry in self._own_entries(seed.id, at + 1) if entry.depth == 0)
-            next_place, target = next(after, (at, ""))
+            next_place, target = self._own_after(seed.id, at)
             if not target:  # what it led to would be listed, had it not been before
                 follow_own(party, url, detail, self._rules.scope, lambda target: True)
                 return
             party.redirects += 1
             follow_inside(party, url, target)
             at, url = next_place, target
+
+    def _own_after(self, seed_id: int, at: int) -> tuple[int, str]:
+        """Return where the next URL of depth 0 after a place stands; the place itself, and no URL, if there is none.
+
+        No more of the list is read than that.
+        """
+        for place, entry in self._own_entries(seed_id, at + 1):
+            if entry.depth == 0:
+                return place, entry.url
+        return at, ""
 
     def _own_entries(self, seed_id: int, first: int, kind: int = NORMAL.number) -> Iterator[tuple[int, Entry]]:
         """Yield the entries of a seed's lane from a position on."""

@@ -116,14 +116,23 @@ class OwnFiles:
 class LossFinder:
     """Compares files with rows; `look` notes what it finds in the database.
 
-    `mend` finishes a file once more of which nothing is missing now: it came back, or its rows were taken back.
+    `mend` finishes a file once more of which nothing is missing now: it came back, or its rows were taken back. A file
+    that is not here, but `is_copied`, is not missing; that may raise UnreadableError.
     """
 
-    def __init__(self, files: OwnFiles, pages: PageRows, losses: LossRows, mend: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        files: OwnFiles,
+        pages: PageRows,
+        losses: LossRows,
+        mend: Callable[[str], None],
+        is_copied: Callable[[str], bool] = lambda name: False,
+    ) -> None:
         self._files = files
         self._pages = pages
         self._losses = losses
         self._mend = mend
+        self._is_copied = is_copied
 
     def look(self, stopping: Callable[[], bool] = never, say: Callable[[str], None] = unsaid) -> None:
         """Look at all files of this host; note what is gone, forget what is there again.
@@ -204,6 +213,8 @@ class LossFinder:
         if ends is None:
             return None
         with open_warc(path) as file:
+            if file is None and self._is_copied(name):
+                return None
             if file is None:
                 return Loss(name, LossKind.MISSING, self._pages.committed(name)[0], UNCOUNTED)
             if all(file.begins_record(*span) for span in ends):

@@ -155,7 +155,7 @@ class Records:
             return False
         if not path.exists() or path.stat().st_size != file.end:
             return False
-        write_cdxj(_index_of(path), self._pages.of_file(file.name))
+        write_cdxj(index_of(path), self._pages.of_file(file.name))
         return True
 
     def mend_again(self, name: str) -> Mended:
@@ -165,7 +165,7 @@ class Records:
         between is known from then on, as orphans: nothing is expected there any more. Raises ArchiveError, StoreError.
         """
         path, match = self._folder / name, _FILE.fullmatch(name)
-        if match is None or not _index_of(path).exists():
+        if match is None or not index_of(path).exists():
             return Mended()
         lock = locks.take_lock(self._folder, match["prefix"])
         if lock is None:
@@ -175,7 +175,7 @@ class Records:
             for damage in done.damaged:
                 self._orphans.add(damage.file, damage.spans)
             if not path.exists():
-                discard(_index_of(path))
+                discard(index_of(path))
         finally:
             lock.release()
         return done
@@ -187,12 +187,12 @@ class Records:
         """
         for name in names:
             path, match = self._folder / name, _FILE.fullmatch(name)
-            if match is None or not path.exists() or not _index_of(path).exists():
+            if match is None or not path.exists() or not index_of(path).exists():
                 continue
             lock = locks.take_lock(self._folder, match["prefix"])
             if lock is not None:
                 try:
-                    write_cdxj(_index_of(path), self._pages.of_file(name))
+                    write_cdxj(index_of(path), self._pages.of_file(name))
                 finally:
                     lock.release()
 
@@ -208,7 +208,7 @@ class Records:
         for name in sorted(names):
             if name.endswith(locks.SUFFIX):
                 found[name.removesuffix(locks.SUFFIX)]
-            elif (match := _FILE.fullmatch(name)) and _index_of(Path(name)).name not in names:
+            elif (match := _FILE.fullmatch(name)) and index_of(Path(name)).name not in names:
                 found[match["prefix"]].append(name)
         return found
 
@@ -223,7 +223,7 @@ class Records:
                 path = self._folder / name
                 if name.endswith(UNFINISHED):
                     discard(path)
-                elif path.exists() and not _index_of(path).exists():
+                elif path.exists() and not index_of(path).exists():
                     done += self._finish(name, finish)
         finally:
             lock.release()
@@ -247,7 +247,7 @@ class Records:
         damaged: list[Span] = []
         orphans = self._orphans.add(name, records_between(path, there, end, damaged.append))
         rows = takewhile(lambda row: row.offset + row.length <= end, self._pages.of_file(name))
-        listed = write_cdxj(_index_of(path), rows)
+        listed = write_cdxj(index_of(path), rows)
         damage = (Damage(name, tuple(damaged)),) if damaged else ()
         return replace(done, orphans=orphans, lost=number - listed, damaged=damage)
 
@@ -280,8 +280,9 @@ def prefix_of(warc_file: str) -> str | None:
 
 def is_finished(path: Path) -> bool:
     """Tell whether all records of a WARC file are accounted for, by rows or as orphans."""
-    return _index_of(path).exists()
+    return index_of(path).exists()
 
 
-def _index_of(path: Path) -> Path:
+def index_of(path: Path) -> Path:
+    """Return where the index of a WARC file is, once that is finished."""
     return path.with_name(path.name.removesuffix(WARC) + ".cdxj")

@@ -28,7 +28,7 @@ class Problem(StrEnum):
 
 
 LOST = (Problem.GONE, Problem.OTHER, Problem.DAMAGED)
-_WITHOUT_ROW = ("warcinfo", "request", "metadata")  # records of ours that have none
+_WITHOUT_ROW = ("warcinfo", "request", "metadata", "conversion")  # records of ours that have none
 
 
 class Finding(NamedTuple):

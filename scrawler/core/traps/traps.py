@@ -17,11 +17,11 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import islice
 from typing import NamedTuple
 
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
+from scrawler.core.traps.hashes import PackedHashes
 from scrawler.core.traps.likeness import TextMemory
 from scrawler.core.traps.yields import Yield
 from scrawler.extract.links import PageLinks
@@ -81,11 +81,11 @@ class PartyTraps:
     def __init__(self, seed_id: int, rules: CrawlRules, rows: Iterable[PatternRow] = ()) -> None:
         """Begin, or go on where `rows` say that an earlier owner of the party was."""
         self._seed_id = seed_id
-        self._rules = rules
+        self.rules = rules
         self._yields: dict[str, Yield] = {}
         self._memories: OrderedDict[object, TextMemory] = OrderedDict()
         self._classes: dict[int, LinkClass] = {}  # by a hash of the links
-        self._met_once: dict[int, None] = {}  # hashes of links that one page has had
+        self._met_once = PackedHashes()  # of links that one page has had
         self._led_to: dict[int, LinkClass] = {}  # hashes of listed URLs -> on which kind of page they stand
         self._restored: dict[bytes, Yield] = {}  # those of links, until pages with these links are met again
         self._texts: OrderedDict[int, None] = OrderedDict()
@@ -103,7 +103,7 @@ class PartyTraps:
 
     def read_text(self, url: str, links: PageLinks) -> Fingerprint | None:
         """Read of a page's text what is to be compared, None: nothing; changes nothing, so needs no turn."""
-        mode = self._rules.near_duplicates
+        mode = self.rules.near_duplicates
         if not links.page:
             return None
         if mode != "doubt":
@@ -127,12 +127,12 @@ class PartyTraps:
         parent = self._led_to.pop(hash(url), None) if self._led_to else None
         if parent is not None and parent is source and parent.own is not None:
             parent.own.note(exact, nothing_new)
-            self._cap_low(parent.own, self._rules.trap_pages)
+            self._cap_low(parent.own, self.rules.trap_pages)
         self._last = _NO_PAGE  # its links are let go of
         return Noted(near, source)
 
     def _note_pattern(self, of: Patterns, exact: bool, nothing_new: bool) -> None:
-        own, needed = self._yield(of.own), self._rules.trap_pages
+        own, needed = self._yield(of.own), self.rules.trap_pages
         own.note(exact, nothing_new)
         if of.queries:
             queries = self._yield(of.queries)
@@ -144,7 +144,7 @@ class PartyTraps:
 
     def _compare(self, url: str, of: _Page, text: Fingerprint | None, exact: bool) -> tuple[bool, bool]:
         """Return whether a page is a near copy, and whether it says nothing new."""
-        if self._rules.near_duplicates == "off":
+        if self.rules.near_duplicates == "off":
             return False, False
         group = self._group(of)
         near = nothing_new = False
@@ -153,7 +153,7 @@ class PartyTraps:
         if text is not None and compared:
             if memory is not None:
                 near, nothing_new = memory.compare(url, text)
-            if self._rules.near_duplicates == "all" and self._met(text.digest):
+            if self.rules.near_duplicates == "all" and self._met(text.digest):
                 near = nothing_new = True
         if memory is not None:
             memory.count(text.skeleton if text is not None else None, compared, exact or nothing_new)
@@ -172,7 +172,7 @@ class PartyTraps:
     def _can_be_capped(self, group: str | LinkClass) -> bool:
         """Tell whether a group has as many pages as are needed for a cap."""
         own = group.own if isinstance(group, LinkClass) else self._yields.get(group)
-        return own is not None and own.fetched >= self._rules.trap_pages
+        return own is not None and own.fetched >= self.rules.trap_pages
 
     def _memory(self, group: object) -> TextMemory:
         memory = self._memories.get(group)
@@ -202,21 +202,20 @@ class PartyTraps:
         found = self._known_class(of)
         if found is None:
             if len(self._met_once) >= _CLASSES:
-                self._met_once = dict(islice(self._met_once.items(), _CLASSES // 2))
-            self._met_once[of.links] = None
+                self._met_once.keep_first(_CLASSES // 2)
+            self._met_once.append(of.links)
             return None
         found.pages += 1
         if found.own is None:
             durable = blake2b("\n".join(hrefs).encode("utf-8", "surrogatepass"), digest_size=16).digest()
             restored = self._restored.pop(durable, None)
-            found.own = restored or Yield(_LINKS_AS + found.url, durable, self._rules.trap_pages)
+            found.own = restored or Yield(_LINKS_AS + found.url, durable, self.rules.trap_pages)
         return found
 
     def _known_class(self, of: _Page) -> LinkClass | None:
         """Return the pages that have the links of a page; an object is made of them with the second one."""
-        if of.links not in self._met_once:
+        if of.links is None or not self._met_once.remove(of.links):
             return self._classes.get(of.links) if of.links is not None else None
-        del self._met_once[of.links]
         if len(self._classes) >= _CLASSES:
             kept = sorted(self._classes.items(), key=lambda item: -item[1].pages)[: _CLASSES // 2]
             self._classes = dict(kept)
@@ -260,13 +259,13 @@ class PartyTraps:
         return found if found is not None and found.evidence else None
 
     def _cap_low(self, found: Yield, needed: int) -> None:
-        if found.recent >= needed and found.share < self._rules.trap_yield and not found.evidence:
+        if found.recent >= needed and found.share < self.rules.trap_yield and not found.evidence:
             found.cap()
             self.capping = True
 
     def _barren(self, found: Yield) -> bool:
         """Whether a pattern has lately brought next to nothing new."""
-        return found.recent >= self._rules.trap_pages and found.share < self._rules.trap_yield
+        return found.recent >= self.rules.trap_pages and found.share < self.rules.trap_yield
 
     # -- bookkeeping ---------------------------------------------------------------------------------------
 
@@ -289,7 +288,7 @@ class PartyTraps:
         if found is None:
             if len(self._yields) >= _PATTERNS:
                 self._forget_small()
-            found = self._yields[pattern] = Yield(pattern, url_hash(pattern), self._rules.trap_pages)
+            found = self._yields[pattern] = Yield(pattern, url_hash(pattern), self.rules.trap_pages)
         return found
 
     def _forget_small(self) -> None:

@@ -43,7 +43,7 @@ static inline unsigned short_name(const uint8_t *p, Name *packed)
     uint64_t stops = ~word & EACH(0x40);
     if (!stops)
         return 0;
-    uint64_t mask = ((stops & -stops) - 1) >> 6; /* of the bits before that byte */
+    uint64_t mask = ((stops & -stops) - 1) >> 6; /* it has the bits before that byte */
     *packed = word & mask;
     return (*packed & EACH(0xa0)) == (mask & EACH(0x20)) ? (unsigned)__builtin_ctzll(stops) >> 3 : 0;
 }
@@ -79,7 +79,7 @@ static inline const uint8_t *name_end(const uint8_t *p, const uint8_t *end, int 
 
 static inline void note_attribute(Scan *s, uint32_t wanted, Name name, size_t length, Span value)
 {
-    if (length > 10) /* no wanted one is as long */
+    if (length > 10) /* no name that is wanted is as long */
         return;
     for (int i = 0; wanted; i++, wanted >>= 1)
         if (wanted & 1 && attribute_names[i] == name) {

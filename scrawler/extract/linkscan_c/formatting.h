@@ -70,7 +70,7 @@ static void reconstruct(Scan *s)
             return;
     }
     s->reopen = 0;
-    for (i = 0; i < s->listed_count; i++) /* those before a marker may wait on */
+    for (i = 0; i < s->listed_count; i++) /* copies that stand before a marker may wait on */
         if (s->listed[i].id && !s->listed[i].open)
             s->reopen = 1;
     walked(s, s->listed_count);
@@ -84,12 +84,12 @@ static Py_ssize_t find_listed(Scan *s, uint32_t id)
     return -1;
 }
 
-/* 13.2.6.4.7, the adoption agency algorithm. */
+/* Do what the adoption agency algorithm says (13.2.6.4.7). */
 static void adopt(Scan *s, int tag)
 {
     if (is_open(&TOP(s), tag)) {
         size_t n = s->listed_count;
-        if (n && s->listed[n - 1].id == TOP(s).id) { /* as in nearly all pages */
+        if (n && s->listed[n - 1].id == TOP(s).id) { /* so it is in nearly all pages */
             s->listed_count--;
             TOP(s).flags &= (uint8_t)~E_LISTED;
             pop(s);
@@ -120,7 +120,7 @@ static void adopt(Scan *s, int tag)
         size_t block = 0;
         for (size_t i = s->depth; i-- > (size_t)si + 1;) {
             if (s->open[i].flags & E_SCOPE)
-                return; /* not in scope */
+                return; /* the element is not in scope */
             if (s->open[i].flags & E_SPECIAL)
                 block = i;
         }

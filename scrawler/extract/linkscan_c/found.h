@@ -16,7 +16,7 @@ static void emit(Scan *s, int tag)
     uint32_t a = s->attributes, assets = s->flags & WITH_ASSETS;
     switch (tag) {
     case T_A: case T_AREA: if (!(a & BIT(HREF))) return; break;
-    case T_BASE: if (!(a & BIT(HREF)) || s->templates || s->base_seen) return; break; /* the first alone counts */
+    case T_BASE: if (!(a & BIT(HREF)) || s->templates || s->base_seen) return; break; /* only the first <base> counts */
     case T_LINK: if (!(a & BIT(HREF)) || !(a & BIT(REL))) return; break;
     case T_IFRAME: case T_FRAME: if (!(a & BIT(SRC))) return; break;
     case T_META: if (!(a & (BIT(HTTP_EQUIV) | BIT(NAME)))) return; break;
@@ -32,7 +32,7 @@ static void emit(Scan *s, int tag)
     if (!room_for_found(s))
         return;
     if (tag == T_BASE)
-        s->base_seen = 1; /* one that a <frameset> drops too: none can follow it */
+        s->base_seen = 1; /* this holds for one that a <frameset> drops too, for none can follow it */
     int in_head = 0;
     if (tag == T_LINK && s->depth && !s->flat) {
         Element *e = &TOP(s);

@@ -72,7 +72,7 @@ static PyObject *scan(PyObject *module, PyObject *args)
     s.page = page.buf;
     s.end = s.page + page.len;
     s.frameset_ok = 1;
-    s.quirks = 2; /* not known yet */
+    s.quirks = 2; /* it is not known yet whether the page is in quirks mode */
     s.most_steps = STEPS_AT_LEAST + STEPS_A_BYTE * (uint64_t)page.len;
     PyObject *result = NULL;
     if (!grow((void **)&s.open, &s.open_room, sizeof(Element), FIRST_OPEN))

@@ -76,7 +76,7 @@ static Py_ssize_t decode_value(const char *p, const char *end, char *out, PyObje
         if (stop < end && *stop == ';')
             stop++;
         else if (stop < end && (*stop == '=' || Py_ISALNUM(*stop)))
-            stop = name; /* ?a=1&copy=2 */
+            stop = name; /* so it is in ?a=1&copy=2 */
         if (stop == name) {
             *out++ = *p++;
             continue;
@@ -89,7 +89,8 @@ static Py_ssize_t decode_value(const char *p, const char *end, char *out, PyObje
         PyObject *key = PyUnicode_DecodeASCII(name, stop - name, NULL);
         if (!key)
             return -1;
-        PyObject *known = PyDict_GetItemWithError(entities, key); /* borrowed; nothing runs before its last use */
+        /* It is borrowed, and no other code runs before its last use. */
+        PyObject *known = PyDict_GetItemWithError(entities, key);
         Py_DECREF(key);
         if (!known && PyErr_Occurred())
             return -1;
@@ -196,7 +197,7 @@ static int join_value(const Scan *s, Span span, PyObject *entities, Joined *join
         return -1;
     PyObject *string = NULL;
     int failed = 0;
-    if (!is_ascii(value.begin, value.end)) { /* what is not UTF-8 is replaced */
+    if (!is_ascii(value.begin, value.end)) { /* bytes that are not UTF-8 are replaced */
         Py_ssize_t length = 0;
         string = PyUnicode_DecodeUTF8(value.begin, value.end - value.begin, "replace");
         value.begin = string ? PyUnicode_AsUTF8AndSize(string, &length) : NULL;

@@ -35,7 +35,7 @@ static void start_frameset_in_body(Scan *s)
     if (s->depth < 2 || !is_open(&s->open[1], T_BODY) || !s->frameset_ok)
         return;
     pop_to(s, 1);
-    s->found_count = s->found_in_head; /* the body goes, with all that is in it */
+    s->found_count = s->found_in_head; /* the body goes, with all that was found in it */
     push_html(s, T_FRAMESET);
     s->mode = IN_FRAMESET;
 }

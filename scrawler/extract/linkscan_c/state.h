@@ -6,8 +6,8 @@ typedef struct { Py_ssize_t begin, length; } Span;
 
 typedef struct {
     uint8_t tag, in_template, in_head;
-    uint32_t attributes; /* bits */
-    size_t first;        /* of its spans, in the order of the bits */
+    uint32_t attributes; /* their bits are set */
+    size_t first;        /* here its spans begin, in the order of the bits */
 } Found;
 
 enum { HTML_NS, MATH_NS, SVG_NS };
@@ -26,13 +26,13 @@ typedef struct {
     Name name;
     uint32_t id;
     uint8_t tag, ns, flags;
-    uint8_t mode; /* of a template */
+    uint8_t mode; /* a template has one */
 } Element;
 
-typedef struct { /* an active formatting element, or a marker (id 0) */
-    Span source;         /* of its attributes */
-    size_t first;        /* as in Found */
-    uint32_t attributes; /* the same; 0 for what is no link */
+typedef struct { /* it is an active formatting element, or a marker (id 0) */
+    Span source;         /* here its attributes stand */
+    size_t first;        /* it means what it does in Found */
+    uint32_t attributes; /* it means what it does in Found, and is 0 for what is no link */
     uint32_t id;
     uint8_t tag, open;
 } Formatting;
@@ -44,7 +44,7 @@ typedef struct {
     /* the token */
     Name name;
     uint8_t tag, self_closing;
-    uint32_t attributes; /* bits of those that were noted */
+    uint32_t attributes; /* the bits of those that were noted are set */
     Span values[ATTRIBUTE_COUNT];
     Span source;
 
@@ -53,11 +53,11 @@ typedef struct {
     size_t depth, open_room;
     Formatting *listed;
     size_t listed_count, listed_room;
-    uint32_t counts[TAG_COUNT]; /* of open HTML elements */
+    uint32_t counts[TAG_COUNT]; /* so many HTML elements of each name are open */
     uint32_t last_id, form;
     int mode, templates;
     uint8_t frameset_ok, head_seen, has_copies, quirks, reopen, flat, deep, plaintext, failed;
-    uint8_t raw; /* the tag whose text comes next */
+    uint8_t raw; /* it is the tag whose text comes next */
     uint64_t steps, most_steps;
 
     /* what was found */

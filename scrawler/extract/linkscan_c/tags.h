@@ -4,17 +4,17 @@
  */
 
 enum { /* kinds of tags, as bits */
-    SPECIAL = 1,      /* 13.2.4.2, "special" */
-    SCOPE = 2,        /* ends the search of an element in scope */
-    IMPLIED = 4,      /* has an implied end tag */
-    FORMATTING = 8,   /* goes into the list of active formatting elements */
-    BREAKOUT = 16,    /* ends foreign content */
-    TABLE_PART = 32,  /* caption, col, colgroup, tbody, td, tfoot, th, thead, tr */
-    HEADED = 64,      /* in the body processed as in the head */
-    BLOCK = 128,      /* start tags close a p, end tags what is open inside */
+    SPECIAL = 1,      /* it is "special" by 13.2.4.2 */
+    SCOPE = 2,        /* it ends the search of an element in scope */
+    IMPLIED = 4,      /* it has an implied end tag */
+    FORMATTING = 8,   /* it goes into the list of active formatting elements */
+    BREAKOUT = 16,    /* it ends foreign content */
+    TABLE_PART = 32,  /* it is a caption, col, colgroup, tbody, td, tfoot, th, thead or tr */
+    HEADED = 64,      /* it is processed in the body as in the head */
+    BLOCK = 128,      /* its start tags close a p, its end tags what is open inside */
     HEADING = 256,
-    MATH_TEXT = 512,  /* a MathML text integration point, if it is MathML */
-    SECTION = 1024,   /* tbody, tfoot, thead */
+    MATH_TEXT = 512,  /* it is a MathML text integration point, if it is MathML */
+    SECTION = 1024,   /* it is a tbody, tfoot or thead */
 };
 
 #define TAGS(X)                                                                                                        \
@@ -66,7 +66,7 @@ enum { /* kinds of tags, as bits */
     X(VIDEO, "video", 0) X(WBR, "wbr", SPECIAL) X(XMP, "xmp", SPECIAL)
 
 enum {
-    OTHER, /* a tag without a rule of its own */
+    OTHER, /* such a tag has no rule of its own */
 #define X(name, text, kinds) T_##name,
     TAGS(X)
 #undef X

@@ -41,7 +41,7 @@ static void letters(Scan *s, int ends_nothing)
         case IN_FRAMESET: case AFTER_FRAMESET: case AFTER_AFTER_FRAMESET:
             return;
         default:
-            if (ends_nothing) /* only NUL, which is dropped here */
+            if (ends_nothing) /* there is only NUL, which is dropped here */
                 return;
             reconstruct(s);
             s->frameset_ok = 0;
@@ -114,7 +114,7 @@ static void telling_text(Scan *s, const uint8_t *at, const uint8_t *end, int dec
             letters(s, 0);
             if (s->mode != IN_COLGROUP)
                 return;
-            at++; /* each is dropped by itself */
+            at++; /* each NUL is dropped by itself */
         }
     }
 }

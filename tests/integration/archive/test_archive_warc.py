@@ -18,9 +18,12 @@ import pytest
 
 from scrawler.archive.archive import ClosedFile, UnrecordableError
 from scrawler.archive.gzipping import Compress, isal_member, zlib_member
+from scrawler.archive.members import members, open_file
 from scrawler.archive.record import RecordRef, RevisitOf
 from scrawler.archive.warc import WarcWriter
+from scrawler.assembly.archives import make_archive
 from scrawler.errors import ArchiveError
+from scrawler.settings import Settings
 from tests.rolling import roll
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
@@ -32,8 +35,15 @@ def compress(request: pytest.FixtureRequest) -> Compress:
     return request.param  # type: ignore[no-any-return]
 
 
+@pytest.mark.parametrize("block_digests", [False, True])
 def test_records_read_back_as_written(
-    tmp_path: Path, new_writer: Anything, exchange: Anything, read: Anything, warcio_check: Anything, compress: Compress
+    tmp_path: Path,
+    new_writer: Anything,
+    exchange: Anything,
+    read: Anything,
+    warcio_check: Anything,
+    compress: Compress,
+    block_digests: bool,
 ) -> None:
     zipped = gzip.compress(PAGE)
     written = [
@@ -47,7 +57,7 @@ def test_records_read_back_as_written(
         replace(exchange("/found", PAGE), metadata=b"outlink: http://a.example/ L a/@href\r\n"),
         exchange("/again", PAGE, revisit_of=RevisitOf("http://127.1.0.1:8080/", 1_700_000_000_123)),
     ]
-    writer = new_writer(compress=compress)
+    writer = new_writer(compress=compress, block_digests=block_digests)
     refs = [writer.write(item) for item in written]
     writer.close()
     (path,) = (tmp_path / "pages").iterdir()
@@ -78,11 +88,37 @@ def test_an_exchange_of_which_no_record_can_be_made_leaves_the_file_as_it_was(
     first = writer.write(exchange("/", PAGE))
     with pytest.raises(UnrecordableError) as raised:
         writer.write(replace(exchange("/", PAGE), url="http://127.1.0.1:8080/\ud800"))
-    assert isinstance(raised.value.__cause__, UnicodeEncodeError)
+    assert isinstance(raised.value.__context__, UnicodeEncodeError)
     second = writer.write(exchange("/next", PAGE))
     writer.close()
     responses = [record for record in read(tmp_path / "pages" / first.file) if record.kind == "response"]
     assert [(record.offset, record.length) for record in responses] == [one[1:3] for one in (first, second)]
+
+
+def test_a_body_that_is_packed_already_is_kept_as_it_is(
+    tmp_path: Path, new_writer: Anything, exchange: Anything
+) -> None:
+    zipped = gzip.compress(b"".join(b"<p>%d %d</p>" % (number, number * number) for number in range(2_000)))
+    writer = new_writer()
+    plain, packed = (writer.write(exchange("/", body)) for body in (PAGE, zipped))
+    again = writer.write(exchange("/", zipped, revisit_of=RevisitOf("http://127.1.0.1:8080/", 1_700_000_000_123)))
+    writer.close()
+    written = (tmp_path / "pages" / packed.file).read_bytes()
+    assert zipped in written[packed.offset : packed.offset + packed.length]
+    assert PAGE not in written
+    assert plain.length < 1_000
+    assert again.length < len(gzip.decompress(written[again.offset : again.offset + again.length]))
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_blocks_have_digests_where_the_settings_say_so(tmp_path: Path, exchange: Anything, asked: bool) -> None:
+    archive = make_archive(Settings(pages_dir=tmp_path, block_digests=asked), "m1")
+    archive.write(exchange("/", PAGE))
+    archive.close()
+    (file,) = archive.closed_files()
+    with open_file(tmp_path / file.name) as pages:
+        records = [head for _, head in members(pages, 0, file.end, 1_000)]
+    assert [b"WARC-Block-Digest" in record for record in records] == [True, asked, asked]
 
 
 def test_a_record_is_a_gzip_member_of_its_own(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import scrawler
 from scrawler.app import run_crawl
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.model.results import PageFlag, Result
@@ -19,7 +20,6 @@ from scrawler.model.seeds import Seed
 from scrawler.settings import Settings
 from scrawler.store.candidates import Candidates
 from scrawler.store.crawls import Crawls
-from scrawler.store.engine import open_database
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
@@ -48,10 +48,9 @@ class Crawl:
         return Settings.model_validate(values | changes)
 
     def add(self, urls: Iterable[str], scope: Scope = Scope.HOST) -> None:
-        database = open_database(self.url)
-        Crawls(database).open("crawl", scope)
-        Seeds(database).add([NewSeed(url, site_key(url, scope), 0) for url in urls])
-        database.close()
+        with self.opened() as crawl:
+            Crawls(crawl.database).open("crawl", scope)
+            Seeds(crawl.database).add([NewSeed(url, site_key(url, scope), 0) for url in urls])
 
     def run(
         self,
@@ -61,11 +60,13 @@ class Crawl:
     ) -> RunSummary:
         return run_crawl(self.settings(**changes), on_progress, stop or threading.Event())
 
+    def opened(self) -> scrawler.Crawl:
+        """The crawl as the library has it."""
+        return scrawler.Crawl(settings=self.settings())
+
     def pages(self) -> list[PageRow]:
-        database = open_database(self.url)
-        rows = list(Pages(database).all())
-        database.close()
-        return rows
+        with self.opened() as crawl:
+            return list(Pages(crawl.database).all())
 
     def fetched(self) -> set[str]:
         return {row.url for row in self.pages() if row.result == Result.FETCHED}
@@ -75,19 +76,15 @@ class Crawl:
         return {url for url in self.fetched() if not url.endswith(".pdf")}
 
     def seeds(self) -> list[Seed]:
-        database = open_database(self.url)
-        rows = [view.seed for view in Seeds(database).list()]
-        database.close()
-        return rows
+        with self.opened() as crawl:
+            return [view.seed for view in Seeds(crawl.database).list()]
 
     def seed(self, url: str) -> Seed:
         return next(seed for seed in self.seeds() if seed.url == url)
 
     def candidates(self) -> set[str]:
-        database = open_database(self.url)
-        urls = {view.url for view in Candidates(database).merged()}
-        database.close()
-        return urls
+        with self.opened() as crawl:
+            return {view.url for view in Candidates(crawl.database).merged()}
 
     def check(self) -> None:
         """What must hold after any run: one row a URL, counters equal to rows.

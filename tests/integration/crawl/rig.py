@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scrawler.archive.warc import WarcWriter
-from scrawler.assembly import Stores, build_machine
+from scrawler.assembly.machine import build_machine
+from scrawler.assembly.stores import Stores
 from scrawler.core.distribution.distributor import UrlDistributor
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.lease import Lease
@@ -29,6 +30,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.frontier import Frontier
+from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
@@ -98,7 +100,8 @@ def watch(
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
     boundary = CrawlBoundary(database, settings.boundary, settings.scope)
-    stores = replace(Stores.of(database, number, make_externals(database), boundary), frontier=frontier)
+    inboxes = Inboxes(database, number, settings.scope, boundary, settings.max_depth)
+    stores = replace(Stores.of(database, number, make_externals(database), boundary, inboxes), frontier=frontier)
     machine, resolver = build_machine(settings, stores, archive, stop)
     machine.permission.lease = lease or machine.permission.lease
     watched = Watched()

@@ -132,7 +132,7 @@ def test_a_name_that_turns_inside_wins_nothing(
     pages = {f"/{n}": page(f"page {n}") for n in range(60)}
     server, listener = both_at_one_port(serve, by_path(pages | {"/": page(links=tuple(pages))}))
     names = TurningNames(lambda asked: len(server.heads) > 5 if ttl < 1 else asked > 1)
-    monkeypatch.setattr("scrawler.assembly.Resolver", partial(Resolver, look_up=names, ttl=ttl))
+    monkeypatch.setattr("scrawler.assembly.machine.Resolver", partial(Resolver, look_up=names, ttl=ttl))
     crawl.add([server.url(host="turning.example")])
     run_whole(crawl, downloader=downloader, delay=0.01, allow_private=False, allow_addresses=(PUBLIC,), traps=False)
     assert not select.select([listener], [], [], 0)[0], "a connection came inside"
@@ -152,7 +152,7 @@ def test_a_mixed_answer_gives_the_address_that_is_allowed(
 ) -> None:
     server, listener = both_at_one_port(serve, by_path({"/": page("public")}))
     names = partial(Resolver, look_up=lambda host: ["::1", INSIDE, "169.254.169.254", PUBLIC])
-    monkeypatch.setattr("scrawler.assembly.Resolver", names)
+    monkeypatch.setattr("scrawler.assembly.machine.Resolver", names)
     crawl.add([server.url(host="mixed.example")])
     run_whole(crawl, allow_private=False, allow_addresses=(PUBLIC,))
     assert not select.select([listener], [], [], 0)[0]

@@ -164,6 +164,7 @@ def test_a_file_or_folder_removed_meanwhile_ends_the_command_with_code_5(
     check_finished(crawl, sites, crawl.folder / "pages")
 
 
+@pytest.mark.on_each_engine
 def test_a_killed_crawl_goes_on_and_is_whole(crawl_on_both: Crawl, serve: Serve) -> None:
     """Killed after some pages are committed and more are written: none is lost, none is there twice."""
     crawl = crawl_on_both
@@ -217,6 +218,7 @@ def test_a_host_is_not_asked_while_it_may_still_answer_a_killed_machine(crawl: C
     assert site.asked[asked] >= site.answered[asked - 1]
 
 
+@pytest.mark.heavy
 def test_files_of_a_frozen_machine_are_its_own(crawl_on_both: Crawl, serve: Serve) -> None:
     """Frozen past its lease, its sites crawled by another meanwhile; then it wakes up and goes on writing."""
     crawl = crawl_on_both

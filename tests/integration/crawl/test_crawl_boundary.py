@@ -10,6 +10,7 @@ import pytest
 from scrawler.app import retry_seeds
 from scrawler.insight.answer import CANDIDATE, OUTSIDE, REFUSED
 from scrawler.insight.why import why
+from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.promoter import promote
@@ -100,6 +101,23 @@ def test_a_seed_that_redirects_outside_ends_and_nothing_is_asked_there(
     retry_seeds(crawl.settings(), (EndReason.OUTSIDE_BOUNDARY,), threading.Event())
     run_whole(crawl, resolve=RESOLVE)  # without a boundary it goes on where it was
     assert (crawl.seed(first).end_reason, crawl.fetched()) == (EndReason.COMPLETED, {there})
+    database = open_database(crawl.url)
+    of_target = why(database, crawl.settings(), Scope.HOST, there)
+    database.close()
+    assert of_target.outcome == Result.FETCHED
+    assert "outside" not in " ".join(line for fact in of_target.facts for line in fact.lines)
+
+
+def test_a_seed_that_is_retried_and_still_led_outside_is_refused_again(crawl: Crawl, serve: Serve) -> None:
+    server = serve(by_host({"a.example": {"/": "http://b.example:{port}/"}, "b.example": {"/": page("b")}}))
+    crawl.add([server.url(host="a.example")])
+    run_whole(crawl, resolve=RESOLVE, boundary="host")
+    retry_seeds(crawl.settings(), (EndReason.OUTSIDE_BOUNDARY,), threading.Event())
+    run_whole(crawl, resolve=RESOLVE, boundary="host")
+    database = open_database(crawl.url)
+    there = why(database, crawl.settings(), Scope.HOST, server.url(host="b.example"))
+    database.close()
+    assert [fact.kind for fact in there.facts][:2] == ["boundary", "rejection"]
 
 
 @pytest.mark.parametrize(

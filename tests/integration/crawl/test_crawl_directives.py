@@ -9,7 +9,7 @@ import pytest
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason
 from scrawler.store.engine import open_database
-from scrawler.store.pages import Pages
+from scrawler.store.page_lists import PageLists
 from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import Reply, asked, by_path, end_details, page, redirect, run_whole
 from tests.integration.fetch.servers import RawServer, answer
@@ -177,7 +177,7 @@ def test_canonical_urls_and_redirects_are_recorded(crawl_on_both: Crawl, serve: 
     assert relations(crawl) == expected
     assert {"http://away.example/", "http://away.example/x"} <= crawl.candidates()  # links as others
     database = open_database(crawl.url)
-    shown = {row.url: url for row, url in Pages(database).with_canonical(seed) if url}
+    shown = {view.page.url: view.canonical for view in PageLists(database).all() if view.canonical}
     database.close()
     assert shown == {url: target for (url, kind), target in expected.items() if kind == "canonical"}
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from scrawler.model.seeds import SeedState
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.settings.parts import PART_KINDS
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import party
 from tests.integration.crawl.rig import watch
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ def test_seeds_are_dealt_in_turn(crawl: Crawl) -> None:
     assert watched.ended
 
 
-@pytest.mark.parametrize("distribution", ["distributor", "free"])
+@pytest.mark.parametrize("distribution", PART_KINDS["distribution"].own)
 def test_no_collector_holds_more_than_its_capacity(crawl: Crawl, distribution: str) -> None:
     with SynthServer(WebSpec(seed=5, sites=30, mean_pages=8, page_bytes=500, latency_ms=3)) as server:
         crawl.add(server.web.seeds(per_site=3))
@@ -37,6 +39,23 @@ def test_no_collector_holds_more_than_its_capacity(crawl: Crawl, distribution: s
     assert max(max(counts) for counts in watched.held) == 3
     assert all(seed.state is SeedState.DONE for seed in crawl.seeds())
     crawl.check()
+
+
+def test_hosts_that_never_answer_end_their_seeds_and_keep_nobody_from_the_others(crawl: Crawl) -> None:
+    spec = WebSpec(seed=5, sites=24, mean_pages=8, page_bytes=500, dead_share=0.15)
+    with SynthServer(spec) as server:
+        crawl.add(server.web.seeds())
+        watched = watch(
+            crawl.settings(threads=4, seeds_per_thread=3, distribution="hands", connect_timeout=0.2, retries=0)
+        )
+        parties = [party(server.web, seed, max_depth=15) for seed in server.web.seeds()]
+    assert watched.ended
+    found = {row.url for row in crawl.pages() if row.status == 200 and row.content_type == "text/html"}
+    assert found >= set().union(*(one.pages for one in parties))
+    dead = {one.home for one in parties if one.dead}
+    assert len(dead) >= 3
+    ended = {seed.home_url: seed.end_reason for seed in crawl.seeds()}
+    assert {url for url, reason in ended.items() if reason is EndReason.DEAD} == dead
 
 
 @pytest.mark.parametrize("delay", [0, 0.02])

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from sqlalchemy import Connection
 
+from scrawler.insight.answer import REFUSED
+from scrawler.insight.why import why
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
@@ -20,7 +22,10 @@ from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
 from scrawler.urls.scope import site_key
+from scrawler.urls.verdict import Verdict
+from tests.integration.crawl.hostile import by_path, page, run_whole
 from tests.integration.crawl.rig import watch
+from tests.integration.fetch.servers import RawServer
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -53,6 +58,28 @@ class ToOwner(AsCandidates):
     def become_seeds(self) -> int:
         sent = [NewSeed(url, site_key(url, Scope.HOST), 1) for url in self._inbox]
         return Seeds(self._database).add(sent).new
+
+
+def test_a_page_hands_out_so_many_bytes_of_external_urls(crawl: Crawl, serve: Callable[..., RawServer]) -> None:
+    """A foreign <base> makes 2 KB of each short link."""
+    base = f"http://b.example/{'x' * 1_900}/"
+    links = "".join(f"<a href={number}>x</a>" for number in range(7_000))
+    few = "".join(f"<a href=http://c.example/{number}>x</a>" for number in range(3_000))
+    server = serve(by_path({"/": page(f"<a href=/long>x</a>{few}"), "/long": page(f"<base href={base}>{links}")}))
+    crawl.add([server.url()])
+    run_whole(crawl)
+    kept = {url for url in crawl.candidates() if url.startswith(base)}
+    assert (4 << 20) - 2_000 < sum(map(len, kept)) <= 4 << 20
+    assert kept == {f"{base}{number}" for number in range(len(kept))}
+    assert sum(url.startswith("http://c.example/") for url in crawl.candidates()) == 3_000
+    seed = crawl.seed(server.url())
+    assert seed.verdicts[Verdict.EXTERNAL_LIMIT] == 7_000 - len(kept)
+    assert seed.verdicts[Verdict.EXTERNAL] == 10_000
+    database = open_database(crawl.url)
+    left = why(database, crawl.settings(), Scope.HOST, f"{base}{len(kept)}")
+    database.close()
+    assert left.outcome == REFUSED
+    assert any("more than 4MiB of external URLs" in line for fact in left.facts for line in fact.lines)
 
 
 def test_a_third_behaviour_takes_all_external_urls_and_brings_seeds(crawl: Crawl) -> None:

@@ -7,6 +7,8 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
+import pytest
+
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.machine import Machine
 from scrawler.core.progress import Progress
@@ -59,6 +61,7 @@ def test_no_request_starts_once_the_lease_may_have_run_out(crawl: Crawl) -> None
     crawl.check()
 
 
+@pytest.mark.on_each_engine
 def test_a_machine_taken_for_dead_begins_anew_and_nothing_is_lost_or_counted_twice(crawl_on_both: Crawl) -> None:
     crawl = crawl_on_both
     database = open_database(crawl.url)
@@ -85,6 +88,7 @@ def test_a_machine_taken_for_dead_begins_anew_and_nothing_is_lost_or_counted_twi
     assert 0 < again <= first.refused + SPEC.sites, "what was refused, and what was in flight on each site"
 
 
+@pytest.mark.heavy
 def test_a_site_taken_over_from_a_dead_machine_rests_a_whole_pause(crawl: Crawl) -> None:
     """When it was asked last is known to nobody: it may have been a moment ago."""
     with SynthServer(WebSpec(seed=11, sites=1, equal=True, mean_pages=3, page_bytes=300)) as server:

@@ -318,6 +318,7 @@ def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paus
         assert len(asked) < before + 8, "what had not begun was waited for"
 
 
+@pytest.mark.heavy
 def test_a_machine_that_comes_when_all_sites_are_taken_gets_its_share(
     crawl_on_both: Crawl, serve: Callable[..., RawServer]
 ) -> None:

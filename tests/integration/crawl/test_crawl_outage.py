@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrawler import assembly
+from scrawler.assembly import machine as machine_parts
 from scrawler.core.outage.silence import HOSTS
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.fetch.resolver import Resolver
@@ -192,6 +192,7 @@ def test_a_machine_rests_while_its_line_is_down(profile: str, crawl: Crawl, web:
     check_untouched(crawl, web)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("web", [6 * HOSTS], indirect=True)
 def test_two_machines_rest_while_their_line_is_down(crawl: Crawl, web: Web) -> None:
     """Each of them has more than ten of the sites in work: they begin together."""
@@ -279,7 +280,7 @@ def test_names_that_do_not_resolve_any_more_are_an_outage(
         return [known[host]]
 
     back = threading.Event()
-    monkeypatch.setattr(assembly, "Resolver", partial(Resolver, ttl=0.3, look_up=look_up))
+    monkeypatch.setattr(machine_parts, "Resolver", partial(Resolver, ttl=0.3, look_up=look_up))
     crawl.add(f"http://{host}:{port}" for host in known)
     summary, seen = run_until_back(crawl, back)
     assert (gone.is_set(), summary.outcome) == (True, "ended")

@@ -28,13 +28,21 @@ from tests.plugged import importable, install
 
 Serve = Callable[..., RawServer]
 
+# Page processors are the reader's: no machine makes them.
+OF_MACHINES = [kind for kind in PART_KINDS.values() if kind.setting != "page_processors"]
+
 _CODE = """
 judge = None
 made = []
 
+wants = ()
+
 def make(settings):
     made.append(settings)
-    return lambda *found: judge(*found)
+    def filter(*found, **said):
+        return judge(*found, **said)
+    filter.wants = wants
+    return filter
 """
 
 
@@ -80,6 +88,43 @@ def test_a_filter_is_asked_for_all_that_could_be_listed_or_handed_back(
     assert crawl.seed(home + "/").verdicts["url-filter"] == 3
     (made,) = package.made
     assert isinstance(made, Settings)
+
+
+def test_a_filter_is_told_the_seed_and_what_the_page_says_of_a_link_where_it_wants_that(
+    crawl: Crawl, serve: Serve, package: ModuleType
+) -> None:
+    many = "".join(f"<a href=/many/{number}>number {number}</a>" for number in range(2_500))
+    links = (
+        "<a href=/a><img alt=logo></a> <a href='/b' rel='NoFollow  next'> the <b>b</b>\n page</a> <a href=/a>words</a>"
+        "<map><area href=/c alt=area></map><link rel=next href=/d><a href='http://other.example/?%7e#x'>other</a>"
+    )
+    server = serve(by_path({"/": page(links), "/a": page(many), **dict.fromkeys(("/b", "/d"), page())}))
+    home = server.url("")
+    found: dict[str, tuple[str, str, str]] = {}
+
+    def judge(url: str, on: str, depth: int, seed: str, rel: str, anchor: str) -> str:
+        found[url.removeprefix(home)] = seed.removeprefix(home), rel, anchor
+        return "asked not to" if "/many/" in url or anchor == "area" else ""
+
+    package.judge = judge
+    package.wants = ("anchor", "rel", "seed")
+    crawl.add([home + "/"])
+    run_whole(crawl, url_filters=("theirs",))
+    assert {url: said for url, said in found.items() if "/many/" not in url} == {
+        "/a": ("/", "", "logo"),
+        "/b": ("/", "nofollow next", "the b page"),
+        "/c": ("/", "", "area"),
+        "/d": ("/", "next", ""),
+        "http://other.example/?~": ("/", "", "other"),
+    }
+    assert [found[f"/many/{number}"] for number in (0, 2_499)] == [("/", "", "number 0"), ("/", "", "number 2499")]
+    assert "/c" not in asked(server)
+
+
+def test_a_filter_that_wants_what_nobody_knows_is_refused(crawl: Crawl, package: ModuleType) -> None:
+    package.wants = ("title",)
+    with pytest.raises(PluginError, match=r"^URL filter theirs wants 'title', .* only seed, rel, anchor$"):
+        crawl.run(url_filters=("theirs",))
 
 
 def test_seeds_and_where_they_redirect_are_not_judged(crawl: Crawl, serve: Serve, package: ModuleType) -> None:
@@ -130,7 +175,7 @@ def test_when_a_filter_fails_the_crawl_ends_and_nothing_is_lost(crawl: Crawl, pa
         assert crawl.html() == truth(server)
 
 
-@pytest.mark.parametrize("kind", PART_KINDS.values(), ids=lambda kind: kind.setting)
+@pytest.mark.parametrize("kind", OF_MACHINES, ids=lambda kind: kind.setting)
 def test_a_part_that_cannot_be_made_ends_the_machine_and_all_its_threads(
     crawl: Crawl, tmp_path: Path, kind: PartKind
 ) -> None:

@@ -118,6 +118,7 @@ def test_the_files_of_another_crawl_in_the_same_folder_are_left_alone(crawl: Cra
     crawl.check()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("killed", [True, False])
 def test_records_of_sites_that_were_taken_over_become_orphans(crawl_on_both: Crawl, killed: bool) -> None:
     """A real process loses sites to another machine, and then its life, in the middle of its work."""

@@ -299,6 +299,7 @@ def test_each_answer_for_a_robots_txt_is_in_the_archive(crawl: Crawl, serve: Ser
     assert not any("robots" in row.url for row in crawl.pages())
 
 
+@pytest.mark.heavy
 def test_robots_records_that_were_not_committed_are_orphans_or_cut(crawl: Crawl, serve: Serve) -> None:
     """The process is killed while a page waits: its robots.txt is asked for again, and nothing is told twice."""
     asked_for = threading.Event()

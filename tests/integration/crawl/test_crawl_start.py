@@ -6,6 +6,7 @@ import errno
 import inspect
 import json
 import os
+import pkgutil
 import resource
 import select
 import signal
@@ -15,7 +16,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -38,7 +41,13 @@ from tests.integration.crawl.rig import SCRAWLER
 SMALL = {"threads": 2, "dns_threads": 2, "timeout": 1}  # a start of eight threads
 BOUND = 60  # seconds; a start that hangs does so for ever
 _FULL = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
-_PARTS = [name for name, part in vars(assembly).items() if inspect.isclass(part) and "scrawler" in part.__module__]
+_ROOMS = [import_module(f"scrawler.assembly.{one.name}") for one in pkgutil.iter_modules(assembly.__path__)]
+_PARTS = [
+    (room, name)
+    for room in _ROOMS
+    for name, part in vars(room).items()
+    if inspect.isclass(part) and "scrawler" in part.__module__ and f"{name}(" in inspect.getsource(room)
+]
 # Starts a machine process whose n-th thread cannot be started, with the rest of the command as it is.
 _HINDERED = """
 import sys, threading
@@ -131,12 +140,13 @@ def test_a_run_ends_whichever_of_its_threads_cannot_be_started(small: Crawl, mon
     small.check()
 
 
-@pytest.mark.parametrize("part", _PARTS)
+@pytest.mark.parametrize(("room", "part"), _PARTS)
+@pytest.mark.heavy
 def test_a_run_ends_whichever_of_its_parts_cannot_be_made(
-    part: str, small: Crawl, monkeypatch: pytest.MonkeyPatch
+    room: ModuleType, part: str, small: Crawl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    hindered = Hindered(getattr(assembly, part), 1, _FULL)
-    monkeypatch.setattr(assembly, part, hindered)
+    hindered = Hindered(getattr(room, part), 1, _FULL)
+    monkeypatch.setattr(room, part, hindered)
     outcome = run_or_error(small)
     monkeypatch.undo()
     in_passing = part == "UrlAnalyzer"  # is made for each seed
@@ -187,7 +197,7 @@ def test_a_machine_process_ends_whichever_of_its_threads_cannot_be_started(small
 def test_a_machine_process_that_nobody_listens_to_is_gone_after_its_failure(small: Crawl) -> None:
     order = json.loads(order_line(small.settings(**SMALL), _launch(small)))
     order["settings"]["pages_dir"] = "/proc/nowhere"
-    command = [sys.executable, "-m", "scrawler.supervisor.child"]
+    command = [sys.executable, "-m", "scrawler.supervisor.child_process"]
     reader, writer = os.pipe()
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=writer)
     os.close(writer)

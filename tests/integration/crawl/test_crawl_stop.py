@@ -245,8 +245,8 @@ def test_threads_see_that_the_user_wants_the_end_although_the_main_one_is_held_u
             return
         stop.set()  # and the main thread goes on waiting, as it does for a database that is at a long commit
         for collector in machines[0].crew.collectors:
-            collector.join(HANGS)
-            left.extend([collector.name] * collector.is_alive())
+            collector.thread.join(HANGS)
+            left.extend([collector.thread.name] * collector.thread.is_alive())
 
     with SynthServer(WebSpec(seed=7, sites=4, equal=True, mean_pages=30_000, page_bytes=500)) as server:
         crawl.add(server.web.seeds())

@@ -72,6 +72,7 @@ def html(urls: set[str]) -> set[str]:
     return {url for url in urls if not url.endswith((".pdf", ".png"))}
 
 
+@pytest.mark.on_each_engine
 def test_pages_and_candidates_are_the_truth(crawl_on_both: Crawl, served: SynthServer) -> None:
     seeds = served.web.seeds()
     crawl_on_both.add(seeds)

@@ -143,6 +143,7 @@ def test_every_trap_holds_who_does_not_watch_for_it(crawl: Crawl, web: TrapWeb) 
     assert {seed.end_reason for seed in crawl.seeds()} == {EndReason.MAX_PAGES}
 
 
+@pytest.mark.heavy
 def test_a_cap_outlives_the_machine_that_made_it(crawl: Crawl, web: TrapWeb) -> None:
     """It is killed as soon as one is in the database, and no page of that pattern is fetched by the next machine."""
     home = web.home("shop")

@@ -24,7 +24,7 @@ from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.losses.losing import asked, totals
 from tests.integration.crawl.rig import truth
 from tests.limits import HANGS
-from tests.stored import POISON, SPEC, load_schema, newer_than, port
+from tests.stored import NEWEST, POISON, SPEC, load_schema, newer_than, on_engines_with_them, port
 
 
 @contextmanager
@@ -56,12 +56,13 @@ def _upgrade(crawl: Crawl, number: int) -> set[str]:
     """Load the crawl of a schema and upgrade it; return the HTML pages that its version had fetched."""
     load_schema(number, crawl.url, crawl.folder / "pages")
     newer = newer_than(number, crawl.url)
-    with pytest.raises(StoreError, match=f"has schema {number}, not 4; bring it up with `scrawler db upgrade`"):
+    with pytest.raises(StoreError, match=f"has schema {number}, not {NEWEST}; bring it up with `scrawler db upgrade`"):
         open_database(crawl.url)
     assert upgrade_database(crawl.url) == newer
     return crawl.html()
 
 
+@on_engines_with_them
 def test_a_crawl_of_schema_1_ends_with_the_pages_that_it_would_have_had(crawl: Crawl) -> None:
     before = _upgrade(crawl, 1)
     with _served(port(1, crawl.url)) as server:
@@ -80,6 +81,7 @@ def test_a_crawl_of_schema_1_ends_with_the_pages_that_it_would_have_had(crawl: C
     check_records(crawl.url, crawl.folder / "pages")
 
 
+@on_engines_with_them
 def test_a_crawl_of_schema_2_ends_with_the_pages_that_it_would_have_had(crawl: Crawl) -> None:
     before = _without_dots(_upgrade(crawl, 2))
     known = asked(crawl, _first_machine_was_here)
@@ -102,9 +104,11 @@ def test_a_crawl_of_schema_2_ends_with_the_pages_that_it_would_have_had(crawl: C
     check_records(crawl.url, crawl.folder / "pages")
 
 
-def test_a_crawl_of_schema_3_ends_with_the_pages_that_it_would_have_had(crawl: Crawl) -> None:
-    before = _without_dots(_upgrade(crawl, 3))
-    with _served(port(3, crawl.url)) as server:
+@pytest.mark.parametrize("number", [3, 4, 5])
+@on_engines_with_them
+def test_a_crawl_of_schema_3_to_5_ends_with_the_pages_that_it_would_have_had(crawl: Crawl, number: int) -> None:
+    before = _without_dots(_upgrade(crawl, number))
+    with _served(port(number, crawl.url)) as server:
         expected = truth(server)
         assert before & expected
         assert expected - before

@@ -41,6 +41,8 @@ from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.hostile import NOT_FOUND, check_whole, page, redirect
 from tests.integration.fetch.servers import RawServer, Script, Visit, answer, path_of
 
+pytestmark = pytest.mark.interpreted("follows the program line by line")
+
 Line = tuple[str, int]
 Serve = Callable[..., RawServer]
 
@@ -52,7 +54,7 @@ WHOLE = ("core", "fetch")  # folders of which each line counts; of others, where
 # all, as the machinery does: listing URLs, finishing one, counting a fault.
 GUARDS = (
     Landing.read, Landing.apply, Landing._apply_robots, AnswerReader.archive,
-    AnswerReader.read, AnswerReader._read_safely, AnswerHandler.handle, AnswerHandler.handle_alias,
+    AnswerReader.read, AnswerHandler.handle, AnswerHandler.handle_alias,
     Origins.robots_answer, SitemapLister.work_off, SitemapLister.read, Checks.past, Checks.robots,
     Visits._start_page,
 )  # fmt: skip
@@ -61,7 +63,7 @@ ONE_STEP = (
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
     Lane.append, Lane.finish,
-    Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Lane.take,
+    Visits._refuse, Visits._page_request, Visits._start, Checks.met, Origins.robots_request, Origins.obeys, Lane.take,
     visits._flight, aliases._let_wait, Slot.enter, Slot.leave,
 )  # fmt: skip
 

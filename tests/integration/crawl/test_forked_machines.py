@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.limits import HANGS
 
@@ -17,9 +18,10 @@ from scrawler.supervisor.process import MachineProcess
 """
 
 
-def _run(script: str) -> str:
+def _run(script: str, **variables: str) -> str:
     """Run a script; return what it printed. It ends with all that it forked, or the end of its output never comes."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    environment |= variables
     command = [sys.executable, "-c", _IMPORTS + script]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=HANGS)
     assert done.returncode == 0, done.stderr
@@ -50,6 +52,22 @@ for forked in forked_processes(2):
 """)
         == "before\n"
     )
+
+
+def test_what_a_plugin_has_registered_for_the_end_is_done_by_each(tmp_path: Path) -> None:
+    pids = _run(
+        f"folder = Path({str(tmp_path)!r})"
+        + """
+import atexit
+atexit.register(lambda: (folder / str(os.getpid())).touch())
+for forked in forked_processes(2):
+    forked.dismiss()
+    print(forked.pid)
+"""
+    )
+    ended = {path.name for path in tmp_path.iterdir()}
+    assert len(ended) == 3, "of both, and of the supervisor"
+    assert set(pids.split()) < ended
 
 
 def test_one_that_is_killed_says_so_and_may_be_killed_again() -> None:
@@ -134,13 +152,16 @@ print(forked.returncode, os.read(told, 100))
 def test_modules_are_not_looked_for_in_the_folder_of_the_user() -> None:
     """Nor are they by a machine process that is started in the place of one that died."""
     assert (
-        _run("""
+        _run(
+            """
 child.main = lambda: print(sys.path)
 before = list(sys.path)
 (forked,) = forked_processes(1)
 print(before[0] == "", forked.stdout.read().decode() == f"{before[1:]}\\n", sys.path == before)
 forked.dismiss()
-""")
+""",
+            PYTHONSAFEPATH="",
+        )
         == "True True True\n"
     )
 

@@ -12,12 +12,12 @@ from scrawler.app import retry_seeds
 from scrawler.archive import warc
 from scrawler.archive.warc import WarcWriter
 from scrawler.core.answers.lister import SitemapLister
-from scrawler.core.answers.pipeline import PagePipeline
 from scrawler.core.durable.handover import Handover
 from scrawler.core.fault_log import MOST_BYTES, FaultLog
 from scrawler.core.party import health
 from scrawler.core.party.parties import Parties
 from scrawler.errors import ArchiveError, PluginError, StoreError
+from scrawler.extract.lexbor import LexborExtractor
 from scrawler.faults import MOST_FAULTS, Fault
 from scrawler.fetch.cookies import CookieJar
 from scrawler.fetch.robots import RobotsRules
@@ -64,10 +64,10 @@ def test_a_page_that_cannot_be_read_is_a_result(
     crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     """Its record is kept, kind and place are told, the traceback is in the file that the summary names."""
-    monkeypatch.setattr(PagePipeline, "links", poisoned(PagePipeline.links, error))
+    monkeypatch.setattr(LexborExtractor, "links", poisoned(LexborExtractor.links, error))
     server, beside = serve(by_path(many(2))), serve(by_path(many(0)))
     crawl.add([server.url(), beside.url()])
-    summary = run_whole(crawl)
+    summary = run_whole(crawl, extractor="lexbor")
     found = rows(crawl, server)
     bad = [found.pop(path) for path in PAGES[:2]]
     for row in bad:
@@ -109,8 +109,8 @@ def test_a_seed_with_five_of_them_ends_and_can_be_taken_up_again(
     bad, beside = serve(by_path(many(7))), serve(good("well"))
     crawl.add([bad.url(), beside.url()])
     with monkeypatch.context() as patched:
-        patched.setattr(PagePipeline, "links", poisoned(PagePipeline.links))
-        run_whole(crawl)
+        patched.setattr(LexborExtractor, "links", poisoned(LexborExtractor.links))
+        run_whole(crawl, extractor="lexbor")
     seed = crawl.seed(bad.url())
     assert seed.end_reason is EndReason.INTERNAL_ERROR
     assert MOST_FAULTS <= seed.counts.internal_errors <= MOST_FAULTS + 1  # the next one was on its way
@@ -125,10 +125,10 @@ def test_a_seed_with_five_of_them_ends_and_can_be_taken_up_again(
 
 
 def test_a_seed_whose_own_page_meets_one_ends_so(crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PagePipeline, "links", poisoned(PagePipeline.links))
+    monkeypatch.setattr(LexborExtractor, "links", poisoned(LexborExtractor.links))
     server = serve(by_path({"/": page("poison")}))
     crawl.add([server.url()])
-    run_whole(crawl)
+    run_whole(crawl, extractor="lexbor")
     assert crawl.seed(server.url()).end_reason is EndReason.INTERNAL_ERROR
 
 
@@ -194,10 +194,10 @@ def test_a_sitemap_that_meets_one(crawl: Crawl, serve: Serve, monkeypatch: pytes
 def test_a_large_page_is_read_outside_the_turn_and_may_meet_one(
     crawl: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(PagePipeline, "links", poisoned(PagePipeline.links))
+    monkeypatch.setattr(LexborExtractor, "links", poisoned(LexborExtractor.links))
     server = serve(by_path({**many(0), "/bee": page("poison" + "x" * 400_000)}))
     crawl.add([server.url()])
-    run_whole(crawl)
+    run_whole(crawl, extractor="lexbor")
     found = rows(crawl, server)
     assert found.pop("/bee").result == Result.INTERNAL_ERROR
     assert {row.result for row in found.values()} == {Result.FETCHED}
@@ -220,9 +220,9 @@ def test_a_header_that_says_when_to_come_back_meets_one(
 @pytest.mark.parametrize(
     ("owner", "call", "error"),
     [
-        (PagePipeline, "links", PluginError),
-        (PagePipeline, "links", StoreError),
-        (PagePipeline, "links", ArchiveError),
+        (LexborExtractor, "links", PluginError),
+        (LexborExtractor, "links", StoreError),
+        (LexborExtractor, "links", ArchiveError),
         (WarcWriter, "write", Poison),
         (Parties, "choose", Poison),
         (Handover, "changes", Poison),
@@ -234,11 +234,11 @@ def test_what_is_no_fault_of_an_answer_ends_the_machine(
     """Others' parts, the disk, the database, the machinery: the URL is not blamed, and the next run has it all."""
     server = serve(by_path({**many(0), "/": page("poison", links=PAGES)}))
     crawl.add([server.url()])
-    mark = b"poison" if owner in (PagePipeline, WarcWriter) else b""
+    mark = b"poison" if owner in (LexborExtractor, WarcWriter) else b""
     with monkeypatch.context() as patched:
         patched.setattr(owner, call, poisoned(getattr(owner, call), error, mark))
         with pytest.raises(error):
-            crawl.run()
+            crawl.run(extractor="lexbor")
     assert Result.INTERNAL_ERROR not in {row.result for row in crawl.pages()}
     crawl.check()
     run_whole(crawl)

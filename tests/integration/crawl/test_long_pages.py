@@ -147,6 +147,7 @@ def verdicts_in_one_go(crawl: Crawl, serve: Serve, patch: pytest.MonkeyPatch) ->
     return dict(crawl.seed(server.url()).verdicts)
 
 
+@pytest.mark.heavy
 def test_whoever_takes_the_party_over_in_the_midst_lists_all_of_it(
     crawl_on_both: Crawl, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

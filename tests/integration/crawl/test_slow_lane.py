@@ -147,6 +147,7 @@ def test_behind_a_narrow_line_patience_grows(crawl: Crawl) -> None:
     assert 0 < slowed < pages / 2
 
 
+@pytest.mark.heavy
 def test_killed_at_any_point_the_slow_lane_is_still_there(crawl: Crawl, serve: Serve, log: Log) -> None:
     """One process after the other is killed; then two machines finish it."""
     servers = [serve(log.site(f"{n}")) for n in range(2)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
-from scrawler import assembly
+from scrawler.assembly import machine as machine_parts
 from scrawler.core.party.site import SiteContext
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
@@ -84,7 +84,7 @@ def test_a_url_is_visited_again(
     first = {row.url: row for row in crawl.pages()}
     visited = {url: KnownVisit(row.visit, row.url, row.fetched_at, row.digest, '"1"') for url, row in first.items()}
     assert len(first) == 3
-    monkeypatch.setattr(assembly, "_recall_robots", partial(bring_back, visited))
+    monkeypatch.setattr(machine_parts, "recall_robots", partial(bring_back, visited))
     site.changed = True
     list_again(crawl.url)
     crawl.run(profile=profile)
@@ -140,7 +140,7 @@ def test_what_the_archive_cannot_refer_to_is_asked_for_as_a_whole(
     crawl.add([server.url()])
     crawl.run()
     visited = {row.url: KnownVisit(0, row.url, row.fetched_at, digest, '"1"') for row in crawl.pages()}
-    monkeypatch.setattr(assembly, "_recall_robots", partial(bring_back, visited))
+    monkeypatch.setattr(machine_parts, "recall_robots", partial(bring_back, visited))
     list_again(crawl.url)
     crawl.run()
     assert [(row.result, row.visit) for row in crawl.pages() if row.visit] == [(Result.FETCHED, 1)] * 3

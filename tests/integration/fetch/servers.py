@@ -20,7 +20,7 @@ class Visit:
 
     def __init__(self, sock: socket.socket, number: int, stopping: threading.Event, heads: list[bytes]) -> None:
         self.sock, self.number, self.stopping = sock, number, stopping
-        self._heads = heads
+        self.heads = heads
         self._rest = b""
 
     def request(self) -> bytes:
@@ -31,8 +31,8 @@ class Visit:
                 return b""
             self._rest += data
         head, _, self._rest = self._rest.partition(b"\r\n\r\n")
-        self._heads.append(head + b"\r\n\r\n")
-        return self._heads[-1]
+        self.heads.append(head + b"\r\n\r\n")
+        return self.heads[-1]
 
     def send(self, data: bytes) -> None:
         self.sock.sendall(data)

@@ -9,6 +9,7 @@ import zlib
 import pytest
 
 from scrawler.fetch.downloader import INVALID_LENGTH, Request
+from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
@@ -174,6 +175,23 @@ def test_a_connection_closed_meanwhile_is_opened_again(serve, make):
     for _ in range(5):
         assert drive(downloader, Request(server.url(), "127.0.0.1"))[0].result is Result.FETCHED
     assert server.connections == 5
+
+
+def closing_at_the_second(visit: Visit) -> None:
+    """Answer the first connection's first request, and close that connection when the second one has come."""
+    while visit.request() and (visit.number > 1 or len(visit.heads) == 1):
+        visit.send(answer())
+
+
+@pytest.mark.parametrize("way", ["direct", "proxy", "tls"])
+def test_a_connection_closed_just_as_it_was_used_again_is_tried_anew(serve, make, certificates, way):
+    server = serve(closing_at_the_second, tls=certificates.server_context() if way == "tls" else None)
+    proxy = Proxy("http", "127.0.0.1", server.port) if way == "proxy" else None
+    downloader = make(proxy=proxy, ca_file=str(certificates.certificate))
+    for _ in range(3):
+        response = drive(downloader, Request(server.url(host="localhost"), "127.0.0.1"))[0]
+        assert response.result is Result.FETCHED, response.detail
+    assert (server.connections, len(server.heads)) == (2, 4)
 
 
 def test_a_page_of_50_megabytes(serve, fetch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import time
 
@@ -9,8 +10,9 @@ import pytest
 
 from scrawler.fetch import wire
 from scrawler.fetch.downloader import Request
+from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
-from tests.integration.fetch.conftest import drive
+from tests.integration.fetch.conftest import LIMITS, drive
 from tests.integration.fetch.servers import Visit, always, answer, once
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -223,3 +225,15 @@ def test_what_libcurl_does_not_take_is_a_result(make_curl):
     ):
         check(drive(downloader, request)[0], Result.INTERNAL_ERROR)
     check(drive(downloader, Request("http://127.0.0.1:2/", "127.0.0.1"))[0], Result.CONNECT_FAILED)
+
+
+def test_a_request_for_which_no_handle_can_be_made_is_a_fault_of_its_own(serve, make_curl):
+    """Libcurl takes no proxy with a zero byte in it; no setting lets one through."""
+    downloader, good = make_curl(), serve(always(answer(b"good")))
+    limits = dataclasses.replace(LIMITS, proxy=Proxy("http", "a\0b", 80))
+    downloader.start(Request(good.url(), "127.0.0.1", limits=limits))
+    assert downloader.in_flight == 1
+    [response] = downloader.completed()
+    check(response, Result.INTERNAL_ERROR)
+    assert downloader.in_flight == 0
+    assert drive(downloader, Request(good.url(), "127.0.0.1"))[0].body == b"good"

@@ -19,16 +19,19 @@ from scrawler.insight.sections import Report, Section, Table
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
 WIDTH = 400  # CSS pixels
 # Measured from outside: the report's own policy lets no script run in it.
-MEASURE = f"""<!DOCTYPE html><body style="margin:0">
-<iframe src="report.html" width="{WIDTH}" height="900" frameborder="0"></iframe><script>
-onload = () => {{
+MEASURE = """<!DOCTYPE html><body style="margin:0">
+<iframe src="report.html" width="__WIDTH__" height="900" frameborder="0"></iframe><script>
+onload = () => {
   const inside = document.querySelector("iframe").contentDocument;
   const shown = [...inside.querySelectorAll("figcaption")].every(title => title.getBoundingClientRect().height > 5);
+  const cells = [...inside.querySelectorAll(".rows td, h1, dd, figure text")];
+  document.body.dataset.over = cells.filter(one => one.getBoundingClientRect().right > __WIDTH__).length;
+  document.body.dataset.cells = cells.length;
   document.body.dataset.width = inside.documentElement.scrollWidth;
   document.body.dataset.titles = inside.querySelectorAll("figcaption").length;
   document.body.dataset.shown = shown;
-}}
-</script>"""
+}
+</script>""".replace("__WIDTH__", str(WIDTH))
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -47,6 +50,9 @@ def served(tmp_path: Path) -> Iterator[str]:
         thread.join()
 
 
+TITLE = "عنوان \u202e 日本語のページタイトル <script>"
+
+
 def _report() -> Report:
     url = "https://" + "long-name." * 12 + "example/" + "folder/" * 20
     columns = ("site", "pages", "bytes", "http_errors", "failures", "candidates", "wait_ms", "answers_ms")
@@ -54,6 +60,7 @@ def _report() -> Report:
     tables = (
         Table("sites", "Largest sites", columns, rows, "pages"),
         Table("sizes", "Sizes of pages", columns, rows, "bytes", ordered=True),
+        Table("urls", "URLs \u202e and pages", ("url", "pages", "links"), [(url, f"{url}\n{TITLE}", 1)] * 3),
     )
     return Report(f"crawl {url}", 1_790_000_000_000, (Section("all", "All", {"database_where": url}, tables),))
 
@@ -73,3 +80,5 @@ def test_a_report_is_no_wider_than_a_telephone_and_its_plots_have_titles(served:
     assert int(told["width"]) <= WIDTH
     assert told["titles"] == "2"
     assert told["shown"] == "true"
+    assert told["over"] == "0"
+    assert int(told["cells"]) > 20

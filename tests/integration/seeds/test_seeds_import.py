@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import threading
 import tracemalloc
@@ -14,13 +15,15 @@ import zstandard
 
 from scrawler.errors import InputError, ScrawlerError, StartError
 from scrawler.model.scope import Scope
-from scrawler.seeds.files import open_input, read_as
+from scrawler.seeds.exporter import COLUMNS, Selection, UrlKind, export_urls
+from scrawler.seeds.files import open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import BATCH, ImportCounts, import_seeds
 from scrawler.seeds.rejects import TOLD, open_rejects
+from scrawler.seeds.table_files import open_table
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
-from scrawler.store.seeds import Added, NewSeed, Seeds
+from scrawler.store.seeds import Added, NewSeed, Seeds, Turn
 from tests.limits import HANGS
 
 Import = Callable[[Path], tuple[ImportCounts, list[Entry]]]
@@ -57,6 +60,28 @@ def run_import(database: Database) -> Import:
 
 def urls(database: Database) -> list[str]:
     return [view.seed.url for view in Seeds(database).list()]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_further_columns_of_seeds_are_kept_and_exported(
+    suffix: str, tmp_path: Path, database: Database, run_import: Import
+) -> None:
+    columns = {"label": "ä, b", "n": {"deep": [1]}}
+    given = tmp_path / "given.jsonl"
+    bare = "".join(json.dumps({"url": f"http://{name}.example/"}) + "\n" for name in "bc")
+    given.write_text(json.dumps({"url": "http://a.example/", **columns}) + "\n" + bare)
+    assert run_import(given)[0].new == 3
+    assert [view.columns for view in Seeds(database).list()] == [columns, {}, {}]
+    out = tmp_path / f"out{suffix}"
+    with open_table(str(out), written_as(out.name), COLUMNS) as table:
+        export_urls(database, Selection(None, None, frozenset({UrlKind.SEED})), table, urls_alone=False)
+    if suffix == ".parquet":
+        texts = pytest.importorskip("pyarrow.parquet").read_table(out).column("columns").to_pylist()
+        assert [text and json.loads(text) for text in texts] == [columns, None, None]
+        return
+    with open_input(str(out), Path("input_urls")) as stream:
+        found = [entry.columns for entry in read_entries(stream, read_as(out.name), "out")]
+    assert [text and json.loads(text) for text in found] == [columns, "", ""]
 
 
 _TEXT = "http://a.example/\n# c\nb.example/x#top\nhttp://A.example:80\nnot a url\n"
@@ -234,6 +259,7 @@ def test_rejects_on_a_full_disk_are_no_fault_of_the_seed_file(tmp_path: Path) ->
     assert raised.value.exit_code == 1
 
 
+@pytest.mark.heavy
 def test_memory_is_flat() -> None:
     """The importer holds three batches, whatever the number of seeds."""
 
@@ -241,7 +267,7 @@ def test_memory_is_flat() -> None:
         tracemalloc.start()
         import_seeds(
             (Entry(number, f"http://h{number}.example/") for number in range(entries)),
-            lambda batch: Added(len(batch), 0),
+            lambda batch, _turn: Added(len(batch), 0),
             writers=2,
             scope=Scope.HOST,
             max_url_length=2048,
@@ -268,9 +294,9 @@ def test_an_import_that_gets_no_second_thread_says_so_and_keeps_what_it_has_adde
             raise RuntimeError("can't start new thread")
         start(thread)
 
-    def add(batch: Sequence[NewSeed]) -> Added:
+    def add(batch: Sequence[NewSeed], turn: Turn) -> Added:
         assert refused.wait(HANGS)  # so that the first thread is at work when a second one is wanted
-        return Seeds(database).add(batch)
+        return Seeds(database).add(batch, turn)
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
     with pytest.raises(StartError, match=r"no room for another thread \(can't start new thread\); allow more"):

@@ -26,6 +26,11 @@ from scrawler.store.machines import Machines
 from scrawler.store.seeds import Added, NewSeed, Seeds
 
 
+def as_stored(text: str, database: Database) -> str:
+    """Return a text as a column gives it back: PostgreSQL takes no NUL."""
+    return text.replace("\0", "\\x00") if database.dialect == "postgresql" else text
+
+
 def add(database: Database, *urls: str, hops: int = 0) -> Added:
     """Add seeds whose site key is their host."""
     return Seeds(database).add([NewSeed(url, url.split("/")[2], hops) for url in urls])

@@ -9,12 +9,13 @@ from collections.abc import Callable
 
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedCounts
-from scrawler.seeds.exporter import Selection, export_urls
+from scrawler.seeds.exporter import COLUMNS, Selection, UrlKind, export_urls
 from scrawler.seeds.files import Format
 from scrawler.seeds.promoter import promote
+from scrawler.seeds.table_files import text_writer
+from scrawler.store import locking
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import open_database
-from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.urls.boundary import BoundaryRule
 from tests.integration.store.crawling import Worker, candidate, page, seed_delta, site_delta
@@ -37,6 +38,14 @@ def claim_all(
         calls.append((began, time.monotonic(), ids))
     database.close()
     return calls
+
+
+def claim_all_without_skip_locked(
+    number: int, ready: Callable[[], object], url: str, wanted: int, machines: int
+) -> list[tuple[float, float, list[int]]]:
+    """Do what `claim_all` does as if the server had no SKIP LOCKED."""
+    locking.knows_skip_locked = lambda version: False
+    return claim_all(number, ready, url, wanted, machines)
 
 
 def commit_shared(number: int, ready: Callable[[], object], url: str, rounds: int, shared: int) -> int:
@@ -70,11 +79,12 @@ def write_or_promote(number: int, ready: Callable[[], object], url: str, rounds:
         return commit_shared(number, ready, url, rounds, shared)
     database = open_database(url, create=False)
     seeds, candidates = Seeds(database), Candidates(database)
-    selection = Selection(pages=True)
+    selection = Selection(kinds=frozenset(UrlKind))
     promoted = 0
     ready()
     for _ in range(rounds):
         promoted += promote(candidates, seeds, Scope.HOST, BoundaryRule(), like="http://common1%").new
-        export_urls(seeds, candidates, Pages(database), selection, io.StringIO(), Format.TXT)
+        out = text_writer(io.StringIO(), Format.TXT, COLUMNS)
+        export_urls(database, selection, out, urls_alone=True)
     database.close()
     return promoted

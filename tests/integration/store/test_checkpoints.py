@@ -21,7 +21,16 @@ from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import seed
-from tests.integration.store.crawling import Worker, acknowledgement_lost, add, candidate, page, seed_delta, site_delta
+from tests.integration.store.crawling import (
+    Worker,
+    acknowledgement_lost,
+    add,
+    as_stored,
+    candidate,
+    page,
+    seed_delta,
+    site_delta,
+)
 
 
 def _count(database: Database, table: str) -> int:
@@ -44,7 +53,9 @@ def test_all_of_a_delta_is_written_as_it_was(database: Database) -> None:
     chunks = (ChunkRow(seed.id, 0, 0, 0, 4, bytes(range(256)) * 40),)
     delta = seed_delta(seed.id, pages=pages, lanes=lanes, chunks=chunks, counts=SeedCounts(pages=1, bytes=2))
     assert worker.commit(site_delta(site, delta, next_due_at=99, address="192.0.2.7")) == frozenset()
-    assert tuple(Pages(database).of_seed(seed.id)) == pages
+    assert tuple(Pages(database).of_seed(seed.id)) == tuple(
+        row._replace(detail=as_stored(row.detail, database)) for row in pages
+    )
     assert Frontier(database).lanes(site.id) == sorted(lanes)
     assert Frontier(database).tail(seed.id, 0) == chunks[0]
     view = Seeds(database).get("http://a.org/")

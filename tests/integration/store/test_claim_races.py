@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import Engine, event, select
 
+from scrawler.model.claims import HeldSites
 from scrawler.store import claims, shares
 from scrawler.store.engine import Database, open_database
 from scrawler.store.machines import Machines
@@ -52,8 +53,8 @@ def test_eight_processes_claim_every_site_once_and_overlook_none(database: Datab
     assert all(len(ids) == 10 for _, ended, ids in calls if ended < last)
 
 
-def test_a_claim_passes_over_what_others_have_locked_and_does_not_wait(mariadb_url: str) -> None:
-    database = open_database(mariadb_url)
+def test_a_claim_passes_over_what_others_have_locked_and_does_not_wait(server_url: str) -> None:
+    database = open_database(server_url)
     _add_sites(database, 3_000)
     worker = Worker.of(database)
     with database.begin() as other:
@@ -133,12 +134,51 @@ def test_what_nobody_takes_is_taken_beyond_the_share(database: Database, monkeyp
     busy, other = Worker.of(database, "busy"), Worker.of(database, "other")
     hangs = Worker.of(database, "hangs")
     assert len(hangs.claim(1)) == 1
-    assert [len(one.claim(100, machines=3)) for one in (busy, other)] == [3, 3]
-    declare_dead(database, hangs.id)  # its one site is in nobody's share, where a third machine is believed to live
+    assert [len(one.claim(100, machines=3)) for one in (busy, other)] == [3, 2]
+    declare_dead(database, hangs.id)  # its two sites are in the share of a third machine, which is believed to live
     assert busy.claim(100, machines=3) == other.claim(100, machines=3) == []
     monkeypatch.setattr(shares, "PATIENCE", 0.0)
-    assert [one.after_death for one in other.claim(100, machines=3)] == [True]
+    assert [one.after_death for one in other.claim(100, machines=3)] == [True, False]
     assert busy.claim(100, machines=3) == []
+
+
+def test_what_a_machine_gives_back_is_for_the_one_with_the_fewest(database: Database) -> None:
+    _add_sites(database, 4)
+    giver, taker = Worker.of(database, "giver"), Worker.of(database, "taker")
+    held = giver.claim(100)
+    assert len(held) == 4
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4, taker.id: 0})
+    giver.release(*held[:2])
+    assert giver.claims.held() is None, "what is free comes first"
+    assert giver.claim(100, machines=2) == []
+    assert {one.id for one in taker.claim(100, machines=2)} == {one.id for one in held[:2]}
+    assert taker.claims.held() == HeldSites(taker.id, {giver.id: 2, taker.id: 2})
+
+
+def test_what_was_meant_for_a_machine_that_died_is_for_the_others(database: Database) -> None:
+    _add_sites(database, 4)
+    giver, taker = Worker.of(database, "giver"), Worker.of(database, "taker")
+    held = giver.claim(100)
+    giver.release(*held[:2])
+    declare_dead(database, taker.id)
+    assert len(giver.claim(100, machines=1)) == 2
+    assert giver.claims.held() == HeldSites(giver.id, {giver.id: 4})
+
+
+def test_nothing_is_given_while_sites_of_a_dead_machine_are_there(database: Database) -> None:
+    _add_sites(database, 3)
+    one, dead = Worker.of(database, "one"), Worker.of(database, "dead")
+    assert (len(one.claim(2)), len(dead.claim(1))) == (2, 1)
+    declare_dead(database, dead.id)
+    assert one.claims.held() is None
+
+
+def test_a_machine_whose_places_are_taken_keeps_nothing_from_others(database: Database) -> None:
+    _add_sites(database, 6)
+    full, other = Worker.of(database, "full"), Worker.of(database, "other")
+    assert len(full.claim(1)) == 1
+    Machines(database).beat(full.id, capacity=1)
+    assert len(other.claim(100, machines=2)) == 5
 
 
 def test_patience_counts_from_when_a_site_was_seen_open(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:

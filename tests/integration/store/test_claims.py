@@ -6,7 +6,7 @@ from threading import Barrier
 
 import pytest
 
-from scrawler.model.claims import WorkLeft
+from scrawler.model.claims import Resting, WorkLeft
 from scrawler.model.lanes import LaneState
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.claims import Claims
@@ -203,3 +203,19 @@ def test_a_site_that_rests_is_claimed_when_its_rest_is_over(database: Database) 
         connection.exec_driver_sql("UPDATE site SET next_due_at = 0")
     (claimed,) = Worker.of(database, "two").claim()
     assert (claimed.key, claimed.pushbacks, len(claimed.seeds)) == ("a.org", 3, 2)
+
+
+def test_sites_that_rest_are_counted_with_the_time_until_the_first_of_them(database: Database) -> None:
+    add(database, "http://a.org/", "http://b.org/", "http://c.org/", "http://d.org/")
+    worker = Worker.of(database)
+    sites = {one.key: one for one in worker.claim()}
+    assert worker.claims.resting() == Resting()
+    now = database.now()
+    worker.commit(
+        site_delta(sites["a.org"], next_due_at=now + 900_000, pushbacks=1),  # held, and asked for rest
+        site_delta(sites["b.org"], next_due_at=now + 600_000, released=True, resting=True),
+        site_delta(sites["c.org"], next_due_at=now + 300_000),  # held, with a pause alone
+    )
+    found = worker.claims.resting()
+    assert found.sites == 2
+    assert 0 < found.next_ms <= 600_000

@@ -13,16 +13,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, insert, make_url, select, update
 
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.machines import LEASE
-from scrawler.store.engine import Database, open_database
+from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.migrations import migration_texts
 from scrawler.store.tables import site
 from tests.integration.store.crawling import add
 from tests.limits import HANGS
 from tests.mariadb import MariaDb
+from tests.postgresql import Postgresql
 
 _LOCKER = """
 import sqlite3, sys
@@ -133,7 +134,12 @@ def test_a_read_only_file_is_read_and_refuses_writing_in_one_line() -> None:
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql://localhost/x", "use sqlite:///path or mysql"),
+        ("postgresql+psycopg2://localhost/x", r"no such kind of database: postgresql\+psycopg2; use sqlite:///path, "),
+        ("postgresql://me:topsecret@127.0.0.1:1", "names no database; use postgresql"),
+        ("postgresql://me:top@secret@127.0.0.1:1/x", "holds an @; write %40 for it"),
+        ("postgresql://me:topsecret@127.0.0.1:1/x?foo=1", r"parameters \(foo\) that cannot be used: invalid .* option"),
+        ("postgresql://me:topsecret@127.0.0.1:1/x?sslmode=odd", r"parameters \(sslmode\) that cannot be used|sslmode"),
+        ("postgres://me:topsecret@127.0.0.1:1/crawl", "cannot be reached"),
         ("nonsense", "cannot be read"),
         ("sqlite://", "needs a file"),
         ("sqlite:////no/such/folder/crawl.db", "no folder /no/such/folder"),
@@ -160,30 +166,41 @@ def test_no_file_is_made_unless_asked(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_wrong_password_or_database_is_told(mariadb_server: MariaDb) -> None:
-    wrong = mariadb_server.url("crawl_x").replace("s3cret", "wrong")
+@pytest.fixture(params=["mariadb", "postgresql"])
+def server(request: pytest.FixtureRequest) -> MariaDb | Postgresql:
+    """The session's servers."""
+    one: MariaDb | Postgresql = request.getfixturevalue(f"{request.param}_server")
+    return one
+
+
+def test_a_wrong_password_or_database_is_told(server: MariaDb | Postgresql) -> None:
+    wrong = server.url("crawl_x").replace("s3cret", "wrong")
     with pytest.raises(StoreError, match="refuses this user") as told:
         open_database(wrong)
     assert "wrong@" not in str(told.value)
-    with pytest.raises(StoreError, match="does not exist"):
-        open_database(mariadb_server.url("crawl_none"))
+    assert not isinstance(told.value, StoreBusyError)
+    with pytest.raises(StoreError, match="does not exist") as told:
+        open_database(server.url("crawl_none"))
+    assert not isinstance(told.value, StoreBusyError)
 
 
-def test_a_connection_that_the_server_closed_is_made_anew(mariadb_url: str) -> None:
-    database = open_database(mariadb_url)
+def test_a_connection_that_the_server_closed_is_made_anew(server_url: str) -> None:
+    database = open_database(server_url)
+    is_mysql = database.dialect == "mysql"
+    mine, end = ("CONNECTION_ID()", "KILL {}") if is_mysql else ("pg_backend_pid()", "SELECT pg_terminate_backend({})")
     with database.read() as connection:
-        number = connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar()
-    other = open_database(mariadb_url)
+        number = connection.exec_driver_sql(f"SELECT {mine}").scalar()
+    other = open_database(server_url)
     with other.read() as connection:
-        connection.exec_driver_sql(f"KILL {number}")
+        connection.exec_driver_sql(end.format(number))
     assert database.now() > 0
     tries = []
 
     def killed_once(connection):
-        tries.append(connection.exec_driver_sql("SELECT CONNECTION_ID()").scalar())
+        tries.append(connection.exec_driver_sql(f"SELECT {mine}").scalar())
         if len(tries) == 1:
             with other.read() as killer:
-                killer.exec_driver_sql(f"KILL {tries[0]}")
+                killer.exec_driver_sql(end.format(tries[0]))
         return connection.exec_driver_sql("SELECT 42").scalar()
 
     assert database.retrying(killed_once) == 42
@@ -192,15 +209,19 @@ def test_a_connection_that_the_server_closed_is_made_anew(mariadb_url: str) -> N
     other.close()
 
 
-def test_who_freezes_within_a_transaction_loses_its_locks_with_its_lease(mariadb_url: str) -> None:
-    database = open_database(mariadb_url)
+def test_who_freezes_within_a_transaction_loses_its_locks_with_its_lease(server_url: str) -> None:
+    database = open_database(server_url)
+    is_mysql = database.dialect == "mysql"
+    name = "idle_write_transaction_timeout" if is_mysql else "idle_in_transaction_session_timeout"
+    held = f"SELECT @@{name}" if is_mysql else f"SELECT setting FROM pg_settings WHERE name = '{name}'"
+    shorter = f"SET SESSION {name} = {1 if is_mysql else 1000}"
     add(database, "http://a.org/")
     mine = update(site).values(next_due_at=1)
 
     def freeze() -> None:
         with database.begin() as frozen:
-            assert frozen.exec_driver_sql("SELECT @@idle_write_transaction_timeout").scalar() == LEASE // 1000
-            frozen.exec_driver_sql("SET SESSION idle_write_transaction_timeout = 1")
+            assert int(frozen.exec_driver_sql(held).scalar_one()) == (LEASE // 1000 if is_mysql else LEASE)
+            frozen.exec_driver_sql(shorter)
             frozen.execute(mine)
             with database.begin() as other:  # waits for the lock
                 other.execute(mine.values(next_due_at=2))
@@ -240,8 +261,71 @@ def test_what_a_server_may_do_at_the_next_try_is_tried_again(mariadb_url: str, c
     database.close()
 
 
-def test_what_a_server_will_never_do_is_not_tried_again(mariadb_url: str) -> None:
-    database = open_database(mariadb_url)
+@pytest.mark.parametrize("state", ["53100", "53200", "58030", "40001", "40P01", "55P03", "57014", "57P01", "53300"])
+def test_what_postgresql_may_do_at_the_next_try_is_tried_again(postgresql_url: str, state: str) -> None:
+    database = open_database(postgresql_url)
+    tries = []
+
+    def work(connection: Connection) -> str:
+        tries.append(state)
+        if len(tries) == 1:
+            said = f"RAISE EXCEPTION USING ERRCODE = '{state}', MESSAGE = 'no room'"
+            connection.exec_driver_sql(f"DO $$ BEGIN {said}; END $$")
+        return "done"
+
+    assert database.retrying(work) == "done"
+    assert len(tries) == 2
+    database.close()
+
+
+def test_a_read_only_postgresql_is_told(postgresql_url: str) -> None:
+    database = open_database(postgresql_url)
+
+    def change() -> None:
+        with database.begin() as connection:
+            connection.exec_driver_sql("SET TRANSACTION READ ONLY")
+            connection.execute(update(site).values(next_due_at=1))
+
+    with pytest.raises(StoreError, match="is read-only") as told:
+        change()
+    assert not isinstance(told.value, StoreBusyError)
+    database.close()
+
+
+@pytest.mark.parametrize("made", [False, True])
+def test_a_user_without_rights_is_told(postgresql_server: Postgresql, postgresql_url: str, made: bool) -> None:
+    if made:
+        open_database(postgresql_url).close()
+    guest = f"guest_{made}".lower()
+    postgresql_server.run(f"CREATE ROLE {guest} LOGIN PASSWORD 's3cret'")
+    try:
+        with pytest.raises(StoreError, match="refuses this user, who must own it") as told:
+            open_database(postgresql_server.url(make_url(postgresql_url).database or "", guest))
+        assert not isinstance(told.value, StoreBusyError)
+    finally:
+        postgresql_server.run(f"DROP ROLE {guest}")
+
+
+def test_a_postgresql_database_that_cannot_hold_all_text_is_refused(postgresql_server: Postgresql) -> None:
+    names = "ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C' TEMPLATE template0"
+    postgresql_server.run(f"CREATE DATABASE crawl_latin {names}")
+    try:
+        with pytest.raises(StoreError, match=r"crawl_latin holds text as LATIN1, .* ENCODING 'UTF8'"):
+            open_database(postgresql_server.url("crawl_latin"))
+    finally:
+        postgresql_server.drop("crawl_latin")
+
+
+def test_a_postgresql_that_says_nothing_is_taken_for_lost(postgresql_url: str) -> None:
+    database = open_database(postgresql_url, waiting=Waiting(give_up_after=0, answer=1.0))
+    with pytest.raises(StoreBusyError, match=r"cannot be reached .*no answer for 1 s"), database.read() as connection:
+        connection.exec_driver_sql("SELECT pg_sleep(600)")
+    assert database.now() > 0
+    database.close()
+
+
+def test_what_a_server_will_never_do_is_not_tried_again(server_url: str) -> None:
+    database = open_database(server_url)
     with pytest.raises(StoreError, match="refuses") as raised, database.begin() as connection:
         connection.exec_driver_sql("SELECT no_such_column FROM seed")
     assert not isinstance(raised.value, StoreBusyError)

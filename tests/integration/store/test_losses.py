@@ -134,11 +134,11 @@ def test_an_answer_of_the_database_that_is_lost_loses_none(proxied_url: str, pro
     database = open_database(proxied_url)
     losses = Losses(database)
     losses.note(Loss("one", LossKind.CUT, 1, 0))
-    cut = proxy.cut_after(b"\x03COMMIT")
+    cut = proxy.cut_after_commit()
     losses.mark_told(losses.untold().files)
     assert cut.is_set()
     assert losses.untold().files == {}
-    cut = proxy.cut_after(b"\x03COMMIT")
+    cut = proxy.cut_after_commit()
     assert losses.accept() == (1, 1, 0)
     assert cut.is_set()
     database.close()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from sqlalchemy import func, make_url, select
+from sqlalchemy import func, select
 
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.seeds import SeedCounts, SeedState
@@ -21,8 +21,6 @@ from scrawler.store.tables import page as pages
 from tests.integration.store.crawling import Worker, add, candidate, page, seed_delta, site_delta
 from tests.proxy import Proxy
 
-COMMIT = b"\x03COMMIT"
-
 
 @pytest.fixture
 def database(proxied_url: str) -> Iterator[Database]:
@@ -33,9 +31,9 @@ def database(proxied_url: str) -> Iterator[Database]:
 
 
 @pytest.fixture
-def patient(database: Database, proxy: Proxy, mariadb_url: str) -> Iterator[Database]:
+def patient(database: Database, proxied_url: str) -> Iterator[Database]:
     """The same one, tried again."""
-    one = open_database(make_url(mariadb_url).set(port=proxy.port).render_as_string(hide_password=False))
+    one = open_database(proxied_url)
     yield one
     one.close()
 
@@ -46,7 +44,7 @@ def count(database: Database, table: Any) -> int:
 
 def lost(proxy: Proxy, work: Callable[[], object]) -> None:
     """Do `work`, whose one COMMIT is carried out and not acknowledged."""
-    cut = proxy.cut_after(COMMIT)
+    cut = proxy.cut_after_commit()
     with pytest.raises(StoreBusyError):
         work()
     assert cut.is_set()
@@ -127,17 +125,17 @@ def test_further_seeds_that_were_begun_come_with_the_next_call(database: Databas
 
 
 def test_seeds_are_added_once_and_counted_as_new(patient: Database, proxy: Proxy) -> None:
-    cut = proxy.cut_after(COMMIT)
+    cut = proxy.cut_after_commit()
     assert add(patient, "http://a.org/", "http://b.org/").new == 2
     assert cut.is_set()
     assert count(patient, seed) == 2
 
 
 def test_a_machine_and_a_run_have_one_row(patient: Database, proxy: Proxy) -> None:
-    cut = proxy.cut_after(COMMIT)
+    cut = proxy.cut_after_commit()
     number = Machines(patient).register("here", 1, 0).id
     assert cut.is_set()
-    cut = proxy.cut_after(COMMIT)
+    cut = proxy.cut_after_commit()
     run_id = Crawls(patient).begin_run(number, {})
     assert cut.is_set()
     assert (count(patient, machine), count(patient, run)) == (1, 1)

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +30,7 @@ from scrawler.errors import LeaseLostError
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.lanes import NORMAL
 from scrawler.model.seeds import SeedState
-from scrawler.store import frontier
+from scrawler.store import frontier, locking
 from scrawler.store.engine import Database, open_database
 from scrawler.store.frontier import Frontier
 from scrawler.store.machines import Machines
@@ -352,6 +353,7 @@ def _short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "CHUNK_ENTRIES", 3)
 
 
+@pytest.mark.heavy
 def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:
     empty, numbers = tmp_path / "empty.db", count()
     open_database(f"sqlite:///{empty}").close()
@@ -364,16 +366,21 @@ def test_the_protocol_keeps_its_promises_on_sqlite(tmp_path: Path) -> None:
     run(opened, examples=50, steps=40)
 
 
+def _emptied(url: str) -> Database:
+    database = open_database(url)
+    with database.begin() as connection:
+        for table in metadata.sorted_tables:
+            if table.name not in ("schema_version", "crawl"):
+                connection.execute(table.delete())
+    return database
+
+
 @pytest.mark.heavy
-def test_the_protocol_keeps_its_promises_on_mariadb(mariadb_url: str) -> None:
-    open_database(mariadb_url).close()
+def test_the_protocol_keeps_its_promises_on_servers(server_url: str) -> None:
+    run(partial(_emptied, server_url), examples=10, steps=40)
 
-    def opened() -> Database:
-        database = open_database(mariadb_url)
-        with database.begin() as connection:
-            for table in metadata.sorted_tables:
-                if table.name not in ("schema_version", "crawl"):
-                    connection.execute(table.delete())
-        return database
 
-    run(opened, examples=10, steps=40)
+@pytest.mark.heavy
+def test_the_protocol_keeps_its_promises_without_skip_locked(mariadb_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locking, "knows_skip_locked", lambda version: False)
+    run(partial(_emptied, mariadb_url), examples=10, steps=40)

@@ -21,6 +21,7 @@ from scrawler.store import page_sums as page_sums_module
 from scrawler.store.engine import Database, open_database
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, PageSums, class_of, page_sums
 from scrawler.store.pages import Pages
+from scrawler.store.periods import periods_between
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.tables import candidate, seed, site
 from scrawler.store.tables import page as page_table
@@ -73,12 +74,19 @@ def _kind(content_type: str) -> str:
     return known.get(content_type) or (group if group in ("image", "audio", "video", "text") else "other")
 
 
+def _period_length(rows: list[PageRow]) -> int:
+    times = [row.fetched_at for row in rows]
+    return periods_between(min(times), max(times)).length
+
+
 def _added_row_by_row(rows: list[PageRow]) -> tuple[dict[Any, list[PageRow]], ...]:
     shapes: dict[Any, list[PageRow]] = {}
     kinds: dict[Any, list[PageRow]] = {}
     types: dict[Any, list[PageRow]] = {}
+    length = _period_length(rows)
     for row in rows:
-        shapes.setdefault((row.result, row.status, min(row.depth, DEEPEST), row.flags), []).append(row)
+        shape = (row.result, row.status, min(row.depth, DEEPEST), row.flags, row.fetched_at // length)
+        shapes.setdefault(shape, []).append(row)
         if row.result == Result.FETCHED:
             classes = bisect_right(SIZES, row.length), bisect_right(TIMES, row.elapsed_ms)
             kinds.setdefault((_kind(row.content_type), *classes), []).append(row)
@@ -88,16 +96,17 @@ def _added_row_by_row(rows: list[PageRow]) -> tuple[dict[Any, list[PageRow]], ..
 
 def _check(sums: PageSums, rows: list[PageRow]) -> None:
     shapes, kinds, types = _added_row_by_row(rows)
-    assert {one[:4]: one[4:] for one in sums.pages} == {
-        key: (
-            len(of),
-            sum(row.length for row in of),
-            sum(row.attempts > 1 for row in of),
-            min(row.fetched_at for row in of),
-            max(row.fetched_at for row in of),
-        )
-        for key, of in shapes.items()
+    added: dict[Any, list[int]] = {}
+    length = _period_length(rows)
+    for one in sums.pages:
+        assert one.first_at // length == one.last_at // length
+        mine = added.setdefault((*one[:4], one.first_at // length), [0, 0, 0])
+        mine[:] = (have + more for have, more in zip(mine, (one.pages, one.bytes, one.retried), strict=True))
+    assert added == {
+        key: [len(of), sum(row.length for row in of), sum(row.attempts > 1 for row in of)] for key, of in shapes.items()
     }
+    times = [row.fetched_at for row in rows]
+    assert (min(one.first_at for one in sums.pages), max(one.last_at for one in sums.pages)) == (min(times), max(times))
     assert {one[:3]: one[3:] for one in sums.kinds} == {
         key: (len(of), sum(row.length for row in of)) for key, of in kinds.items()
     }

@@ -24,8 +24,8 @@ PASSING = [Result.TIMEOUT, Result.CUT, Result.CONNECT_FAILED, Result.ROBOTS_UNAV
 FINAL = [Result.FETCHED, Result.REDIRECT, Result.TOO_LARGE, Result.ROBOTS_DENIED]
 
 
-def pack(entries: Sequence[tuple[str, int, int]]) -> bytes:
-    return "\n".join(f"{position} {depth} {url}" for url, depth, position in entries).encode()
+def pack(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
+    return "\n".join(f"{position} {depth} {url}" for url, depth, position, _ in entries).encode()
 
 
 def ended_seed(database: Database, host: str, reason: EndReason = EndReason.DEAD, unfinished: int = 3) -> int:

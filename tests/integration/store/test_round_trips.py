@@ -56,8 +56,9 @@ def test_of_claims_and_checkpoints(database: Database, proxy: Proxy) -> None:
         costs.append((claim, checkpoint))
     print("round trips of claim and checkpoint:", costs)
     few, many = costs
-    assert few[0] <= 14
-    assert few[1] <= 9
+    begin = database.dialect == "postgresql"  # which is told that a transaction begins
+    assert few[0] <= 14 + begin
+    assert few[1] <= 9 + begin
     assert many[0] <= few[0] + 2, "statements name up to 200 sites"
     assert many[1] <= few[1]
 
@@ -69,8 +70,9 @@ def test_of_heartbeats(database: Database, proxy: Proxy) -> None:
     cost = trips(proxy, lambda: machines.beat(worker.id))
     with_sample = trips(proxy, lambda: machines.beat(worker.id, MachineSample(1, 1, 1, 1, 1), [5] * 20))
     print("round trips of a heartbeat:", cost, with_sample)
-    assert cost <= 3
-    assert with_sample <= 5
+    begin = database.dialect == "postgresql"
+    assert cost <= 3 + begin
+    assert with_sample <= 5 + begin
 
 
 def test_of_what_is_read_while_crawling(database: Database, proxy: Proxy) -> None:

@@ -1,4 +1,4 @@
-"""Files, migrations and SQLAlchemy tables agree, on both databases."""
+"""Files, migrations and SQLAlchemy tables agree, on all engines."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from sqlalchemy import create_engine, inspect
 
 import scrawler
 from scrawler.errors import StoreError
+from scrawler.model.partitions import PartitionKind
 from scrawler.store.engine import open_database
+from scrawler.store.machines import Machines
 from scrawler.store.migrations import migration_texts, schema_text, statements
-from scrawler.store.tables import metadata
+from scrawler.store.partitions import Partition
+from scrawler.store.tables import metadata, set_options
 from scrawler.store.upgrade import upgrade_database
 from tests.limits import HANGS
-from tests.stored import SCHEMAS, dialect_of, load_schema, newer_than
+from tests.stored import BEFORE, NEWEST, SCHEMAS, dialect_of, load_schema, newer_than, on_engines_with_them
 
 
 def _described(url: str) -> dict[str, Any]:
@@ -73,6 +76,8 @@ def _empty(url: str) -> None:
 
 def test_files_migrations_and_tables_agree(database_url: str) -> None:
     engine = create_engine(database_url)
+    for table in metadata.tables.values():
+        set_options(table, engine.dialect.name)
     metadata.create_all(engine)
     engine.dispose()
     tables = _described(database_url)
@@ -94,11 +99,11 @@ def test_a_schema_loaded_by_hand_is_taken_as_it_is(database_url: str) -> None:
     assert upgrade_database(database_url) == []
 
 
-def test_an_empty_database_is_refused_unless_it_may_be_made(mariadb_url: str) -> None:
+def test_an_empty_database_is_refused_unless_it_may_be_made(server_url: str) -> None:
     with pytest.raises(StoreError, match="holds no crawl"):
-        open_database(mariadb_url, create=False)
-    open_database(mariadb_url).close()
-    open_database(mariadb_url, create=False).close()
+        open_database(server_url, create=False)
+    open_database(server_url).close()
+    open_database(server_url, create=False).close()
 
 
 def test_a_newer_version_is_refused_with_advice(database_url: str) -> None:
@@ -107,26 +112,30 @@ def test_a_newer_version_is_refused_with_advice(database_url: str) -> None:
         connection.exec_driver_sql("INSERT INTO schema_version VALUES (999, 1)")
     database.close()
     for opened in (open_database, upgrade_database):
-        with pytest.raises(StoreError, match="this program knows 4 at most: use a newer scrawler"):
+        with pytest.raises(StoreError, match=f"this program knows {NEWEST} at most: use a newer scrawler"):
             opened(database_url)
 
 
+@on_engines_with_them
 @pytest.mark.parametrize("number", SCHEMAS)
 def test_a_crawl_of_an_older_version_is_refused_with_advice(number: int, database_url: str) -> None:
     load_schema(number, database_url)
     for create in (True, False):
-        with pytest.raises(StoreError, match=f"has schema {number}, not 4; bring it up with `scrawler db upgrade`"):
+        with pytest.raises(
+            StoreError, match=f"has schema {number}, not {NEWEST}; bring it up with `scrawler db upgrade`"
+        ):
             open_database(database_url, create=create)
     assert upgrade_database(database_url) == newer_than(number, database_url)
     assert upgrade_database(database_url) == []
     open_database(database_url, create=False).close()
 
 
+@on_engines_with_them
 @pytest.mark.parametrize("number", SCHEMAS)
 def test_an_older_schema_without_a_crawl_is_brought_up_by_whoever_makes_one(number: int, database_url: str) -> None:
     texts = migration_texts(dialect_of(database_url))
     _load(database_url, *(text for one, text in texts.items() if one <= number))
-    with pytest.raises(StoreError, match=f"has schema {number}, not 4"):
+    with pytest.raises(StoreError, match=f"has schema {number}, not {NEWEST}"):
         open_database(database_url, create=False)
     open_database(database_url).close()
     open_database(database_url, create=False).close()
@@ -137,22 +146,25 @@ def test_migrations_that_somebody_loaded_by_hand_in_part_are_finished_by_the_upg
     parts = [part for text in texts.values() for part in statements(text)]
     open_database(database_url).close()
     whole = _described(database_url)
-    for loaded in range(len(statements(texts[1])), len(parts)):
+    of_first = len(statements(texts[min(texts)]))
+    for loaded in range(of_first if len(texts) > 1 else of_first - 3, len(parts)):
         _empty(database_url)
         _load(database_url, ";\n".join(parts[:loaded]))
         upgrade_database(database_url)
         assert _described(database_url) == whole, parts[loaded - 1]
 
 
+@on_engines_with_them
 def test_an_upgrade_ends_where_a_table_is_not_there(database_url: str) -> None:
     load_schema(1, database_url)
     _load(database_url, "DROP TABLE seed;\nDELETE FROM site;\n")
     with pytest.raises(StoreError, match=r"no such table: seed|seed' doesn't exist"):
         upgrade_database(database_url)
-    with pytest.raises(StoreError, match="has schema 1, not 4"):
+    with pytest.raises(StoreError, match=f"has schema 1, not {NEWEST}"):
         open_database(database_url)
 
 
+@on_engines_with_them  # elsewhere no program is older
 def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_path: Path) -> None:
     open_database(database_url).close()
     older = _without_newest_migration(tmp_path)
@@ -161,13 +173,13 @@ def test_an_older_program_refuses_a_crawl_of_this_one(database_url: str, tmp_pat
         command = [sys.executable, "-m", "scrawler", *words, "--db", database_url]
         told = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=HANGS)
         assert told.returncode == 4
-        assert "has schema 4; this program knows 3 at most: use a newer scrawler" in told.stderr
+        assert f"has schema {NEWEST}; this program knows {BEFORE} at most: use a newer scrawler" in told.stderr
 
 
 def _without_newest_migration(folder: Path) -> Path:
     """Copy this program as it was before its newest migration; return the folder in which Python finds it."""
     package = folder / "older" / "scrawler"
-    shutil.copytree(Path(scrawler.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(Path(scrawler.__file__).parent, package, ignore=shutil.ignore_patterns("__pycache__", "sql"))
     sql = Path(str(resources.files("scrawler.sql")))
     shutil.copytree(sql, package / "sql")
     for migrations in package.glob("sql/*/migrations"):
@@ -189,3 +201,28 @@ def test_upgrade_makes_the_schema_of_an_empty_database(database_url: str) -> Non
     create_engine(database_url).connect().close()
     assert upgrade_database(database_url) == list(migration_texts(dialect_of(database_url)))
     open_database(database_url, create=False).close()
+
+
+def test_machines_of_schema_5_get_names_and_weights_and_tables_of_slots(database_url: str) -> None:
+    kind = dialect_of(database_url)
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        for number, text in migration_texts(kind).items():
+            for statement in statements(text) if number <= 5 else ():
+                connection.exec_driver_sql(statement.replace("%", "%%") if kind == "mysql" else statement)
+        connection.exec_driver_sql("INSERT INTO crawl (id, name, scope, created_at) VALUES (1, 'crawl', 'host', 0)")
+        connection.exec_driver_sql(
+            "INSERT INTO machine (name, host, pid, process, state, launched_at, started_at, heartbeat_at)"
+            " VALUES ('a-1', 'a', 1, '', 'dead', 0, 0, 0)"
+        )
+    engine.dispose()
+    with pytest.raises(StoreError, match="has schema 5, not"):
+        open_database(database_url)
+    assert upgrade_database(database_url) == newer_than(5, database_url)
+    database = open_database(database_url, create=False)
+    made = Machines(database).register("a", 1, 0)
+    partition = Partition(database, made.id, PartitionKind.MODULO)
+    partition.follow(Machines(database).beat(made.id).living)
+    assert partition.owners.owner("example.org") == made.id
+    assert [(one.agent, one.weight) for one in Machines(database).machines()] == [("", 1), ("a-1", 1)]
+    database.close()

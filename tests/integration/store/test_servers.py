@@ -12,7 +12,7 @@ from math import inf
 from time import monotonic
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
 
 from scrawler.core.asking.sharing import ServerSharing
 from scrawler.core.party.site import SiteContext
@@ -226,6 +226,44 @@ def test_what_one_has_done_with_another_gets_without_a_heartbeat(database: Datab
     second.work()
     second.visit()
     assert second.budget.servers[ADDRESSES[1]].share == PER_IP
+
+
+def test_what_nobody_has_changed_is_not_looked_up_again(database: Database) -> None:
+    """Each heartbeat asks for all addresses, and most of them have one machine."""
+    Crawls(database).open("crawl", Scope.HOST)
+    numbers = [Machines(database).register(name, os.getpid(), 0).id for name in "ab"]
+    first, second = (Servers(database, number) for number in numbers)
+    held = {f"198.51.100.{number}": 0 for number in range(50)}
+    while (shares := first.share(held, [], PER_IP, False)) != held:
+        held = dict(shares or {})
+    assert held == dict.fromkeys(held, PER_IP)
+    seen = _statements(database)
+    assert first.share(held, [], PER_IP, False) == held
+    assert not any("198.51.100" in text for text in seen)
+    elsewhere = {"198.51.100.200": 0}
+    second.share(elsewhere, [], PER_IP, False)
+    seen.clear()
+    assert first.share(held, [], PER_IP, False) == held
+    assert not any("198.51.100" in text for text in seen), "what others do elsewhere is none of its business"
+    second.share({"198.51.100.7": 0}, [], PER_IP, False)
+    shares = first.share(held, [], PER_IP, False) or {}
+    assert 0 < shares["198.51.100.7"] < PER_IP
+    first.share(held | shares, [], PER_IP, False)
+    assert second.share({"198.51.100.7": 0}, [], PER_IP, False) == {"198.51.100.7": PER_IP - shares["198.51.100.7"]}
+    seen.clear()
+    more = first.share(held | shares, ["198.51.100.8"], PER_IP, False) or {}
+    assert more["198.51.100.7"] == shares["198.51.100.7"]
+
+
+def _statements(database: Database) -> list[str]:
+    """Note all statements from now on, with their parameters."""
+    seen: list[str] = []
+
+    def note(_connection: object, _cursor: object, text: str, parameters: object, *_rest: object) -> None:
+        seen.append(f"{text} {parameters}")
+
+    event.listen(database._engine, "before_cursor_execute", note)
+    return seen
 
 
 def test_times_are_reserved_apart_from_each_other(database: Database) -> None:

@@ -15,7 +15,6 @@ from tests.proxy import Proxy
 
 URL, OTHER = "http://a.test/x", "http://a.test/y"
 PREFIX = "crawl-1-m"
-COMMIT = b"\x03COMMIT"
 
 
 def _row(site: int, machine: int, url: str, blame: int, detail: str) -> SuspectRow:
@@ -49,7 +48,7 @@ def test_a_death_that_is_noted_again_is_one(database_url: str) -> None:
 def test_a_death_whose_commit_was_not_acknowledged_is_one(proxied_url: str, proxy: Proxy) -> None:
     database = open_database(proxied_url)
     suspects = Suspects(database)
-    cut = proxy.cut_after(COMMIT)
+    cut = proxy.cut_after_commit()
     suspects.note([_row(1, 5, URL, SUSPECTED, "first")])
     assert cut.is_set()
     assert suspects.condemned(1) == {}

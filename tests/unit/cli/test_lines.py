@@ -13,6 +13,8 @@ from scrawler.cli.lines import one_line
         ("db = {'url': 'mysql+pymysql://u:s@h/db'}", "db = {'url': 'mysql+pymysql://u:***@h/db'}"),
         ("http://u:s@a.example/@me", "http://u:***@a.example/@me"),
         ("http://a.example:80/@me", "http://a.example:80/@me"),
+        ("postgresql+psycopg://u:p/s@s@h/db", "postgresql+psycopg://u:***@h/db"),
+        ("postgres://u:p/s@s@h/db", "postgres://u:***@h/db"),
         ("mysql://u@h/x?password=s&ssl_ca=y", "mysql://u@h/x?password=***&ssl_ca=y"),
         ("use mysql://user:password@host/name", "use mysql://user:password@host/name"),
         ("a\nb\t\u202ec\x1b[31m gr\xfc\xdfe", r"a\nb\t\u202ec\x1b[31m gr\xfc\xdfe".replace(r"\xfc\xdf", "\xfc\xdf")),

@@ -7,7 +7,7 @@ import string
 
 import pytest
 
-from scrawler.cli.tables import csv_cell, json_line, print_rows
+from scrawler.cli.tables import cells_wide, csv_cell, json_line, print_rows
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
 
@@ -54,3 +54,13 @@ def test_csv_is_written_by_cell(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("word", [*SeedState, *EndReason, *Result, "seed", "candidate", "page"])
 def test_no_word_that_an_export_writes_looks_like_a_formula(word: str) -> None:
     assert csv_cell(str(word)) == word
+
+
+def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = ["日本語のページ", "e\u0301te\u0301", "العربية", "plain", "漢" * 200]
+    print_rows([{"detail": text, "length": 1} for text in texts], ("detail", "length"), None)
+    heads, *rows = capsys.readouterr().out.splitlines()
+    assert cells_wide("日本語") == 6
+    assert cells_wide("e\u0301") == 1
+    assert {cells_wide(row.removesuffix("1")) for row in rows} == {cells_wide(heads.removesuffix("length"))}
+    assert rows[-1].startswith("漢" * 49 + "…")

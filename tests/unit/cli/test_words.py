@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -53,6 +54,52 @@ def test_progress_tells_of_one_page() -> None:
     assert crawl_text(progress, 1) == "1 page, 1 pages/s, seeds: 0 done 1 active 0 waiting, 1 error"
     assert crawl_text(replace(progress, pages=2, errors=0), 1).startswith("2 pages, ")
     assert import_text(ImportCounts(1, 0, 0)) == "1 seed read: 1 new, 0 duplicate, 0 invalid"
+
+
+BUSY = Progress(
+    (1, 2), 1.0, 1_234_567, 186.4, 1, 1, 12_345, 0, done=41_234, active=800, waiting=57_966, resting=3, rest_s=12.4
+)
+
+
+def test_progress_tells_what_is_waited_for_on_narrow_and_wide_terminals() -> None:
+    wide = crawl_text(BUSY, 2, 160)
+    assert wide == (
+        "2 of 2 machines, 1,234,567 pages, 186 pages/s, seeds: 41,234 done 800 active 57,966 waiting, "
+        "12,345 errors; resting: 3 sites, next in 12 s"
+    )
+    assert crawl_text(BUSY, 2) == wide
+    assert crawl_text(BUSY, 2, 60) == "1,234,567 pages, 186/s; resting: 3 sites, next in 12 s"
+    assert crawl_text(replace(BUSY, paused=True), 2, 60) == "1,234,567 pages, 186/s, 41,234 of 100,000 seeds; paused"
+
+
+def test_progress_tells_how_long_it_takes_yet_on_narrow_and_wide_terminals() -> None:
+    assert crawl_text(BUSY, 1, 160, 7_620.0) == (
+        "1,234,567 pages, 186 pages/s, seeds: 41,234 done 800 active 57,966 waiting, "
+        "12,345 errors; resting: 3 sites, next in 12 s; about 2.1 h left"
+    )
+    assert crawl_text(BUSY, 1, 60, 7_620.0) == "1,234,567 pages, 2.1 h left; resting: 3 sites, next in 12 s"
+    assert crawl_text(replace(BUSY, rest_s=0.0), 1, 60, 7_620.0) == (
+        "1,234,567 pages, 2.1 h left, 186/s; resting: 3 sites"
+    )
+    assert crawl_text(replace(BUSY, resting=0), 1, 60, 0.0) == (
+        "1,234,567 pages, 1 s left, 186/s, 41,234 of 100,000 seeds"
+    )
+    for state in ({"paused": True}, {"outage": True}):
+        assert "left" not in crawl_text(replace(BUSY, **state), 1, 160, 60.0), "nothing goes on"
+
+
+@pytest.mark.parametrize("width", [60, 160])
+@pytest.mark.parametrize("left", [None, 1e7])
+@pytest.mark.parametrize("state", [{}, {"paused": True}, {"outage": True}, {"resting": 0}, {"rest_s": 90_000.0}])
+def test_progress_fits(width: int, left: float | None, state: dict[str, Any]) -> None:
+    assert len(crawl_text(replace(BUSY, **state), 200, width, left)) <= width
+
+
+@pytest.mark.parametrize(
+    ("left", "text"), [(0.4, "1 site"), (59.0, "1 site, next in 59 s"), (90, "1 site, next in 1.5 min")]
+)
+def test_progress_tells_when_the_first_site_is_asked_again(left: float, text: str) -> None:
+    assert crawl_text(replace(BUSY, resting=1, rest_s=left), 1).endswith(f"; resting: {text}")
 
 
 def test_a_crawl_of_one_seed_is_told_of_as_one() -> None:

@@ -46,7 +46,7 @@ def test_payloads_with_keys_that_collide_are_bounded_too() -> None:
     assert known.get(b"12345678" + b"a" * 12) == RevisitOf("http://a/19999", 19_999)
 
 
-def test_two_hundred_payloads_take_twenty_kilobytes_at_most() -> None:
+def test_two_hundred_payloads_take_ten_kilobytes_at_most() -> None:
     digests = [_digest(number) for number in range(200)]
     tracemalloc.start()
     try:
@@ -56,4 +56,4 @@ def test_two_hundred_payloads_take_twenty_kilobytes_at_most() -> None:
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert taken < 20_000
+    assert taken < 10_000

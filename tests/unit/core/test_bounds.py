@@ -27,7 +27,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 
 MANY = 5_000
-WITHOUT_ARGUMENTS = {"scrawler.urls.scope._suffixes"}
+WITHOUT_ARGUMENTS = {"scrawler.urls.scope._suffixes", "scrawler.settings.sites._suffixes"}
 OF_THIS_HOST = {"scrawler.store.processes"}  # module whose caches are keyed by nothing that comes from the web
 
 
@@ -72,7 +72,7 @@ def test_words_hosts_servers_redirects_and_links_are_bounded() -> None:
         lanes[number]
     for number in range(3 * MANY):
         sessions.note((f"https://h{number}/", "1.2.3.4"), "TLSv1.3", "x")
-        redirected.note(number.to_bytes(16, "big"), 1, number, "")
+        redirected.note(number.to_bytes(16, "big"), 1, number, bytes(16), "")
         witnesses.answered(f"10.0.{number >> 8}.{number & 255}", None)  # type: ignore[arg-type]
         base = f"http://b{number}.example/"
         analyzer.analyze("http://a.example/", [f"/{number}"], base)

@@ -10,6 +10,7 @@ import pytest
 
 from scrawler.core.durable import checkpointer as checkpointer_module
 from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.durable.costs import CheckpointCosts
 from scrawler.errors import StoreBusyError, StoreError
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.seeds import SeedCounts, SeedState
@@ -262,3 +263,22 @@ def test_lost_sites_are_told(shop: Shop, opened: Opened) -> None:
     checkpointer.submit(delta(2))
     shop.wait()
     assert shop.lost == [{1}]
+
+
+def test_what_checkpoints_cost_is_told(shop: Shop, opened: Opened) -> None:
+    checkpointer = opened()
+    shop.refusals = [StoreBusyError("locked")]
+    checkpointer.submit(delta(1))
+    shop.wait()
+    costs = checkpointer.costs.values()
+    assert (costs["rows"]["counts"], costs["rows"]["sum"]) == ([1, 0, 0, 0, 0, 0], 1.0)
+    assert sum(costs["seconds"]["counts"]) == 1, "what was tried again is one checkpoint"
+    assert costs["seconds"]["sum"] > 0
+
+
+def test_a_value_counts_for_the_first_bound_that_it_does_not_exceed() -> None:
+    costs = CheckpointCosts()
+    for seconds, rows in ((0.01, 10), (0.02, 11), (99.0, 1_000_000)):
+        costs.note(seconds, rows)
+    assert costs.values()["seconds"]["counts"] == [1, 1, 0, 0, 0, 0, 0, 1]
+    assert costs.values()["rows"]["counts"] == [1, 1, 0, 0, 0, 1]

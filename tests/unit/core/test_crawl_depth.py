@@ -68,6 +68,11 @@ def test_entries_survive_packing() -> None:
         Entry("http://a/7", 2, 13),
         Entry("http://a/8", 1, 0, role=EntryRole.SITEMAP),
         Entry("http://a/9", 2, 1, role=EntryRole.SITEMAP),
+        Entry("http://a/a", 2, 14, referrer=b"\0" * 16),
+        Entry("http://a/b", 2, 15, referrer=b"\0" * 16),
+        Entry("http://a/c", 2, 16, referrer=b"\xff" * 16),
+        Entry("http://a/d", 2, 17, 5, EntryRole.ASSET, b"\xff" * 16),
+        Entry("http://a/e", 2, 18),
     ]
     for first in range(len(entries)):
         assert decode(encode(entries[first:])) == entries[first:]
@@ -81,6 +86,7 @@ _ENTRIES = st.builds(
     st.integers(0, 3),
     st.sampled_from([0, 0, 0, 1234567890123]),
     st.sampled_from(EntryRole),
+    st.sampled_from([b"", b"a" * 16, b"b" * 16]),
 )
 
 
@@ -100,6 +106,18 @@ def test_a_chunk_is_read_from_anywhere(parts: list[tuple[Entry, int]], data: st.
         read.append(entry)
         lane.take()
     assert read == entries[cursor:]
+
+
+def test_what_a_page_lists_has_its_referrer_once() -> None:
+    page = b"p" * 16
+    entries = [Entry(f"http://a/{number}", 1, number, referrer=page) for number in range(CHUNK_ENTRIES)]
+    lane = new_lane()
+    lane.extend([entry.url for entry in entries], 1, referrer=page)
+    delta = lane.take_delta()
+    assert delta is not None
+    ((row,),) = delta[1:]
+    assert decode(row.data) == entries
+    assert zlib.decompress(row.data).count(page.hex().encode()) == 1
 
 
 def _packed_by_schema_2(entries: list[Entry]) -> bytes:

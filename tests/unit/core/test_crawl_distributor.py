@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from scrawler.core.distribution.distributor import FreeCompetition, SeedDealer, SeedIdQueue, UrlDistributor, choose_move
+from scrawler.core.distribution.distributor import SeedDealer, SeedIdQueue, UrlDistributor, choose_move
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
@@ -179,17 +179,3 @@ def test_the_thread_ends_at_once_when_stopped() -> None:
         distributor.seeds_changed()
     distributor.join(HANGS)
     assert not distributor.is_alive()
-
-
-def test_with_free_competition_the_first_to_come_takes_all_it_has_room_for() -> None:
-    desk = Desk(2, capacity=3)
-    free = FreeCompetition(desk.queue, desk.shelves, threading.RLock(), threading.Event())
-    desk.put(*map(site, range(4)))
-    free.seeds_changed()
-    assert [shelf.woken for shelf in desk.shelves] == [1, 1]
-    free.help_yourself(desk.shelves[1])
-    assert desk.held == [0, 3]
-    free.seeds_changed()
-    assert [shelf.woken for shelf in desk.shelves] == [2, 1]  # the full one is not woken
-    free.help_yourself(desk.shelves[0])
-    assert desk.held == [1, 3]

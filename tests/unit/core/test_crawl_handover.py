@@ -42,7 +42,7 @@ class Desk:
 
     def answer(self, site: SiteContext, now: float, told: bool = False) -> None:
         party = site.parties[0]
-        party.pages.append(page(party))
+        party.pages.add(page(party))
         party.touch()
         site.told = site.told or told
         self.handover.answered(site, party, now)

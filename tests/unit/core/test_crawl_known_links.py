@@ -314,6 +314,20 @@ def test_thousands_of_links_in_any_order(room: int) -> None:
 
 
 @NOT_COMPILED
+def test_what_one_party_takes_for_external_tells_another_nothing() -> None:
+    """All parties have one table of what came once."""
+    assert COMPILED is not None
+    hrefs = [f"http://o.org/{number}" for number in range(300)]
+    joined = "\0".join(hrefs).encode()
+    for _ in range(3):
+        found = COMPILED().look_up(joined, True, FOLDER, RULES, 900, lambda href, path: ((href,), True), None)
+        assert found[2:4] == (hrefs, 300)
+        assert found[6] < 30, "none of them came to this party before"
+        found = COMPILED().look_up(joined, True, FOLDER, RULES, 900, lambda href, path: (href, True), None)
+        assert found[:3] == (hrefs, 300, [])
+
+
+@NOT_COMPILED
 def test_an_external_link_is_kept_when_it_comes_again_and_no_sooner() -> None:
     assert COMPILED is not None
     known, learned = COMPILED(), list[str]()

@@ -10,12 +10,15 @@ from itertools import pairwise
 from math import inf
 
 import pytest
+from pydantic import SecretStr
 
 from scrawler.core.asking.origins import Origins
 from scrawler.core.party.site import SiteContext
+from scrawler.core.rules import HostRules
 from scrawler.core.seen import ExactSeen, MemoryBudget
 from scrawler.fetch.resolver import Resolver
 from scrawler.model.results import Result
+from scrawler.settings import Settings
 from tests.crawl_rules import crawl_rules
 from tests.limits import FAR, HANGS
 
@@ -25,7 +28,7 @@ TTL = 0.3  # seconds
 class Bench:
     """Origins on a resolver whose name service is a table."""
 
-    def __init__(self, ttl: float = FAR) -> None:
+    def __init__(self, ttl: float = FAR, hosts: HostRules | None = None) -> None:
         self.asked: list[str] = []
         self.asked_at: list[float] = []
         self.resolver = Resolver(threads=2, ttl=ttl, allow_private=True, look_up=self.look_up)
@@ -38,6 +41,7 @@ class Bench:
             obey_robots=True,
             rules=crawl_rules(),
             look_again=lambda site: self.answers.release(),
+            hosts=hosts,
         )
 
     def look_up(self, host: str) -> list[str]:
@@ -100,6 +104,16 @@ def test_a_name_without_an_address_is_known_as_such(bench: Bench) -> None:
     assert bench.asked == ["nowhere.example"]
 
 
+@pytest.mark.parametrize("name", ["nowhere.localhost", "nowhere.localhost."])
+def test_a_proxy_is_not_asked_for_names_of_its_own_loopback(name: str) -> None:
+    bench, one = Bench(hosts=HostRules(Settings(proxy=SecretStr("http://p.example:3128")))), site()
+    with closing(bench.resolver):
+        for host, failure in ((name, Result.NO_ADDRESS), ("nowhere.example", None)):
+            assert not bench.ensure_address(one, f"http://{host}/")
+            assert bench.answers.acquire(timeout=HANGS)
+            assert bench.origins.of(one, f"http://{host}/").failure is failure
+
+
 def test_of_very_many_hosts_the_older_ones_are_forgotten_but_not_those_that_rest(bench: Bench) -> None:
     """A name server may know as many names as it likes; who asked for a rest keeps it."""
     one, now = site(), time.monotonic()
@@ -115,6 +129,7 @@ def test_of_very_many_hosts_the_older_ones_are_forgotten_but_not_those_that_rest
     assert one.due_at("h5.a.example") == one.due_at("h7.a.example") == now + FAR
 
 
+@pytest.mark.interpreted("counts the calls of a method")
 def test_where_all_have_to_stay_they_are_not_looked_through_for_each_one(bench: Bench) -> None:
     looks = 0
 

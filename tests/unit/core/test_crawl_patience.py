@@ -95,3 +95,11 @@ def test_no_patience_stays_none() -> None:
         patience = Patience(rules_of(none))
         answers(patience, 31, 1, 9.9)
         assert patience.timeout() == 0
+
+
+def test_a_host_with_a_timeout_of_its_own_is_waited_for_no_longer_than_that() -> None:
+    patience = Patience(rules_of(3))
+    short, long = (crawl_rules(patience=3.0, timeout=timeout) for timeout in (2.0, 60.0))
+    assert (patience.timeout(short), patience.timeout(long)) == (0, 3)
+    answers(patience, 31, 1, 2.9)
+    assert (patience.timeout(short), patience.timeout(long), patience.timeout()) == (0, 6, 6)

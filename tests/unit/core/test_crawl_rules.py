@@ -8,7 +8,17 @@ from scrawler.core.rules import CrawlRules
 from scrawler.settings import Settings
 from tests.crawl_rules import crawl_rules
 
-IN_OTHER_WORDS = {"capacity", "limits", "retry_pause_ms", "www"}
+IN_OTHER_WORDS = {
+    "capacity",
+    "fetch",
+    "limits",
+    "logins",
+    "most_unsent",
+    "patterns",
+    "retry_pause_ms",
+    "without_proxy",
+    "www",
+}
 
 
 def test_a_rule_has_the_name_and_the_value_of_its_setting() -> None:

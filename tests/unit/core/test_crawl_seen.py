@@ -102,6 +102,7 @@ def test_a_million_urls_take_some_megabytes(make: Callable[[MemoryBudget], SeenF
     budget.take((1 << 30) - 16 * (1 << 20))  # so at most 16 MiB are in use
 
 
+@pytest.mark.interpreted("compiled code ends the process where there is no memory for a number")
 @pytest.mark.parametrize("make", [compact_seen, rbloom_seen, ExactSeen])
 @pytest.mark.parametrize("role", EntryRole)
 @pytest.mark.parametrize("before", [0, 100, CHUNK_ENTRIES * 2 - 1])

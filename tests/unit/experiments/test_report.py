@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import click
 import pytest
 
 from experiments.__main__ import EXPERIMENTS
-from experiments.lab.plots import Line, Panel
+from experiments.lab.plots import Line, Panel, draw
 from experiments.lab.readme import README, with_results
-from experiments.lab.report import Claim, Plot, Report, medians, write_report
+from experiments.lab.report import Claim, Plot, Report, medians, redraw, write_report
 
 ROWS = [
     {"round": 1, "who": "a", "pages/s": 10.0},
@@ -33,7 +34,9 @@ def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
     assert "| a | 20 |\n| b | 1,234 |" in text
     assert "| gain | paper 004, Figure 7 | +34.7 % | +20 % |" in text
     assert "![how fast](it-fast.png)" in text
-    assert {file.name for file in (tmp_path / "new").iterdir()} == {"it.csv", "it-more.csv", "it.md", "it-fast.png"}
+    assert {file.name for file in (tmp_path / "new").iterdir()} == {
+        *("it.csv", "it-more.csv", "it.md", "it-fast.png", "it-fast.plot.json"),
+    }
     readme = with_results(
         "x\n<!-- results: it -->\nold\n<!-- end -->\n<!-- results: no -->\nstays\n<!-- end -->\n", tmp_path / "new"
     )
@@ -41,6 +44,30 @@ def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
     assert "![how fast](new/it-fast.png)" in readme
     assert "stays" in readme
     assert with_results(readme, tmp_path / "new") == readme
+
+
+def test_plots_are_drawn_again_from_what_they_showed(tmp_path: Path) -> None:
+    lines = [Line(name, [1, 10, 1000], [-3.0, 0.5, 20.0], points=name == "b") for name in "abc"]
+    panels = [
+        Panel("one", "URLs", "%", lines),
+        Panel("two", "URLs", "s", lines[:1], log_x=True),
+        Panel("none", "", "", []),
+    ]
+    write_report(Report("it", "It", "who", ROWS, plots=[Plot("all of it", panels)]), tmp_path)
+    first = (tmp_path / "it.png").read_bytes()
+    (tmp_path / "it.png").unlink()
+    assert redraw(tmp_path) == [tmp_path / "it.png"]
+    assert (tmp_path / "it.png").read_bytes() == first
+
+
+def test_panels_stand_two_in_a_row(tmp_path: Path) -> None:
+    panel = Panel("speed", "time in s", "pages/s", [Line("a", [1], [10]), Line("b", [1], [0])])
+    sizes = {}
+    for number in (1, 2, 5):
+        draw(tmp_path / "it.png", "speed", [panel] * number)
+        sizes[number] = struct.unpack(">II", (tmp_path / "it.png").read_bytes()[16:24])
+    assert sizes[1][0] < sizes[2][0] == sizes[5][0] < 1_200
+    assert sizes[5][1] > 2 * sizes[2][1]
 
 
 def test_what_a_row_does_not_have_stays_empty(tmp_path: Path) -> None:

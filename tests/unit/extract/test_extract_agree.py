@@ -237,6 +237,7 @@ def test_a_scan_by_tags_misses_nothing_that_lexbor_finds_in_random_pages(make: C
 
 
 @pytest.mark.parametrize("make", [page_of_tags, page_of_pieces])
+@pytest.mark.heavy
 def test_a_page_too_deep_to_be_followed_is_read_alike_with_and_without_a_compiler(make: Callable[[int], bytes]) -> None:
     for number in range(FIRST, FIRST + MANY // 15):
         page = b"<div>" * 5 * TOO_DEEP + make(number)  # so long that no sample misses it

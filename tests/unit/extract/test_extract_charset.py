@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote_to_bytes
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrawler.extract.charset import to_utf8
+from scrawler.extract.charset import _prescan, declared_in_meta, to_utf8
 from scrawler.extract.decoders import _errors
 from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.reference import Html5libExtractor
@@ -198,3 +198,26 @@ def test_to_utf8_never_raises(body: bytes, label: str) -> None:
     assert name
     if name != "utf-8":
         utf8.decode()
+
+
+_PIECES = (
+    "<", ">", "/", "!", "--", "<!--", "-->", "=", "'", '"', " ", "<a title=", "<meta ", "<META/", "charset", "CHARSET",
+    "charset=latin1", "charset='koi8-r'", "charset=nonsense", 'http-equiv="content-type" content="charset=gbk"',
+    "<meta charset=utf-8>", "<meta charset=koi8-r", "<title>", "x",
+)  # fmt: skip
+
+
+@settings(max_examples=2_000)
+@given(st.lists(st.sampled_from(_PIECES), max_size=14).map("".join), st.integers(0, 1_030))
+def test_what_follows_a_declaration_changes_nothing_of_it(markup: str, padding: int) -> None:
+    start = (markup + " " * padding).encode()[:1_024]
+    assert declared_in_meta(start) == _prescan(start)
+
+
+def test_pages_that_begin_alike_and_go_on_differently_are_told_apart() -> None:
+    """In the first page the <meta> is one, in the others it stands in a value, or in a comment, that begins before."""
+    meta = b"<meta charset=koi8-r>"
+    assert declared_in_meta(b"<p>" + meta + b"<p>") == "koi8-r"
+    assert declared_in_meta(b"<p title='" + meta + b"'><meta charset=utf-8>") == "utf-8"
+    assert declared_in_meta(b"<p title='" + meta) == ""
+    assert declared_in_meta(b"<!--" + meta + b"--><meta charset=utf-8>") == "utf-8"

@@ -6,7 +6,6 @@ import random
 import re
 from collections.abc import Callable
 from itertools import count
-from pathlib import Path
 from time import thread_time
 from types import ModuleType
 
@@ -33,12 +32,13 @@ from scrawler.synthweb.pages import PageWriter
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.traps.pages import real_page, words
 from scrawler.synthweb.web import SyntheticWeb
+from tests.compiled import ROOT
 from tests.turns import lets_others_run
 
 from .random_pages import page_of_tags
 
 WEB = SyntheticWeb(WebSpec(seed=5, sites=1, equal=True, mean_pages=60, page_bytes=32_000))
-SOURCE = Path(plain_simhash.__file__).with_name("_simhash.c")
+SOURCE = ROOT / "scrawler/extract/_simhash.c"
 FORMS = [plain_simhash, COMPILED or plain_simhash]
 NOT_COMPILED = pytest.mark.skipif(COMPILED is None, reason="not compiled: python setup.py build_ext --inplace")
 # What a page may be made of: all that is read in a way of its own, and the edges of it.

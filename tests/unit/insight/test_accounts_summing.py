@@ -17,10 +17,10 @@ from scrawler.store.page_sums import DEEPEST, KindSum, PageSum
 from scrawler.store.reports import Sample
 
 PAGES = [
-    PageSum("fetched", 200, 0, 0, 1, 100, 0, 1_000, 1_000),
-    PageSum("fetched", 200, 2, PageFlag.NOINDEX | PageFlag.SLOW, 3, 300, 2, 2_000, 9_000),
-    PageSum("http-error", 404, 2, 0, 2, 20, 0, 500, 600),
-    PageSum("robots-denied", 0, 1, 0, 5, 0, 0, 700, 700),
+    PageSum("fetched", 200, 0, 0, 0, 1, 100, 0, 1_000, 1_000, 1),
+    PageSum("fetched", 200, 2, PageFlag.NOINDEX | PageFlag.SLOW, 1, 3, 300, 2, 2_000, 9_000, 2),
+    PageSum("http-error", 404, 2, 0, 0, 2, 20, 0, 500, 600, 3),
+    PageSum("robots-denied", 0, 1, 0, 0, 5, 0, 0, 700, 700, 4),
 ]
 
 

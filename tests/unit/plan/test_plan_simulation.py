@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import resource
 import time
+from collections.abc import Sequence
 from math import exp
 
 import pytest
 
 from scrawler.core.distribution import distributor
+from scrawler.core.distribution.competition import FreeCompetition, HandCompetition
 from scrawler.plan.progress import Bound
-from scrawler.plan.rules import PlannedSite, PlanRules, longer
+from scrawler.plan.rules import DISTRIBUTIONS, PlannedSite, PlanRules, longer
 from scrawler.plan.simulation import Run, simulate
+from scrawler.settings.parts import PART_KINDS
 
 FREE_CPU = {"cpu_per_request": 0.0, "cpu_per_seed": 0.0, "database_rows": 1e12}
 
 
-def crawl(*sites: PlannedSite, **rules: object) -> Run:
-    return simulate(sites, PlanRules(**{"robots": False, **FREE_CPU, **rules}))  # type: ignore[arg-type]
+def crawl(*sites: PlannedSite, looks: Sequence[float] = (), **rules: object) -> Run:
+    return simulate(sites, PlanRules(**{"robots": False, **FREE_CPU, **rules}), looks)  # type: ignore[arg-type]
 
 
 def site(requests: int, response: float = 0.2, **more: float) -> PlannedSite:
@@ -125,7 +128,7 @@ def test_500_seeds_of_one_site_leave_the_others_their_places() -> None:
 
 def test_the_same_crawl_is_the_same_each_time() -> None:
     sites = [site(1 + n * 7919 % 97, 0.05 + n % 11 / 20) for n in range(1000)]
-    for distribution in ("distributor", "free"):
+    for distribution in DISTRIBUTIONS:
         runs = [crawl(*sites, blocking=True, distribution=distribution, delay=0.1) for _ in range(2)]
         assert runs[0] == runs[1]
         assert len(runs[0].ends) == 1000
@@ -141,6 +144,61 @@ def test_it_is_the_crawls_own_distributor_that_deals_and_moves(monkeypatch: pyte
     assert run.seconds < 0.5 * free.seconds  # five large sites: all at one thread, or level
     monkeypatch.setattr(distributor, "choose_move", lambda counts, stuck=(): None)
     assert crawl(*sites, **rules).moves == 0
+
+
+def test_every_distribution_of_ours_can_be_planned() -> None:
+    assert set(DISTRIBUTIONS) == set(PART_KINDS["distribution"].own)
+
+
+def test_hands_leave_places_empty_although_seeds_wait_and_the_others_do_not() -> None:
+    """One thread, hands of four: three sites end after 2 s, the fourth after 20 s, and only then come the next four."""
+    sites = [site(200 if n % 4 == 3 else 20, 0.1) for n in range(8)]
+    rules = {"threads": 1, "seeds_per_thread": 4, "delay": 0.0, "together": True}
+    hands = crawl(*sites, **rules, distribution="hands", looks=[1.0, 10.0, 19.0, 21.0, 99.0])
+    assert hands.seconds == pytest.approx(2 * 20.0)
+    assert [look.held for look in hands.looks] == [(4,), (1,), (1,), (4,), (0,)]
+    for name in ("distributor", "free", "one"):
+        filled = crawl(*sites, **rules, distribution=name, looks=[10.0])
+        assert filled.seconds == pytest.approx(2.0 + 2.0 + 20.0)
+        assert [look.held for look in filled.looks] == [(2,)]
+
+
+def test_it_is_the_crawls_own_competition_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    sites = [site(200 if n % 4 == 3 else 20, 0.1) for n in range(8)]
+    rules = {"threads": 1, "seeds_per_thread": 4, "delay": 0.0, "together": True}
+    monkeypatch.setattr(HandCompetition, "_takes", FreeCompetition._takes)
+    assert crawl(*sites, **rules, distribution="hands") == crawl(*sites, **rules, distribution="free")
+
+
+def test_one_at_a_time_gives_each_thread_its_seeds_where_free_competition_fills_the_first() -> None:
+    held = {
+        name: crawl(
+            *[site(100)] * 10, distribution=name, threads=4, blocking=True, delay=0.0, together=True, looks=[0.1]
+        )
+        for name in ("one", "free", "hands")
+    }
+    assert held["one"].looks[0].held == (3, 3, 2, 2)
+    assert held["free"].looks[0].held == held["hands"].looks[0].held == (10, 0, 0, 0)
+    assert held["one"].seconds == pytest.approx(3 * 20.0)
+    assert held["free"].seconds == pytest.approx(10 * 20.0)
+
+
+def test_seeds_that_become_known_one_by_one_are_crawled_as_they_come() -> None:
+    run = crawl(*[site(1)] * 50, delay=1.0, supply=2.0)
+    assert run.seconds == pytest.approx(49 / 2.0 + 0.2)
+    assert list(run.ends) == pytest.approx([number / 2.0 + 0.2 for number in range(50)])
+    assert run.drained_at == pytest.approx(49 / 2.0)
+
+
+def test_a_host_that_never_answers_takes_its_thread_and_counts_no_request() -> None:
+    dead = PlannedSite((1,), 60.0, answers=False)
+    run = crawl(dead, site(10, 0.1), threads=1, blocking=True, delay=0.0)
+    assert run.requests == 10
+    assert run.points[-1].requests == pytest.approx(10)
+    assert run.seconds >= 60.0
+    assert run.at_requests(1.0) <= run.seconds
+    beside = crawl(dead, site(10, 0.1), threads=2, blocking=True, delay=0.0)
+    assert beside.at_requests(1.0) == pytest.approx(1.0)
 
 
 def test_moves_wait_for_an_answer_but_are_made() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrawler.errors import InputError, SettingsError
-from scrawler.seeds.files import Format, read_as, written_as
+from scrawler.seeds.files import READ, Format, read_as, written_as
 from scrawler.seeds.formats import LINE_LIMIT, Entry, read_entries
 
 
@@ -42,7 +42,7 @@ def test_broken_utf8_is_one_bad_line() -> None:
     assert good == Entry(2, "http://a.example/")
 
 
-@pytest.mark.parametrize("written", list(Format))
+@pytest.mark.parametrize("written", READ)
 def test_a_ten_megabyte_line_is_one_bad_line_in_bounded_memory(written: Format) -> None:
     head = {Format.TXT: b"", Format.CSV: b"url\n", Format.JSONL: b""}[written]
     good = b'{"url": "a.example"}\n' if written is Format.JSONL else b"a.example\n"
@@ -63,7 +63,10 @@ def test_lines_around_the_limit(length: int, end: bytes) -> None:
 
 def test_csv_finds_its_column_in_any_case_and_quoted_cells_of_many_lines() -> None:
     data = b'Title,URL\n"one\ntwo",http://a.example/\n\n"x, y",http://b.example/\nshort\n'
-    assert entries(data, Format.CSV)[:2] == [Entry(3, "http://a.example/"), Entry(5, "http://b.example/")]
+    assert entries(data, Format.CSV)[:2] == [
+        Entry(3, "http://a.example/", columns='{"Title": "one\\ntwo"}'),
+        Entry(5, "http://b.example/", columns='{"Title": "x, y"}'),
+    ]
     assert entries(data, Format.CSV)[2] == Entry(6, "short", "no column 'url'")
 
 
@@ -109,9 +112,34 @@ def test_a_broken_line_within_a_record_is_told_once() -> None:
 def test_jsonl() -> None:
     data = b'{"url": "http://a.example/", "n": 1}\n\n[1]\n{"url": 5}\n{"title": "x"}\nnot json\n"http://b.example/"\n'
     found = entries(data, Format.JSONL)
-    assert found[0] == Entry(1, "http://a.example/")
+    assert found[0] == Entry(1, "http://a.example/", columns='{"n": 1}')
     assert [entry.line for entry in found[1:]] == [3, 4, 5, 6, 7]
     assert all("no JSON object" in entry.problem for entry in found[1:])
+
+
+def test_further_columns_without_a_name_of_their_own_go_by_their_number() -> None:
+    (entry,) = entries(b"n,url,,n,empty\n1,a.example,2,3,,beyond\n", Format.CSV)
+    assert json.loads(entry.columns) == {"n": "1", "column 3": "2", "column 4": "3"}
+
+
+@pytest.mark.parametrize(("value", "problem"), [("x" * 16_000, "have 16,009 characters, more than"), (0, "nested")])
+def test_further_columns_that_are_too_much_are_a_bad_line(value: object, problem: str) -> None:
+    for _ in range(60 if value == 0 else 0):
+        value = [value]
+    line = json.dumps({"url": "a.example", "x": value}).encode() + b'\n{"url": "b.example", "x": "\\ud800"}\n'
+    bad, good = entries(line, Format.JSONL)
+    assert problem in bad.problem
+    assert json.loads(good.columns) == {"x": "\ud800"}
+
+
+def test_of_an_export_only_the_columns_of_its_seeds_are_taken() -> None:
+    exported = b'{"url": "a.example", "kind": "seed", "state": "done", "columns": {"n": 1}}\n'
+    ours = b'{"url": "b.example", "kind": "page", "status": 200}\n{"url": "c.example", "kind": "seed", "mine": 2}\n'
+    assert [entry.columns for entry in entries(exported + ours, Format.JSONL)] == [
+        '{"n": 1}', "", '{"kind": "seed", "mine": 2}',
+    ]  # fmt: skip
+    table = b'url,kind,columns\na.example,seed,"{""n"": 1}"\nb.example,page,\n'
+    assert [entry.columns for entry in entries(table, Format.CSV)] == ['{"n": 1}', ""]
 
 
 def test_deeply_nested_json_is_a_bad_line() -> None:
@@ -165,7 +193,7 @@ def test_format_by_name(name: str, written: Format) -> None:
     assert written_as(name) is written
 
 
-@pytest.mark.parametrize("name", ["a.parquet", "a.json.gz", "a.tsv", "a.csv.bz2"])
+@pytest.mark.parametrize("name", ["a.parquet.gz", "a.json.gz", "a.tsv", "a.csv.bz2"])
 def test_what_is_no_seed_file_by_its_name_is_neither_read_nor_written(name: str) -> None:
     with pytest.raises(InputError, match=r"seeds are read from \.txt, \.csv and \.jsonl"):
         read_as(name)
@@ -176,5 +204,5 @@ def test_what_is_no_seed_file_by_its_name_is_neither_read_nor_written(name: str)
 @pytest.mark.parametrize("name", ["seeds.2024-05-01", "example.com", "a.list", "a.urls.gz"])
 def test_a_name_that_says_nothing_is_read_as_text_and_not_written(name: str) -> None:
     assert read_as(name) is Format.TXT
-    with pytest.raises(SettingsError, match="with --format to a file of any name"):
+    with pytest.raises(SettingsError, match=r"--format. writes to any name"):
         written_as(name)

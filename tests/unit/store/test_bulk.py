@@ -4,11 +4,11 @@ import pytest
 
 from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.store.bulk import LONGEST_TEXT, BulkInsert, _by_length, _by_size, _storable
-from scrawler.store.ddl import DIALECTS
+from scrawler.store.ddl import DIALECTS, dialect_of
 from scrawler.store.tables import candidate, page
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("dialect", [dialect_of(name) for name in DIALECTS], ids=DIALECTS)
 def test_rows_are_in_the_order_of_the_table(dialect):
     BulkInsert.inserting(page, PageRow._fields, dialect)
     BulkInsert.adding(candidate, ExternalRow._fields, dialect, "count")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.core.durable.costs import CheckpointCosts
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.machine_run import Launch
 from scrawler.settings import Settings
@@ -28,10 +29,13 @@ def test_a_machine_gets_the_settings_of_its_supervisor(given: dict[str, object])
     assert isinstance(read.pages_dir, Path)
 
 
+COSTS = CheckpointCosts().values()
+
+
 @pytest.mark.parametrize(
     "report",
     [
-        Progress((7,), 1.5, 10, 2.5, 12, 1000, 1, 3, 4, 5, 6, True),
+        Progress((7,), 1.5, 10, 2.5, 12, 1000, 1, 3, 4, 5, 6, True, False, 3, 12.5, {"7": {"delay": 2}}, {"7": COSTS}),
         RunSummary((7, 9), "crawl", "ended", 2.0, 10, 12, 1000, 1, 5.0, 3, {"completed": 4}, ("a.warc.gz",)),
         Remark("the database is away"),
         Failure('disk full: "pages"\nsay more', 5),

@@ -130,3 +130,25 @@ def test_domain_scope_of_names_is_the_whole_web() -> None:
 def test_urls_of_other_webs_are_refused(web: SyntheticWeb) -> None:
     with pytest.raises(KeyError):
         party(web, "http://example.com/")
+
+
+def test_a_dead_host_has_its_seed_and_nothing_else() -> None:
+    web = SyntheticWeb(WebSpec(sites=200, mean_pages=10, dead_share=0.15), 8400)
+    dead = [index for index in range(200) if web.site(index).dead]
+    assert len(dead) == pytest.approx(30, abs=2)
+    home = next(index for index in dead if web.site(index).alias_of is None)
+    found = party(web, web.seeds_of(home)[0])
+    assert found.dead == {found.home} == {web.seeds_of(home)[0]}
+    assert not found.requested | found.external | found.denied
+    led = next(index for index in range(200) if web.site(index).alias_of in dead and index not in dead)
+    found = party(web, web.seeds_of(led)[0])
+    assert found.redirects == {web.seeds_of(led)[0]}
+    assert found.dead == {found.home}
+
+
+def test_dead_hosts_are_spread_evenly_and_are_the_same_each_time() -> None:
+    for share in (0.0, 0.05, 0.15, 1.0):
+        spec = WebSpec(sites=2_000, dead_share=share)
+        dead = [SyntheticWeb(spec, 8400).site(index).dead for index in range(2_000)]
+        assert sum(dead) == pytest.approx(2_000 * share, abs=3)
+        assert all(sum(dead[part : part + 100]) == pytest.approx(100 * share, abs=4) for part in range(0, 2_000, 100))

@@ -27,3 +27,7 @@ SOME = {"png", "jpg", "mp4", "mp3", "woff2", "zip", "7z", "gz", "exe", "css", "j
 def test_what_is_accepted_is_not_refused(accept: tuple[str, ...], not_refused: set[str]) -> None:
     assert SOME - refused_types(accept) == not_refused
     assert refused_types(accept) <= NOT_DOCUMENTS
+
+
+def test_the_sites_of_a_crawl_share_one_set() -> None:
+    assert refused_types(("text/html", "image/*")) is refused_types(("text/html", "image/*"))

@@ -162,7 +162,7 @@ def test_robots_txt_whose_records_are_gone_is_forgotten_with_a_word_and_asked_fo
     retry_lost(crawl.settings(), threading.Event(), said.append)
     assert said == [
         "URLs to be fetched again because their records are gone: 2",
-        "1 more is of a robots.txt file, to be asked for again when it is needed",
+        "1 more is of robots.txt files, or what pages in a browser asked for: asked for again when it is needed",
     ]
     assert of_robots(crawl) == []
     assert verified(crawl)[0] == []

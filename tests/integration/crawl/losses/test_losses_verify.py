@@ -157,9 +157,10 @@ def test_a_verification_looks_both_ways(crawled: Crawl) -> None:
     crawl = crawled
     first, second, third = rows_of(crawl, files(crawl)[0])[2:5]
     database = open_database(crawl.url)
+    none = f"'\\x{bytes(20).hex()}'" if database.dialect == "postgresql" else f"x'{bytes(20).hex()}'"
     for change in (
         f"DELETE FROM page WHERE warc_file = '{first.warc_file}' AND warc_offset = {first.warc_offset}",
-        f"UPDATE page SET digest = x'{bytes(20).hex()}'"
+        f"UPDATE page SET digest = {none}"
         f" WHERE warc_file = '{second.warc_file}' AND warc_offset = {second.warc_offset}",
         "UPDATE page SET warc_offset = warc_offset + 5"
         f" WHERE warc_file = '{third.warc_file}' AND warc_offset = {third.warc_offset}",

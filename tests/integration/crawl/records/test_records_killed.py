@@ -9,6 +9,8 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from scrawler.core.records.records import Mended
 from scrawler.store.engine import open_database
 from tests.consistency import check_records, orphans_of
@@ -72,6 +74,7 @@ records.finish_gone([prefix])
 """
 
 
+@pytest.mark.heavy
 def test_a_mender_may_be_killed_at_any_point(tmp_path: Path, sqlite_url: str, folder: Path) -> None:
     """Killed with SIGKILL at lines all over its way, each time before a fresh copy of what the machine left."""
     database = open_database(sqlite_url)

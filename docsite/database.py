@@ -1,0 +1,57 @@
+"""The tables of a crawl's database, as `sql/` has them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Table
+
+from scrawler.store.ddl import dialect_of
+from scrawler.store.tables import metadata
+
+TABLES = {
+    "schema_version": "A row for each migration that was applied.",
+    "crawl": "One row: the crawl, and what was ordered for all of its machines.",
+    "run": "A row for each run of a machine: its settings, and what came of it.",
+    "site": "A row for each site: who owns it, and when it may be asked again.",
+    "seed": "A row for each seed: its state, its end, and its counts.",
+    "lane": "A row for each list of a seed, normal or slow: how far it has come.",
+    "chunk": "Pieces of these lists: URLs in the order in which they were found, packed.",
+    "page": "A row for each URL that has a final result, with its place in the archive. What only waits has none.",
+    "orphan": "A row for each record of the archive to which no page refers, as a killed machine left it.",
+    "robots_record": "A row for each answer to a request for a robots.txt in the archive.",
+    "loss": "A row for each WARC file of which records are gone.",
+    "relation": "A row for each page that names another URL as its canonical one, or redirects to it in the end.",
+    "pattern": "A row for each pattern of URLs: what it yielded, and the evidence if it is capped.",
+    "jar": "A row for each party that was given cookies: its jar.",
+    "rejection": "A sample of refused links, ten a seed and reason, with the limit and the page on which each stands.",
+    "sitemap_url": "A row for each URL that a sitemap lists.",
+    "robots": "A row for each origin: its robots.txt as last had.",
+    "processor": "A row for each set of page processors: how far it has come.",
+    "suspect": "A row for each URL that was read when a machine died.",
+    "candidate": "A row for each external URL and seed that found it.",
+    "inbox": "A row for each URL that waits for the owner of its site, with mode `exchange`.",
+    "server": "A row for each IP address and machine: when it may be asked next.",
+    "server_place": "A row for each IP address and machine that asks it: how many requests it may have in flight.",
+    "machine": "A row for each machine that ever took part: what it is doing, and what it was told to do.",
+    "slot_table": "Which machine owns which slot, where a partition has slots; a site's slot follows from its key.",
+    "machine_statistics": "Counts of each machine over time.",
+    "thread_statistics": "Seeds held by each thread over time.",
+}
+
+
+def tables() -> str:
+    """Return a section for each table: what a row of it is, and what its columns mean."""
+    return "\n".join(_section(table) for table in metadata.tables.values())
+
+
+def _section(table: Table) -> str:
+    assert table.name in TABLES, f"say here what a row of {table.name} is"
+    rows = "\n".join(map(_row, table.columns))
+    return f"\n### {table.name}\n\n{TABLES[table.name]}\n\n| column | type | |\n|---|---|---|\n{rows}"
+
+
+def _row(column: Column[object]) -> str:
+    kind = column.type.compile(dialect=dialect_of("sqlite"))
+    key = ", key" if column.primary_key else ""
+    null = ", or NULL" if column.nullable else ""
+    said = (column.doc or "").replace("|", "\\|").replace("*", "\\*").replace("<", "\\<")
+    return f"| `{column.name}` | {kind}{null}{key} | {said} |"

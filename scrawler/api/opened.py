@@ -1,0 +1,116 @@
+"""A crawl with its pages, and all that is known of them; it is not run here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from scrawler.api.answers import Answers
+from scrawler.api.page import Page
+from scrawler.api.rows import results_of
+from scrawler.api.seeding import SeededCrawl
+from scrawler.errors import NotCrawledError
+from scrawler.insight.answer import Answer
+from scrawler.insight.contents import PageContent, PageReader, find_page
+from scrawler.insight.packing import Packed, pack
+from scrawler.insight.report import make_report
+from scrawler.insight.sections import Report
+from scrawler.insight.why import why
+from scrawler.seeds.outputs import open_bytes
+from scrawler.settings import Settings
+from scrawler.store.committed import listed_pages, pages_of
+from scrawler.store.crawls import Crawls
+
+Results = str | Iterable[str] | None
+
+
+class OpenedCrawl(SeededCrawl):
+    """What a crawl is and has: see `Crawl`, which runs it as well."""
+
+    def pages(self, seed: str | None = None, result: Results = None) -> Iterator[Page]:
+        """Yield the pages in the order of their commits: those of one seed or all, with one or several results or any.
+
+        Raises InputError where there is no such seed.
+        """
+        seed_id = None if seed is None else self.seed(seed).seed.id
+        answers = self._answers()
+        return (Page(one, answers) for one in listed_pages(self.database, seed_id, results_of(result)))
+
+    def page(self, url: str) -> Page:
+        """Return the newest result of a URL that has a record, spelt in any way that the crawl knows it by.
+
+        Raises NotCrawledError where it was not asked for, or not archived; SettingsError where it is no URL.
+        """
+        row = find_page(self.database, self.last_settings(), url)
+        same = [one for one in pages_of(self.database, [row.url_hash]) if one.row == row]
+        if not same:
+            raise NotCrawledError(f"{row.url} was taken back this moment, to be fetched again")
+        return Page(same[0], self._answers())
+
+    def content(self, url: str, archive: str | None = None) -> PageContent:
+        """Return all that is archived of what was answered to a URL, raw and decoded; `archive` is as for `reader`.
+
+        Raises as `read` does.
+        """
+        row = find_page(self.database, self.last_settings(), url)
+        with self.reader(archive) as reader:
+            return reader.read(row)
+
+    def read(self, url: str) -> bytes:
+        """Return the body of a page as a browser would get it, of its record in the archive.
+
+        Raises as `page` does, and RecordsLostError where its record is gone.
+        """
+        return self.page(url).body
+
+    def reader(self, archive: str | None = None) -> PageReader:
+        """Return what reads records by the rows of pages, for one thread, which closes it (`with`).
+
+        With `archive`, the URL of a folder, records are read from the copies there, else where they are: in the folder
+        of the WARC files, or, where they are gone from there, at `archive_to`, else where an earlier run copied them.
+        Raises SettingsError for a URL that none can be, or that holds a password: it is not repeated.
+        """
+        return PageReader(self.database, self._reading(), self.stored, archive)
+
+    @property
+    def keeps_outlinks(self) -> bool:
+        """Whether the last run kept what pages lead to."""
+        return self.last_settings().outlinks
+
+    def why(self, url: str) -> Answer:
+        """Say why a URL was fetched or not. Raises SettingsError where it is none."""
+        with self.reader() as reader:
+            return why(self.database, self.settings, self.stored.scope, url, reader.read)
+
+    def report(self, seed: str | None = None) -> Report:
+        """Sum up what came of the crawl, or of a seed. Raises InputError where there is no such seed."""
+        view = None if seed is None else self.seed(seed, "SEED")
+        return make_report(self.database, self.stored, view)
+
+    def pack(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        texts: bool = False,
+        on_progress: Callable[[Packed], None] = lambda packed: None,
+    ) -> Packed:
+        """Pack the crawl into a WACZ file, as `scrawler wacz` does; return what is in it.
+
+        With `texts` pages are listed with their texts. Raises SettingsError for a file that the crawl needs,
+        ScrawlerError where nothing is finished yet, or it cannot be written.
+        """
+        name = os.fspath(file)
+        self.keep_clear(name)
+        folder = Path(name).absolute().parent
+        with self.reader() as reader, open_bytes(name) as raw:
+            return pack(self.database, self.stored, reader, raw, folder, texts=texts, on_progress=on_progress)
+
+    def _answers(self) -> Answers:
+        return Answers(self.database, self._reading(), self.stored, self._keeps)
+
+    def _reading(self) -> Settings:
+        """Return the settings of the last run, with the places of the archive as this crawl has them."""
+        last = self.last_settings()
+        archive_to = self.settings.archive_to or Crawls(self.database).copied_to()
+        return last.model_copy(update={"pages_dir": self.settings.pages_dir, "archive_to": archive_to})

@@ -1,0 +1,195 @@
+"""Runs the machines of a crawl while its caller does something else, or reads what they commit.
+
+Machines are processes of their own, also where there is only one. So a page that kills its process, a loop without an
+end, or a `kill -9` ends a machine, which is started again, and neither the caller nor its data; the caller's own Python
+code takes no time from the crawl, nor the crawl from it, for they share no interpreter lock; and what a machine does to
+its process (signals, limits, the garbage collector) is done to no process of the caller's. It costs half a second at
+the beginning. A machine is started by the command of its module, not as `multiprocessing` does it: the caller's script
+is not imported again, and needs no `if __name__ == "__main__"`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from weakref import WeakSet
+
+from scrawler.app import accept_losses, retry_lost, retry_seeds
+from scrawler.copying import Copying
+from scrawler.core.progress import Progress, RunSummary
+from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.model.seeds import EndReason
+from scrawler.settings import Settings
+from scrawler.store.retries import RETRYABLE
+from scrawler.supervisor.supervisor import Supervisor
+from scrawler.threads import start
+
+LOST = "lost"  # a word of `retry` that is no end reason
+
+_at_work: WeakSet[MachinesAtWork] = WeakSet()  # those that must end before the interpreter does
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What is to be done before machines start: which seeds go on, and what is said of records that are gone."""
+
+    reasons: Collection[EndReason] = ()
+    retries_lost: bool = False
+    accepts_losses: bool = False
+
+    def do(self, settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> None:
+        """Do it; done again, it goes on from where it was. Raises StoreError, ArchiveError."""
+        if self.accepts_losses:
+            accept_losses(settings, stop, say)
+        if self.retries_lost:
+            retry_lost(settings, stop, say)
+        if self.reasons:
+            retry_seeds(settings, self.reasons, stop, say)
+
+
+def before(retry: str | Iterable[str], accepts_losses: bool, called: str = "retry") -> Before:
+    """Read the words of `retry`: end reasons, and `lost`. Raises SettingsError, which calls them as the user does."""
+    names = [retry] if isinstance(retry, str) else list(retry)
+    allowed = (*RETRYABLE, LOST)
+    for name in names:
+        if name not in allowed:
+            raise SettingsError(f"{called} {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
+    return Before({EndReason(name) for name in names if name != LOST}, LOST in names, accepts_losses)
+
+
+def cautions(settings: Settings) -> Iterator[str]:
+    """Yield a line for each setting that may do wrong to sites, or to readers of the archive."""
+    if not any(mark in settings.user_agent for mark in ("http://", "https://", "@")):
+        yield (
+            f"warning: the user agent {settings.user_agent!r} has no contact; "
+            'give sites a URL or mail address: --user-agent "MyCrawler/1.0 (+https://example.org/crawler)"'
+        )
+    if settings.insecure:
+        yield (
+            "warning: --insecure: certificates of https sites are not checked; "
+            "pages may come from anybody, and are flagged as insecure"
+        )
+
+
+class GivenUpError(ScrawlerError):
+    """Machines died again and again, and were given up; what all machines did is in `summary`."""
+
+    def __init__(self, summary: RunSummary) -> None:
+        super().__init__("; ".join(summary.given_up))
+        self.summary = summary
+
+
+class MachinesAtWork:
+    """The machines of one run, with a thread that looks after them; use `at_work`.
+
+    The thread is a daemon, and with it those that it starts: the interpreter waits for all others before it calls
+    anybody who could stop them, so a script that ends within a loop over pages would not end before the crawl does.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        stop: threading.Event,
+        first: Before,
+        say: Callable[[str], None],
+        on_progress: Callable[[Progress], None],
+        enough: threading.Event,
+    ) -> None:
+        self._settings = settings
+        self._stop = stop
+        self._first = first
+        self._say = say
+        self._enough = enough
+        self._copying = Copying(settings, say)
+
+        def show(progress: Progress) -> None:
+            on_progress(self._copying.progress(progress))
+
+        self._supervisor = Supervisor(settings, show, say, stop, beside=partial(self._copying.beside, stop))
+        self._summary: RunSummary | None = None
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)
+        self._process = os.getpid()
+        self.over = threading.Event()
+
+    def begin(self) -> None:
+        """Start. Raises StartError where the system has no room for a thread."""
+        if not _at_work:
+            atexit.unregister(_end_all)
+            atexit.register(_end_all)
+        _at_work.add(self)
+        start(self._thread)
+
+    def end(self) -> None:
+        """Let the machines end cleanly, and wait for that; a Ctrl-C meanwhile kills them, which loses no checkpoint."""
+        if self._thread.ident is None or self._is_copy():
+            return
+        self._enough.set()
+        self._stop.set()
+        try:
+            self.over.wait()
+        except BaseException:
+            self.kill()
+            self.over.wait()
+            raise
+        self._thread.join()
+
+    def kill(self) -> None:
+        """End the machines at once; may be called from a signal handler."""
+        if not self._is_copy():
+            self._supervisor.kill()
+
+    def _is_copy(self) -> bool:
+        """Tell whether this is in a fork of the process whose machines they are, where the thread is not."""
+        return os.getpid() != self._process
+
+    def summary(self) -> RunSummary:
+        """Return what they did, once they are over. Raises what ended them, and ScrawlerError for those given up."""
+        if self._error is not None:
+            raise self._error
+        assert self._summary is not None
+        if self._summary.given_up:
+            raise GivenUpError(self._summary)
+        return self._summary
+
+    def _run(self) -> None:
+        try:
+            self._first.do(self._settings, self._stop, self._say)
+            summary = self._supervisor.run()
+            self._summary = self._copying.finished(summary, self._enough)
+        except BaseException as error:
+            self._error = error
+        finally:
+            self.over.set()
+
+
+@contextmanager
+def at_work(
+    settings: Settings,
+    stop: threading.Event,
+    first: Before,
+    say: Callable[[str], None],
+    on_progress: Callable[[Progress], None],
+    enough: threading.Event,
+) -> Iterator[MachinesAtWork]:
+    """Let machines crawl during the block; whoever leaves it ends them cleanly, by a Ctrl-C as well.
+
+    `stop` is set once the machines are over; `enough` ends what comes after them, copies, as well: it is set by whoever
+    wants the end, and by leaving.
+    """
+    machines = MachinesAtWork(settings, stop, first, say, on_progress, enough)
+    try:
+        machines.begin()
+        yield machines
+    finally:
+        machines.end()
+
+
+def _end_all() -> None:
+    for machines in list(_at_work):
+        machines.end()

@@ -1,0 +1,152 @@
+"""Records read back: the answer that stands at a place of a WARC file, checked, in bounded memory."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from isal import isal_zlib
+from isal.igzip_lib import IsalError
+
+from scrawler.archive.gzipping import GZIP
+from scrawler.archive.members import Span, members, next_record, open_file
+from scrawler.archive.proof import Record, record_of
+
+_INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the class for an instance
+_HEAD_END = re.compile(rb"\r?\n\r?\n")  # of an HTTP head: some servers send bare line feeds
+_HEADER_END = b"\r\n\r\n"
+_METADATA = 4 << 20  # bytes of a metadata record that are read: those of ours have little more than 1 MiB
+_RENDERED = 64 << 20  # bytes of a rendered document that are read: those of ours have half of that at most
+_MEMBER = b"\x1f\x8b\x08"  # begins a gzip member
+_RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: ([^\r\n]*)")
+_REFERS_TO_ID = re.compile(rb"\r\nWARC-Refers-To: ([^\r\n]*)")
+_RECORD_END = 4  # bytes behind the block of a record
+_REFERS_TO = re.compile(rb"\r\nWARC-Refers-To-Target-URI: ([^\r\n]*)")
+
+
+class UnwholeRecordError(Exception):
+    """No whole record is where one is looked for; the text says what is there."""
+
+
+class StoredAnswer(NamedTuple):
+    """A response or revisit record as it stands in its file."""
+
+    record: Record
+    raw: bytes  # all of it, unpacked
+    head: bytes  # status line and header fields as archived, with the blank line
+    body: bytes  # as transferred, less the transfer coding; empty in a revisit
+    refers_to: str  # URL of the page whose record has the same payload; empty: the payload is here
+
+
+class RecordReader:
+    """Reads records of WARC files, and keeps the file open of which the last one was; used by one thread."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+        self._file: FileIO | None = None
+
+    def answer(self, path: Path, offset: int, length: int, limit: int) -> StoredAnswer:
+        """Return the record that takes these bytes of a file, as `stored_answer` does. Raises OSError as well."""
+        return stored_answer(os.pread(self._opened(path).fileno(), length, offset), offset, limit)
+
+    def bytes_at(self, path: Path, offset: int, length: int) -> bytes:
+        """Return bytes of a file. Raises OSError."""
+        return os.pread(self._opened(path).fileno(), length, offset)
+
+    def close(self) -> None:
+        """Let go of the file; calling it again does nothing."""
+        file, self._file, self._path = self._file, None, None
+        if file is not None:
+            file.close()
+
+    def _opened(self, path: Path) -> FileIO:
+        if self._file is None or path != self._path:
+            self.close()
+            self._file = open_file(path)
+            self._path = path
+        return self._file
+
+
+def stored_answer(data: bytes, offset: int, limit: int) -> StoredAnswer:
+    """Return the record that these bytes are, which stand at an offset of their file. Raises UnwholeRecordError.
+
+    `limit` is how many bytes it may have, unpacked: what was archived has no more, but a file may be another one.
+    """
+    raw = _unpacked(data, limit)
+    header, found, block = raw.partition(_HEADER_END)
+    record = record_of(Span(offset, len(data)), header)
+    if not (found and record.is_answer):
+        raise UnwholeRecordError("what stands there is no record of an answer")
+    block = block[: len(block) - _RECORD_END]
+    end = _HEAD_END.search(block)
+    at = end.end() if end else len(block)
+    target = _REFERS_TO.search(header) if record.kind == "revisit" else None
+    return StoredAnswer(record, raw, block[:at], block[at:], target[1].decode("utf-8", "replace") if target else "")
+
+
+def rendered_before(data: bytes, answer: StoredAnswer) -> bytes | None:
+    """Return the document that a browser made of a page, whose record stands before those of its request and answer.
+
+    `data` is what stands in the file before the answer, or the end of that. None: it is not there, or not all of it.
+    """
+    own = _RECORD_ID.search(answer.raw)
+    end, raw = len(data), b""
+    for _ in ("request", "conversion"):
+        end, raw = _last_member(data, end)
+        if not raw:
+            return None
+    header, _, block = raw.partition(_HEADER_END)
+    refers = _REFERS_TO_ID.search(header)
+    if own is None or refers is None or refers[1] != own[1] or b"\r\nWARC-Type: conversion" not in header:
+        return None
+    return block[: len(block) - _RECORD_END]
+
+
+def _last_member(data: bytes, end: int) -> tuple[int, bytes]:
+    """Return where the gzip member begins that ends at `end`, and what is in it; nothing if it begins before `data`.
+
+    What only looks like the beginning of one, within another, is found out when it is unpacked.
+    """
+    at = data.rfind(_MEMBER, 0, end)
+    while at >= 0:
+        try:
+            return at, _unpacked(data[at:end], _RENDERED)
+        except UnwholeRecordError:
+            at = data.rfind(_MEMBER, 0, at)
+    return 0, b""
+
+
+def _unpacked(data: bytes, limit: int) -> bytes:
+    """Unpack one gzip member, whose checksum proves it."""
+    inflate = isal_zlib.decompressobj(GZIP)
+    try:
+        raw = inflate.decompress(data, limit + 1)
+    except _INFLATE_ERROR as error:
+        raise UnwholeRecordError("what stands there is damaged") from error
+    if len(raw) > limit:
+        raise UnwholeRecordError(f"what stands there is larger than {limit:,} bytes, more than a page may have")
+    if not inflate.eof or inflate.unused_data:
+        raise UnwholeRecordError("what stands there is cut, or not the record of the page")
+    return raw
+
+
+def metadata_records(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the URL and the fields of each metadata record of a WARC file, and pass by what is damaged. Raises OSError.
+
+    A record of more than 4 MiB is none of those that this program writes.
+    """
+    with open_file(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        at = 0
+        while at < size:
+            for span, start in members(file, at, size, _METADATA):
+                at = span.offset + span.length
+                header, _, fields = start.partition(_HEADER_END)
+                record = record_of(span, header)
+                if record.kind == "metadata":
+                    yield record.url, fields
+            at = next_record(file, at + 1, size) if at < size else size

@@ -1,0 +1,128 @@
+"""Collectors, with what each has for itself and what all of them share."""
+
+from __future__ import annotations
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+
+from scrawler.archive.archive import Archive
+from scrawler.assembly.parts import fault_file, maker, product_token, wants_browser
+from scrawler.assembly.stores import Stores
+from scrawler.assembly.topics import make_focus
+from scrawler.core.answers.answers import AnswerHandler
+from scrawler.core.answers.lister import SitemapLister
+from scrawler.core.answers.pipeline import PagePipeline
+from scrawler.core.answers.reading import AnswerReader
+from scrawler.core.asking.budget import AddressBudget
+from scrawler.core.asking.checks import Checks
+from scrawler.core.asking.origins import Origins
+from scrawler.core.asking.page_parts import PageParts
+from scrawler.core.asking.patience import Patience
+from scrawler.core.asking.visits import Visits
+from scrawler.core.blame.slots import Slots
+from scrawler.core.collecting.collector import UrlCollector
+from scrawler.core.collecting.landing import Landing
+from scrawler.core.distribution.ports import CollectorPorts
+from scrawler.core.durable.checkpointer import Checkpointer
+from scrawler.core.durable.handover import Handover
+from scrawler.core.durable.reads import StoreReads
+from scrawler.core.fault_log import FaultLog
+from scrawler.core.machine.crew import Crew, look_again
+from scrawler.core.outage.standstill import Standstill
+from scrawler.core.party.parties import Parties
+from scrawler.core.rules import CrawlRules
+from scrawler.extract.directives import EVERY_ROBOT
+from scrawler.extract.links import LinkExtractor, LinkPolicy
+from scrawler.extract.xhtml import XhtmlExtractor
+from scrawler.fetch.browser.chromium import find_chromium
+from scrawler.fetch.browser.downloader import BrowserDownloader
+from scrawler.fetch.browser.engine import Browser
+from scrawler.fetch.browser.fetcher import Fetcher
+from scrawler.fetch.downloader import Downloader, FetchLimits
+from scrawler.fetch.resolver import Resolver
+from scrawler.settings import Settings
+from scrawler.threads import no_room
+from scrawler.urls.filters import UrlFilters
+
+
+def collector_maker(
+    settings: Settings,
+    stores: Stores,
+    archive: Archive,
+    crew: Crew,
+    budget: AddressBudget,
+    origins: Origins,
+    checkpointer: Checkpointer,
+    standstill: Standstill,
+    rules: CrawlRules,
+    filters: UrlFilters | None,
+    slots: Slots,
+    ports: CollectorPorts,
+    resolver: Resolver,
+) -> Callable[[int], UrlCollector]:
+    """Return a function that makes a collector, given its number; what all collectors share is made here."""
+    token = product_token(settings)
+    reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
+    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again)
+    make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
+    policy = _link_policy(settings, token)
+    extractor = XhtmlExtractor(make_extractor(policy), policy)
+    pipeline = PagePipeline(archive, extractor, settings.max_decoded, settings.max_ratio, token)
+    focus = make_focus(settings)
+    reads_marks = (filters is not None and filters.want_marks) or (focus is not None and focus.orders)
+    reader = AnswerReader(pipeline, rules, settings.outlinks, reads_marks, focus)
+    answers = AnswerHandler(rules, filters, focus)
+    tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
+    landing = Landing(reader, answers, origins, tell)
+    make_downloader = _downloader_maker(settings, origins, resolver, crew, rules)
+    patience = Patience(rules)
+    checks = Checks(origins, budget, standstill, rules, tell)
+    handover = Handover(checkpointer.submit, rules)
+
+    def make_collector(number: int) -> UrlCollector:
+        with no_room():
+            downloader = make_downloader()
+            slot = slots.take()
+            visits = Visits(downloader, origins, parties, answers, budget, patience, standstill, checks, rules, slot)
+            return UrlCollector(
+                number,
+                crew.turn,
+                crew.stopping,
+                downloader,
+                visits,
+                landing,
+                SitemapLister(reader, answers, rules, slot),
+                slot,
+                standstill,
+                handover,
+                rules,
+                ports,
+            )
+
+    return make_collector
+
+
+def _downloader_maker(
+    settings: Settings, origins: Origins, resolver: Resolver, crew: Crew, rules: CrawlRules
+) -> Callable[[], Downloader]:
+    """Return what makes a collector's downloader. Where pages of some host are shown, all have one browser."""
+    make: Callable[[FetchLimits], Downloader] = maker("downloader", settings)
+
+    def plain() -> Downloader:
+        return make(rules.fetch.plain())
+
+    if not wants_browser(settings):
+        return plain
+
+    def make_parts(loop: AbstractEventLoop) -> PageParts:
+        limits = settings.max_decoded, settings.max_ratio
+        fetcher = Fetcher(plain, loop)
+        return PageParts(fetcher, resolver, origins, crew.turn, rules, product_token(settings), limits)
+
+    browser = Browser(find_chromium(settings.chromium), settings.browser_pages, make_parts)
+    return lambda: BrowserDownloader(plain(), browser)
+
+
+def _link_policy(settings: Settings, product_token: str) -> LinkPolicy:
+    robots = frozenset((EVERY_ROBOT, product_token.lower()))
+    return LinkPolicy(robots, frozenset(settings.nofollow), settings.assets, settings.outlinks)

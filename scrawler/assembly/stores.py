@@ -1,0 +1,71 @@
+"""The parts of the store that a machine uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scrawler.core.clock import DatabaseClock
+from scrawler.model.partitions import PartitionKind
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.claims import Claims
+from scrawler.store.engine import Database
+from scrawler.store.externals import Externals
+from scrawler.store.frontier import Frontier
+from scrawler.store.inboxes import Inboxes
+from scrawler.store.partitions import Partition
+from scrawler.store.robots import RobotsCopies
+from scrawler.store.seeds import Seeds
+from scrawler.store.servers import Servers
+from scrawler.store.slow import SlowSeeds
+from scrawler.store.suspects import Suspects
+
+
+@dataclass(frozen=True, slots=True)
+class Stores:
+    """The parts of the store that a machine uses."""
+
+    claims: Claims
+    checkpoints: Checkpoints
+    frontier: Frontier
+    seeds: Seeds
+    robots: RobotsCopies
+    servers: Servers
+    suspects: Suspects
+    externals: Externals
+    boundary: CrawlBoundary
+    inboxes: Inboxes
+    slow: SlowSeeds
+    clock: DatabaseClock
+    partition: Partition  # who owns which site
+
+    @classmethod
+    def of(
+        cls,
+        database: Database,
+        machine_id: int,
+        externals: Externals,
+        boundary: CrawlBoundary,
+        inboxes: Inboxes,
+        partition: Partition | None = None,
+    ) -> Stores:
+        """Make the parts for one machine; `externals` are where its external URLs go.
+
+        Without `partition` any site is open to any machine.
+        """
+        partition = partition or Partition(database, machine_id, PartitionKind.INDEPENDENT)
+        return cls(
+            claims=Claims(database, machine_id, partition),
+            checkpoints=Checkpoints(database, machine_id, externals),
+            frontier=Frontier(database),
+            seeds=Seeds(database),
+            robots=RobotsCopies(database),
+            servers=Servers(database, machine_id),
+            suspects=Suspects(database),
+            externals=externals,
+            boundary=boundary,
+            inboxes=inboxes,
+            slow=SlowSeeds(database),
+            clock=DatabaseClock(),
+            partition=partition,
+        )

@@ -1,0 +1,34 @@
+"""A crawl's topic, as its settings say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from scrawler.core.answers.focus import Focus
+from scrawler.errors import SettingsError
+from scrawler.settings import Settings
+from scrawler.urls.topic import TopicError, read_topic
+
+_LARGEST = 1 << 20  # bytes of a file of terms
+
+
+def make_focus(settings: Settings) -> Focus | None:
+    """Return what is done with the topic; None if there is none. Raises SettingsError with one line."""
+    orders, drops = settings.order == "focused", settings.store == "relevant"
+    if settings.topic is None:
+        if orders or drops:
+            what = "order = focused" if orders else "store = relevant"
+            raise SettingsError(f"{what} needs a topic: --topic FILE, with a weighted term a line")
+        return None
+    file = Path(settings.topic).expanduser()
+    try:
+        if file.stat().st_size > _LARGEST:
+            raise SettingsError(f"topic {file}: larger than {_LARGEST:,} bytes")
+        topic = read_topic(file.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise SettingsError(f"topic {file}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"topic {file}: not in UTF-8") from error
+    except TopicError as error:
+        raise SettingsError(f"topic {file}: {error}") from error
+    return Focus(topic, orders, drops, settings.relevance)

@@ -1,0 +1,44 @@
+"""Figure 5 of paper 004 applied to machines: who gives a site to whom when no seed is left to be claimed.
+
+As among the collectors of a machine, a site goes from the fullest to the emptiest while they differ by two or more.
+What counts is sites: the seeds of one site share a politeness clock, so that together they are one piece of work. Every
+machine decides for itself, from the same rows: it thinks all moves through to the end, and gives away those that are
+its own. So machines that look at the same time agree, and what was moved is not moved back: each move makes a
+difference smaller, and at the end none of two is left.
+
+What is given is released as for any other reason, with its checkpoint, and claimed as any other free site: for whom it
+is, the rule says by which machines claim (`store/shares.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from scrawler.core.distribution.distributor import choose_move
+from scrawler.model.claims import HeldSites
+
+_MOST_AT_ONCE = 500  # sites given at a time; the next look gives more
+
+
+def sites_to_give(held: HeldSites, seats: Mapping[int, int]) -> int:
+    """Return how many sites this machine gives to others that have fewer; `seats` are places for seeds, by machine.
+
+    A machine takes no more sites than it has places, none if it has not told yet how many these are.
+    """
+    counts = dict(held.by_machine)
+    given = 0
+    while given < _MOST_AT_ONCE:
+        open_ = [one for one in sorted(counts) if counts[one] < seats.get(one, 0)]
+        if not open_:
+            break
+        fewest = min(counts[one] for one in open_)
+        # Who is full and has little more than the emptiest can neither take nor give.
+        among = [one for one in sorted(counts) if one in open_ or counts[one] - fewest >= 2]
+        move = choose_move([counts[one] for one in among])
+        if move is None:
+            break
+        source, target = among[move[0]], among[move[1]]
+        counts[source] -= 1
+        counts[target] += 1
+        given += source == held.me
+    return given

@@ -1,0 +1,222 @@
+"""Broken links: what could not be fetched, and the pages that lead there.
+
+The page that listed a URL first is in its row. All pages that lead to it stand in the metadata records of the archive,
+where these were kept (`outlinks`); to find them, all files are read once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from selectolax.lexbor import LexborHTMLParser
+
+from scrawler.archive.reading import metadata_records
+from scrawler.errors import RecordsLostError
+from scrawler.extract.charset import to_utf8
+from scrawler.extract.hazards import is_hazardous
+from scrawler.extract.scanner import fastest_extractor
+from scrawler.insight.circles import endless_redirects
+from scrawler.insight.contents import PageReader
+from scrawler.insight.scratch import scratch
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.terms import url_hash
+from scrawler.store.engine import Database
+from scrawler.store.page_lists import PageFilter, PageLists, PageView
+from scrawler.store.pages import Pages
+from scrawler.store.rows import sliced
+from scrawler.urls.normalise import normalise
+
+# What stands in the way of everybody who follows a link. What the crawl itself refuses (robots.txt, private addresses,
+# traps, sizes), or where it is at fault, says nothing of the link.
+BROKEN = (
+    Result.HTTP_ERROR,
+    Result.NO_ADDRESS,
+    Result.CONNECT_FAILED,
+    Result.TLS_FAILED,
+    Result.TIMEOUT,
+    Result.CUT,
+    Result.BAD_ANSWER,
+)
+NO_FRAGMENT = "no-fragment"  # the page is there, and has no such place
+MOST_PAGES = 1_000  # pages that are told of those that lead to one URL
+_OUTLINK = b"outlink: "
+_HTML = ("text/html", "application/xhtml+xml")
+_ALWAYS_THERE = ("", "top")  # places that each page has (HTML Standard, 7.4.6.4)
+_FOR_SCRIPTS = ("!", "/")  # begins of fragments that name no place, but what a script is to show
+_DIRECTIVE = ":~:"  # what follows is for the browser alone
+
+
+@dataclass(slots=True)
+class BrokenLink:
+    """A URL that leads nowhere, and where it stands."""
+
+    url: str
+    reason: str  # a result, NO_FRAGMENT, or why its redirects reach no answer (see circles.py)
+    status: int
+    detail: str
+    seed: str
+    depth: int
+    referrer: str  # the page that listed it first; empty: none did, as it is a seed, or it is not known
+    pages: list[str] = field(default_factory=list)  # all that lead to it, as far as it is known
+
+    def values(self) -> Mapping[str, Any]:
+        """Return what is listed of it, by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def broken_links(database: Database, seed_id: int | None = None) -> Iterator[BrokenLink]:
+    """Yield all URLs that failed, reason by reason, then by status; all rows are gone through twice."""
+    failed = tuple(result.value for result in BROKEN)
+    for view in PageLists(database).all(PageFilter(seed_id, results=failed, sort="status", by_result=True)):
+        if not is_guess(view):
+            yield _broken(view, view.page.result)
+    yield from _endless(database, seed_id)
+
+
+def _endless(database: Database, seed_id: int | None) -> Iterator[BrokenLink]:
+    found = endless_redirects(database)
+    views = [view for part in sliced(list(found)) for view in _redirects(database, seed_id, part)]
+    for view in sorted(views, key=lambda view: (found[view.page.url_hash], view.page.fetched_at, view.page.url)):
+        if not is_guess(view):
+            yield _broken(view, found[view.page.url_hash])
+
+
+def _redirects(database: Database, seed_id: int | None, hashes: Sequence[bytes]) -> Iterator[PageView]:
+    wanted = PageFilter(seed_id, results=(Result.REDIRECT.value,), url_hashes=tuple(hashes))
+    return PageLists(database).all(wanted)
+
+
+def is_guess(view: PageView) -> bool:
+    """Tell whether the crawl only tried whether there is something, as at /sitemap.xml."""
+    return bool(view.page.flags & PageFlag.SITEMAP) and not view.referrer
+
+
+def _broken(view: PageView, reason: str) -> BrokenLink:
+    page = view.page
+    pages = [view.referrer] if view.referrer else []
+    detail = f"redirects to {page.detail}" if page.result == Result.REDIRECT else page.detail
+    return BrokenLink(page.url, reason, page.status, detail, view.seed, page.depth, view.referrer, pages)
+
+
+def add_pages(database: Database, reader: PageReader, links: Collection[BrokenLink], prefixes: Iterable[str]) -> None:
+    """Add to broken links all pages that lead to them, from the files of the archive whose names begin with a prefix.
+
+    At most MOST_PAGES are told for each. A file that is not there, or is damaged, tells what is left of it.
+    """
+    by_url = {link.url.encode(): dict.fromkeys(link.pages) for link in links}
+    rows = Pages(database)
+    for name in (name for prefix in prefixes for name in rows.files(prefix)):
+        with suppress(OSError):
+            for page, fields in metadata_records(reader.path(name)):
+                _note(by_url, page, fields)
+    for link in links:
+        link.pages[:] = by_url[link.url.encode()]
+
+
+def _note(by_url: Mapping[bytes, dict[str, None]], page: str, fields: bytes) -> None:
+    for line in fields.split(b"\r\n"):
+        if line.startswith(_OUTLINK):
+            pages = by_url.get(line[len(_OUTLINK) :].partition(b" ")[0])
+            if pages is not None and len(pages) < MOST_PAGES:
+                pages[page] = None
+
+
+@dataclass(slots=True)
+class Unread:
+    """How many pages could not be looked into, for their records are gone or damaged."""
+
+    records: int = 0
+
+
+def broken_fragments(
+    database: Database, reader: PageReader, unread: Unread, seed_id: int | None = None
+) -> Iterator[BrokenLink]:
+    """Yield links to places that the pages to which they lead do not have; of each place the first page is told.
+
+    All archived pages of HTML are read twice: for their links, and, where a link names a place in them, for that. A
+    page whose record is gone is passed by, and counted in `unread`; one that no tree can be built of is passed by. Of
+    pages that a browser has shown, the documents that it made are read.
+    """
+    with closing(_Wanted()) as wanted:
+        _note_places(wanted, database, reader, unread, seed_id)
+        for view, body, content_type in _html_pages(database, reader, Unread(), seed_id):  # those lost are counted
+            places = wanted.of(view.page.url_hash)
+            there = _places(body, content_type) if places else None
+            if there is None:
+                continue
+            for place, page in places:
+                if place not in there and unquote(place) not in there:
+                    yield _no_fragment(view, place, page)
+
+
+class _Wanted:
+    """Places in pages to which links lead, each with the first page that leads there."""
+
+    def __init__(self) -> None:
+        self._known = scratch(
+            "CREATE TABLE place (url_hash BLOB, place TEXT, first TEXT, PRIMARY KEY (url_hash, place)) WITHOUT ROWID"
+        )
+
+    def add(self, url_hash: bytes, place: str, page: str) -> None:
+        """Note that a page leads to a place in the page with this hash of its URL."""
+        self._known.execute("INSERT OR IGNORE INTO place VALUES (?, ?, ?)", (url_hash, place, page))
+
+    def of(self, url_hash: bytes) -> list[tuple[str, str]]:
+        """Return the places in a page, and who leads there first."""
+        return self._known.execute("SELECT place, first FROM place WHERE url_hash = ?", (url_hash,)).fetchall()
+
+    def close(self) -> None:
+        """Forget all."""
+        self._known.close()
+
+
+def _note_places(wanted: _Wanted, database: Database, reader: PageReader, unread: Unread, seed_id: int | None) -> None:
+    for view, body, content_type in _html_pages(database, reader, unread, seed_id):
+        found = fastest_extractor().links(body, view.page.url, content_type)
+        for href in found.hrefs:
+            plain, hash_mark, fragment = href.partition("#")
+            place = fragment.partition(_DIRECTIVE)[0]
+            if not hash_mark or place.lower() in _ALWAYS_THERE or place.startswith(_FOR_SCRIPTS):
+                continue
+            target = normalise(plain, found.base).url  # of a place alone as well, which a base leads elsewhere too
+            if target:
+                wanted.add(url_hash(target), place, view.page.url)
+
+
+def _no_fragment(view: PageView, place: str, page: str) -> BrokenLink:
+    row = view.page
+    url = f"{row.url}#{place}"
+    return BrokenLink(
+        url, NO_FRAGMENT, row.status, f"no id or name {unquote(place)!r}", view.seed, row.depth, page, [page]
+    )
+
+
+def _html_pages(
+    database: Database, reader: PageReader, unread: Unread, seed_id: int | None
+) -> Iterator[tuple[PageView, bytes, str]]:
+    fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=_HTML)
+    for view in PageLists(database).all(fetched):
+        if not view.page.warc_file:
+            continue
+        try:
+            content = reader.read(view.page)
+        except RecordsLostError:
+            unread.records += 1
+            continue
+        yield view, *content.document()
+
+
+def _places(body: bytes, content_type: str) -> set[str] | None:
+    """Return the ids of a page's elements, and the names of its anchors; None where no tree can be built."""
+    page, _ = to_utf8(body, content_type)
+    if is_hazardous(page):
+        return None
+    found: set[str] = set()
+    for node in LexborHTMLParser(page).css("[id],a[name]"):
+        attributes = node.attributes
+        found.update(value for name in ("id", "name") if (value := attributes.get(name)))
+    return found

@@ -1,0 +1,275 @@
+"""Pages back out of the archive: the page that a URL names, and what its server answered.
+
+`find_page` takes a URL as a user types it; `PageReader` reads what belongs to a page row, for whoever has one. Both
+are for the command line and for programs alike.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+from scrawler.archive.reading import (
+    RecordReader,
+    StoredAnswer,
+    UnwholeRecordError,
+    rendered_before,
+    stored_answer,
+)
+from scrawler.archive.record import sent_head
+from scrawler.archive.remote import Remote, RemoteRecords
+from scrawler.assembly.urls import make_analyzer
+from scrawler.core.records.records import prefix_of
+from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
+from scrawler.extract.decode import Decoded, decode_body
+from scrawler.fetch.wire import parse_headers
+from scrawler.insight.asked import read_asked
+from scrawler.model.results import PageFlag
+from scrawler.model.rows import PageRow
+from scrawler.model.terms import url_hash
+from scrawler.settings import Settings, checked_folder
+from scrawler.store.crawls import Crawl
+from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
+from scrawler.store.traces import Traces
+from scrawler.upkeep import warc_prefix
+
+RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
+_WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one
+_RECORD_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
+
+
+class _Nowhere:
+    """The scope of no seed."""
+
+    def contains(self, url: str) -> bool:
+        return False
+
+
+def find_page(database: Database, settings: Settings, url: str) -> PageRow:
+    """Return the newest row of a URL, spelt in any way that the crawl knows it by, that has a record.
+
+    Raises SettingsError where it is no URL, NotCrawledError where it was not asked for, or was not archived.
+    """
+    asked = read_asked(url, make_analyzer(settings, _Nowhere()), settings)
+    if not asked.forms:
+        raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
+    rows = Traces(database).pages(asked.hashes)
+    for row in rows:
+        if row.warc_file:
+            return row
+    if rows:
+        raise NotCrawledError(
+            f"{asked.shown} has no record in the archive: its result is {rows[0].result}; `scrawler why URL` says more"
+        )
+    raise NotCrawledError(f"{asked.shown} is no page of this crawl; `scrawler why URL` says why")
+
+
+@dataclass(frozen=True, slots=True)
+class PageContent:
+    """What a server answered for a page, as it is archived; `original` is the row whose record has the body."""
+
+    page: PageRow
+    original: PageRow
+    record: bytes  # the page's own WARC record, unpacked: a revisit has no body
+    head: bytes  # status line and header fields, raw, with the blank line
+    archived: bytes  # the body as transferred, less its transfer coding
+    most_decoded: int  # bytes to which a body may grow, as the settings say
+    most_ratio: int
+    rendered: bytes = b""  # the document that a browser made of it, in UTF-8; empty where it was in none
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The header fields by their names in lower case."""
+        return parse_headers(self.head)
+
+    def decoded(self) -> Decoded:
+        """Undo the content coding; the note says what is wrong where not all could be had."""
+        coding = self.headers.get("content-encoding", "")
+        return decode_body(self.archived, coding, self.most_decoded, self.most_ratio)
+
+    def text(self) -> str:
+        """Return the text that a reader sees. Raises NoTextError for what is not made of text."""
+        from scrawler.extract.visible import visible_text  # what reads pages is large, and few commands do
+
+        body, content_type = self.document()
+        return self._found(visible_text(body, content_type, self.page.content_type))
+
+    def markdown(self) -> str:
+        """Return the page as Markdown, with absolute links. Raises NoTextError, and SettingsError as `extract` does."""
+        from scrawler.extract.markdown import markdown_text  # as above
+
+        body, content_type = self.document()
+        return self._found(markdown_text(body, content_type, self.page.content_type, self.page.url))
+
+    def document(self) -> tuple[bytes, str]:
+        """Return what a reader sees, and its Content-Type: what a browser made of the page, else the decoded body."""
+        if self.rendered:
+            return self.rendered, RENDERED_TYPE
+        return self.decoded().body, self.headers.get("content-type", "")
+
+    def shown(self) -> bytes:
+        """Return the document that a browser made of the page, in UTF-8. Raises NoTextError where there is none."""
+        if self.rendered:
+            return self.rendered
+        if self.page.flags & PageFlag.SHOWN:
+            raise RecordsLostError(f"{self.page.url}: the document that a browser made of it is gone from the archive")
+        raise NoTextError(f"{self.page.url} was not shown in a browser: --browser, or browser = true, has it shown")
+
+    def _found(self, text: str | None) -> str:
+        if text is None:
+            kind = self.page.content_type or "of no known kind"
+            raise NoTextError(f"{self.page.url} is {kind}: no text can be read from that")
+        return text
+
+
+class NoTextError(NotCrawledError):
+    """A page is no text, but an image for example, or was not shown in a browser (exit code 9)."""
+
+
+class PageReader:
+    """Reads what page rows refer to; used by one thread, and closed by it. `with PageReader(...) as reader`.
+
+    What is not in its folder is read from the copies that the settings name (`archive_to`). With `archive`, the URL of
+    a folder, all is read from there. Raises SettingsError for a URL that is none, or that holds a password.
+    """
+
+    def __init__(self, database: Database, settings: Settings, crawl: Crawl, archive: str | None = None) -> None:
+        self._traces = Traces(database)
+        self._settings = settings
+        self._records = RecordReader()
+        self._only_copies = archive is not None
+        self._copies_at = _checked(archive) or settings.archive_to
+        self._copies: RemoteRecords | None = None  # made when it is first wanted
+        folders = Machines(database).folders(socket.gethostname())
+        self._written_to = {warc_prefix(crawl, number): folder for number, folder in folders.items()}
+
+    def read(self, page: PageRow) -> PageContent:
+        """Return what was answered. Raises RecordsLostError where the archive does not hold it (any more)."""
+        own = self._stored(page)
+        original, answer = self._original(page, own) if page.revisit else (page, own)
+        return PageContent(
+            page=page,
+            original=original,
+            record=own.raw,
+            head=sent_head(own.head if _says_all(own.head) else answer.head),
+            archived=answer.body,
+            most_decoded=self._settings.max_decoded,
+            most_ratio=self._settings.max_ratio,
+            rendered=self._rendered(page, own) if page.flags & PageFlag.SHOWN else b"",
+        )
+
+    def _rendered(self, page: PageRow, answer: StoredAnswer) -> bytes:
+        """Return the document that a browser made of a page; empty where it cannot be found (any more)."""
+        for window in _WINDOWS:
+            begin = max(0, page.warc_offset - window)
+            try:
+                before = self._bytes(page.warc_file, begin, page.warc_offset - begin)
+            except OSError:
+                return b""
+            found = rendered_before(before, answer)
+            if found is not None:
+                return found
+            if not begin:
+                break
+        return b""
+
+    def _bytes(self, warc_file: str, offset: int, length: int) -> bytes:
+        if not self._only_copies:
+            with suppress(FileNotFoundError) if self._copies_at else nullcontext():
+                return self._records.bytes_at(self.path(warc_file), offset, length)
+        copies = self.copies
+        assert copies is not None
+        return copies.read(warc_file, offset, length)
+
+    def referrer(self, page: PageRow) -> str:
+        """Return the URL of the page that listed this one first; empty where none did, or it is not there any more."""
+        return self._traces.urls([page.referrer]).get(page.referrer, "")
+
+    @property
+    def prefixes(self) -> list[str]:
+        """What the names of the files begin with that machines of this host wrote."""
+        return list(self._written_to)
+
+    def close(self) -> None:
+        """Let go of the file that is open; calling it again does nothing."""
+        self._records.close()
+
+    def __enter__(self) -> PageReader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer]:
+        """Find the page whose record has the payload: the revisit names its URL, the digest tells which visit."""
+        rows = self._traces.pages([url_hash(revisit.refers_to)])
+        for row in rows:
+            if row.warc_file and not row.revisit and row.digest == page.digest:
+                return row, self._stored(row)
+        raise RecordsLostError(
+            f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not in the database any more"
+        )
+
+    def _stored(self, page: PageRow) -> StoredAnswer:
+        place, found = self._found_in(page)
+        if not found.record.says(page.url, page.digest, page.revisit):
+            raise RecordsLostError(
+                f"{page.url}: {place} holds another record at byte {page.warc_offset:,};"
+                " `scrawler verify` looks for more"
+            )
+        return found
+
+    def _found_in(self, page: PageRow) -> tuple[str, StoredAnswer]:
+        """Return where the record of a page was found, and what stands there."""
+        # Its host may have a limit of its own, and an earlier run may have had another one.
+        largest = max(self._settings.max_body, page.length) + _RECORD_HEADS
+        place = str(self.path(page.warc_file))
+        try:
+            if not self._only_copies:
+                with suppress(FileNotFoundError) if self._copies_at else nullcontext():
+                    offset, length = page.warc_offset, page.warc_length
+                    return place, self._records.answer(Path(place), offset, length, largest)
+            copies = self.copies
+            assert copies is not None
+            place = f"{copies.remote.url}/{page.warc_file}"
+            data = copies.read(page.warc_file, page.warc_offset, page.warc_length)
+            return place, stored_answer(data, page.warc_offset, largest)
+        except (UnwholeRecordError, OSError) as error:
+            words = error.strerror or error if isinstance(error, OSError) else error
+            raise RecordsLostError(
+                f"{page.url}: its record is gone from {place}, byte {page.warc_offset:,}: {words};"
+                " `scrawler verify` looks for more"
+            ) from error
+
+    @property
+    def copies(self) -> RemoteRecords | None:
+        """What reads the copies elsewhere, None where there are none. Raises SettingsError."""
+        if self._copies is None and self._copies_at is not None:
+            self._copies = RemoteRecords(Remote(self._copies_at))
+        return self._copies
+
+    def path(self, warc_file: str) -> Path:
+        """Return where a file is: in the folder in use now, else where its machine wrote it."""
+        here = self._settings.pages_dir / warc_file
+        there = self._written_to.get(prefix_of(warc_file) or "")
+        return here if there is None or here.exists() else there / warc_file
+
+
+def _checked(archive: str | None) -> str | None:
+    """Return the URL of a folder of copies. Raises SettingsError, whose text does not hold it."""
+    try:
+        return checked_folder(archive)
+    except ValueError as error:
+        raise SettingsError(f"archive: {error}; keys stand in the environment") from None
+
+
+def _says_all(head: bytes) -> bool:
+    """Tell whether a head describes a body: that of 304 Not Modified says nothing of what was there before."""
+    return head.split(b" ", 2)[1:2] != [b"304"]

@@ -1,0 +1,13 @@
+"""A database for one command, in a temporary file: what it notes may be more than memory holds."""
+
+from __future__ import annotations
+
+import sqlite3
+
+
+def scratch(*statements: str) -> sqlite3.Connection:
+    """Open a database that nobody else sees, and that is gone when it is closed, with the tables of the statements."""
+    connection = sqlite3.connect("", isolation_level=None)
+    for statement in ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", *statements, "BEGIN"):
+        connection.execute(statement)
+    return connection

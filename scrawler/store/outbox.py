@@ -1,0 +1,132 @@
+"""The outbox: external URLs that a checkpoint brings go into the inboxes of their sites, in its transaction.
+
+A URL is sent once for each seed that finds it, and once more where it is found nearer to a user's seed: the rows of
+`candidate` say what was sent, and are kept, as those of candidates are, by the seed that found them. So no two machines
+ever write the same row, and `why` knows who has sent a URL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select, tuple_
+
+from scrawler.model.exchange import Mode
+from scrawler.model.rows import ExternalRow
+from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database
+from scrawler.store.externals import AsCandidates
+from scrawler.store.rows import sliced
+from scrawler.store.tables import candidate, inbox, seed
+from scrawler.urls.scope import site_key
+
+KEPT, PROMOTED, SENT = 0, 1, 2  # values of candidate.promoted
+
+_CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer")
+_INBOX = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
+_LOOKED_UP = 200  # rows that one query looks up, each by both columns of its key
+
+
+class _Known(NamedTuple):
+    """What the database has of a URL that a seed has found before."""
+
+    count: int  # type: ignore[assignment]  # hides tuple.count, which nobody wants here
+    depth: int
+    promoted: int
+
+
+class _Finder(NamedTuple):
+    """How far a seed is from one that a user gave."""
+
+    base_depth: int
+    hops: int
+
+
+class Outbox:
+    """Sends URLs to the owners of their sites."""
+
+    def __init__(self, database: Database, scope: Scope) -> None:
+        """Work on `database`."""
+        self._scope = scope
+        self._candidates = BulkInsert.replacing(candidate, _CANDIDATE, database.compiler)
+        self._inbox = BulkInsert.inserting(inbox, _INBOX, database.compiler)
+
+    def send(
+        self,
+        connection: Connection,
+        found: Sequence[ExternalRow],
+        refusal: Callable[[str], str],
+        max_depth: int,
+    ) -> int:
+        """Send what may enter the crawl and is no deeper than `max_depth`; the rest is kept as candidates.
+
+        Returns how many were sent. `refusal` says why a URL may not enter, an empty text if it may.
+        """
+        if not found:
+            return 0
+        finders = _finders(connection, {row.seed_id for row in found})
+        known = _known(connection, found)
+        candidates: dict[tuple[int, bytes], tuple[int, bytes, str, int, int, int, bytes]] = {}
+        sent: list[tuple[bytes, str, int, int, int, bytes]] = []
+        for row in found:
+            key = row.seed_id, row.url_hash
+            before = known.get(key, _Known(0, row.depth, KEPT))
+            finder = finders[row.seed_id]
+            depth = finder.base_depth + row.depth + 1
+            is_news = before.promoted == KEPT or (before.promoted == SENT and row.depth < before.depth)
+            promoted = before.promoted
+            if is_news and depth <= max_depth and not refusal(row.url):
+                promoted = SENT
+                key_hash = url_hash(site_key(row.url, self._scope))
+                sent.append((key_hash, row.url, depth, finder.hops + 1, row.seed_id, row.referrer))
+            nearest = min(before.depth, row.depth)
+            known[key] = _Known(before.count + row.count, nearest, promoted)
+            candidates[key] = (*key, row.url, nearest, before.count + row.count, promoted, row.referrer)
+        self._candidates.run(connection, [*candidates.values()])
+        self._inbox.run(connection, sent)
+        return len(sent)
+
+
+class ByMode(AsCandidates):
+    """External URLs are kept as candidates, forgotten or sent, as the mode says."""
+
+    def __init__(self, database: Database, scope: Scope, boundary: CrawlBoundary, mode: Mode, max_depth: int) -> None:
+        """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent."""
+        super().__init__(database)
+        self._rule = boundary.rule
+        self._mode = mode
+        self._outbox = Outbox(database, scope)
+        self.max_depth = max_depth  # the machine changes it while it runs, as users do
+
+    def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
+        """Do with what was found as the mode says."""
+        if self._mode is Mode.FIREWALL or not found:
+            return super().keep(connection, found)
+        if self._mode is Mode.DROP:
+            return {"dropped": len(found)}
+        return {"sent": self._outbox.send(connection, found, self._rule().refusal, self.max_depth)}
+
+
+def _finders(connection: Connection, ids: Iterable[int]) -> dict[int, _Finder]:
+    finders: dict[int, _Finder] = {}
+    for part in sliced(sorted(ids)):
+        query = select(seed.c.id, seed.c.base_depth, seed.c.hops).where(seed.c.id.in_(part))
+        finders.update((row[0], _Finder(row[1], row[2])) for row in connection.execute(query))
+    return finders
+
+
+def _known(connection: Connection, found: Sequence[ExternalRow]) -> dict[tuple[int, bytes], _Known]:
+    key = tuple_(candidate.c.seed_id, candidate.c.url_hash)
+    columns = (
+        *(candidate.c.seed_id, candidate.c.url_hash),
+        *(candidate.c.count, candidate.c.depth, candidate.c.promoted),
+    )
+    known: dict[tuple[int, bytes], _Known] = {}
+    for part in sliced(sorted({(row.seed_id, row.url_hash) for row in found}), _LOOKED_UP):
+        for row in connection.execute(select(*columns).where(key.in_(part))):
+            known[row[0], bytes(row[1])] = _Known(*row[2:])
+    return known

@@ -1,0 +1,17 @@
+-- SCrawler: from schema 5 to 6 for PostgreSQL 13+.
+-- Each statement makes one thing. A program that was cut short in the midst of it begins anew and passes by what is
+-- done already; so the number is written last.
+
+-- Who crawls what: by the names and weights of the machines, or by a table that all of them read.
+ALTER TABLE machine ADD COLUMN agent VARCHAR(255) COLLATE "C" DEFAULT '' NOT NULL;  -- its identifier, which a consistent partition is made from; kept when it starts anew
+ALTER TABLE machine ADD COLUMN weight INTEGER DEFAULT 1 NOT NULL;  -- how much of the crawl it takes, compared with the others
+
+CREATE TABLE slot_table (
+    kind VARCHAR(16) COLLATE "C" NOT NULL,  -- of partition: dynamic, modulo, subsite
+    version BIGINT NOT NULL,  -- counts its changes; one that was made from an earlier version is refused
+    machines TEXT COLLATE "C" NOT NULL,  -- JSON: id -> weight of those among whom the slots are divided
+    slots TEXT COLLATE "C" NOT NULL,  -- JSON: the machine.id of each slot, 0: nobody's; a site's slot follows from its key
+    PRIMARY KEY (kind)
+);
+
+INSERT INTO schema_version (version, applied_at) VALUES (6, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

@@ -1,0 +1,82 @@
+"""The programs of the pages on the library and on page processors, as they stand there."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conftest import environment
+from tests.limits import HANGS
+
+DOCS = Path(__file__).parents[2] / "docs"
+PROGRAM = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def root() -> Iterator[str]:
+    made = runpy.run_path(str(DOCS / "examples/quotes/site.py"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), made["Handler"]) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        serving.join()
+
+
+def _programs(page: str, root: str) -> list[str]:
+    text = (DOCS / "how-to" / page).read_text(encoding="utf-8")
+    assert "http://127.0.0.1:8700/" in text
+    return [program.replace("http://127.0.0.1:8700/", root) for program in PROGRAM.findall(text)]
+
+
+def _run(program: str, capsys: pytest.CaptureFixture[str]) -> str:
+    """Run a program as a script in the current folder; return what it says. A process for each would cost seconds."""
+    exec(program, {"__name__": "__main__"})
+    return capsys.readouterr().out
+
+
+def test_the_programs_of_the_library_do_what_they_say(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    reading, keeping, asking, wrong = _programs("use-as-a-library.md", root)
+    assert _run(reading, capsys).startswith(f"200 {root} Patience teaches more than rain, said number 0.\n")
+    assert _run(keeping, capsys).endswith("\nended 20\n")
+    assert _run(keeping, capsys) == "ended 0\n"
+    assert _run(asking, capsys) == f"{root} max-pages 20\nnot-seen\n"
+    assert (tmp_path / "out.jsonl").exists()
+    assert "dealy" in _run(wrong, capsys)
+
+
+def test_the_programs_of_page_processors_do_what_they_say(
+    root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first, anew, package = _programs("write-a-page-processor.md", root)
+    items = tmp_path / "quotes.jsonl"
+    assert _run(first, capsys) == "__main__.quotes 50 pages 500 items 0 errors\n"
+    assert items.read_text().splitlines()[0] in (DOCS / "how-to/write-a-page-processor.md").read_text()
+    _run(anew, capsys)
+    lines = [json.loads(line) for line in items.read_text().splitlines()]
+    assert len(lines) == 500
+    assert set(lines[0]) == {"author", "page", "_page"}
+
+    parts = tmp_path / "installed"
+    about = parts / "quotes_items-1.0.dist-info"
+    about.mkdir(parents=True)
+    (parts / "quotes_items.py").write_text(package)
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: quotes-items\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[scrawler.page_processors]\nquotes = quotes_items:make\n")
+    words = ["crawl", root, "--page-processors", "quotes", "-o", "of.jsonl", "--allow-private", "--delay", "0"]
+    command = [sys.executable, "-m", "scrawler", *words, "--max-pages", "5"]
+    subprocess.run(command, check=True, env=environment() | {"PYTHONPATH": str(parts)}, timeout=HANGS)
+    assert set(json.loads((tmp_path / "of.jsonl").read_text().splitlines()[0])) == {"author", "page", "_page"}

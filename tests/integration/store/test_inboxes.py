@@ -1,0 +1,227 @@
+"""Inboxes of sites: what is sent is received once, whatever is lost on the way, and nobody's URLs find somebody."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import create_engine, select
+
+from scrawler.core.machine.listener import Arrivals
+from scrawler.model.exchange import Exchanged, Mode
+from scrawler.model.rows import ExternalRow
+from scrawler.model.scope import Boundary, Scope
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.checkpoints import Checkpoints
+from scrawler.store.engine import Database, open_database
+from scrawler.store.inboxes import Inboxes, exchanged
+from scrawler.store.migrations import migration_texts, statements
+from scrawler.store.openings import Opening, Party, opening
+from scrawler.store.outbox import SENT, ByMode
+from scrawler.store.seeds import Seeds
+from scrawler.store.tables import candidate, inbox, seed, site
+from scrawler.store.upgrade import upgrade_database
+from tests.integration.store.crawling import Worker, acknowledgement_lost, add, page, seed_delta, site_delta
+from tests.stored import BEFORE, dialect_of
+
+THERE = "http://b.org/hidden"
+
+
+class Sender:
+    """A machine that holds the site a.org, and sends what its party finds."""
+
+    def __init__(self, database: Database, max_depth: int = 15) -> None:
+        add(database, "http://a.org/")
+        self.worker = Worker.of(database)
+        self.site = self.worker.claim_one()
+        self.seed_id = self.site.seeds[0].id
+        boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
+        out = ByMode(database, Scope.HOST, boundary, Mode.EXCHANGE, max_depth)
+        self.checkpoints = Checkpoints(database, self.worker.id, out)
+        self.inboxes = Inboxes(database, self.worker.id, Scope.HOST, boundary, max_depth)
+
+    def send(self, url: str, depth: int = 0) -> None:
+        """Commit a checkpoint with one external URL."""
+        row = ExternalRow(self.seed_id, url_hash(url), url, depth, 1)
+        self.checkpoints.commit([site_delta(self.site, seed_delta(self.seed_id, externals=(row,)))])
+
+
+@pytest.fixture
+def sender(database: Database) -> Sender:
+    return Sender(database)
+
+
+def _ended(database: Database, url: str, reason: EndReason) -> int:
+    """Let a seed of its own site end; return its id."""
+    add(database, url)
+    worker = Worker.of(database, url)
+    claimed = worker.claim_one()
+    number = claimed.seeds[0].id
+    worker.commit(
+        site_delta(claimed, seed_delta(number, state=SeedState.DONE, end_reason=reason), released=True),
+    )
+    return number
+
+
+def test_a_url_is_sent_once_and_again_where_it_is_nearer(database: Database, sender: Sender) -> None:
+    for depth in (4, 4, 7, 2):
+        sender.send(THERE, depth)
+    waiting = sender.inboxes.of_sites(["b.org", "c.org"], 10)
+    assert [(one.url, one.depth) for one in waiting["b.org"]] == [(THERE, 5), (THERE, 3)]
+    assert exchanged(database) == Exchanged(sent=2, waiting=2)
+    kept = select(candidate.c.count, candidate.c.depth, candidate.c.promoted)
+    assert [*database.plain_rows(kept)] == [(4, 2, SENT)]
+
+
+def test_what_is_too_deep_is_kept(database: Database, sender: Sender) -> None:
+    sender.send(THERE, 15)
+    assert exchanged(database) == Exchanged()
+    sender.send(THERE, 14)
+    assert exchanged(database) == Exchanged(sent=1, waiting=1)
+
+
+def test_a_lost_acknowledgement_counts_nothing_twice(
+    database: Database, sender: Sender, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with acknowledgement_lost(database, monkeypatch):
+        sender.send(THERE)
+    with acknowledgement_lost(database, monkeypatch):
+        assert sender.inboxes.open_parties(10) == 1
+    assert exchanged(database) == Exchanged(sent=1, received=1)
+    opened = Seeds(database).get(THERE)
+    assert opened is not None
+    assert (opened.seed.hops, opened.seed.base_depth, opened.seed.state) == (1, 1, SeedState.READY)
+
+
+def test_the_owner_takes_out_what_its_checkpoint_says_and_nobody_else(database: Database, sender: Sender) -> None:
+    add(database, "http://b.org/")
+    owner = Worker.of(database, "owner")
+    claimed = owner.claim_one()
+    sender.send(THERE)
+    sender.send("http://b.org/other")
+    assert sender.inboxes.open_parties(10) == 0, "they are the owner's"
+    (first, second) = sender.inboxes.of_sites(["b.org"], 10)["b.org"]
+    owner.commit(site_delta(claimed, taken=(first.id,)))
+    late = site_delta(claimed, taken=(second.id,))
+    late.token -= 1
+    assert owner.commit(late) == {claimed.id}
+    assert exchanged(database) == Exchanged(sent=2, received=1, waiting=1)
+    owner.commit(site_delta(claimed, taken=(first.id, second.id)))
+    assert exchanged(database) == Exchanged(sent=2, received=2)
+
+
+def test_a_party_that_had_ended_goes_on_and_its_owner_finds_the_url(database: Database, sender: Sender) -> None:
+    number = _ended(database, "http://b.org/", EndReason.COMPLETED)
+    sender.send(THERE)
+    assert sender.inboxes.open_parties(10) == 1
+    assert sender.inboxes.open_parties(10) == 0
+    claimed = Worker.of(database, "next").claim_one()
+    assert [(one.id, one.reopened) for one in claimed.seeds] == [(number, 1)]
+    assert [one.url for one in sender.inboxes.of_sites([claimed.key], 10)["b.org"]] == [THERE]
+    assert exchanged(database) == Exchanged(sent=1, waiting=1, reopened=1)
+
+
+@pytest.mark.parametrize("reason", [EndReason.MAX_PAGES, EndReason.DEAD])
+def test_a_party_at_a_limit_or_given_up_leaves_the_url_out(
+    database: Database, sender: Sender, reason: EndReason
+) -> None:
+    number = _ended(database, "http://b.org/", reason)
+    sender.send(THERE)
+    sender.inboxes.open_parties(10)
+    assert exchanged(database) == Exchanged(sent=1, received=1)
+    assert Seeds(database).by_ids([number])[number].seed.state is SeedState.DONE
+    assert Seeds(database).get(THERE) is None
+
+
+def test_what_is_fetched_already_wakes_nobody(database: Database, sender: Sender) -> None:
+    number = _ended(database, "http://b.org/", EndReason.COMPLETED)
+    row = page(sender.seed_id, THERE)
+    sender.checkpoints.commit([site_delta(sender.site, seed_delta(sender.seed_id, pages=(row,)))])
+    sender.send(THERE)
+    sender.send("http://b.org/")
+    assert sender.inboxes.open_parties(10) == 2
+    assert exchanged(database) == Exchanged(sent=2, received=2)
+    assert Seeds(database).by_ids([number])[number].seed.state is SeedState.DONE
+
+
+def test_of_several_urls_of_a_new_site_the_nearest_one_begins(database: Database, sender: Sender) -> None:
+    sender.send("http://b.org/far", 5)
+    sender.send("http://b.org/near", 1)
+    sender.inboxes.open_parties(10)
+    assert sender.inboxes.open_parties(10) == 0, "the site is ready: the rest waits for who claims it"
+    near = Seeds(database).get("http://b.org/near")
+    assert near is not None
+    assert near.seed.base_depth == 2
+    assert exchanged(database) == Exchanged(sent=2, received=1, waiting=1)
+
+
+def test_what_is_sent_between_two_looks_keeps_a_crawl_open(sender: Sender) -> None:
+    arrivals = Arrivals(sender.inboxes, 10)
+    assert not arrivals.on_their_way()
+    assert not arrivals.came_meanwhile()
+    sender.send(THERE)
+    assert arrivals.came_meanwhile()
+    assert arrivals.on_their_way(), "it waits, and a party begins for it"
+    assert not arrivals.on_their_way()
+    assert not arrivals.came_meanwhile()
+
+
+COMPLETED, LIMIT, COVERED = (one.value for one in (EndReason.COMPLETED, EndReason.MAX_PAGES, EndReason.COVERED))
+
+
+@pytest.mark.parametrize(
+    ("parties", "expected"),
+    [
+        ([], (Opening.NEW, 0)),
+        ([(1, "/", "done", COMPLETED, 0)], (Opening.REOPEN, 1)),
+        ([(1, "/", "done", COMPLETED, 3)], (Opening.NEW, 0)),  # no deeper than the party's own URL
+        ([(1, "/", "done", COMPLETED, 3), (2, "/", "slow", None, 2)], (Opening.REOPEN, 2)),
+        ([(1, "/", "done", LIMIT, 0)], (Opening.NONE, 0)),
+        ([(1, "/", "done", LIMIT, 0), (2, "/", "done", COMPLETED, 0)], (Opening.REOPEN, 2)),
+        ([(1, "/", "done", COVERED, 0)], (Opening.NEW, 0)),
+        ([(1, "/other/", "done", COMPLETED, 0)], (Opening.NEW, 0)),  # out of its prefix
+    ],
+)
+def test_what_a_url_lets_go_on(
+    parties: list[tuple[int, str, str, str | None, int]], expected: tuple[Opening, int]
+) -> None:
+    given = [Party(number, f"http://b.org{path}", *rest) for number, path, *rest in parties]  # type: ignore[arg-type]
+    assert opening("http://b.org/x", 3, given, Scope.PREFIX) == expected
+
+
+def test_a_crawl_of_the_version_before_exchanges_once_it_was_upgraded(database_url: str) -> None:
+    texts = migration_texts(dialect_of(database_url))
+    now = 1_790_000_000_000
+    rows = (
+        f"INSERT INTO crawl (id, name, scope, created_at) VALUES (1, 'crawl', 'host', {now})",
+        "INSERT INTO site (id, key_hash, site_key, state) VALUES (1, {hash}, 'b.org', 'done')",
+        "INSERT INTO seed (id, site_id, url, url_hash, state, end_reason, added_at)"
+        f" VALUES (1, 1, 'http://b.org/', {{seed}}, 'done', 'completed', {now})",
+    )
+    hashes = {"hash": _literal(database_url, "b.org"), "seed": _literal(database_url, "http://b.org/")}
+    engine = create_engine(database_url)
+    with engine.begin() as connection:
+        for text in (text for number, text in texts.items() if number <= BEFORE):
+            for statement in statements(text):
+                connection.exec_driver_sql(statement)
+        for row in rows:
+            connection.exec_driver_sql(row.format(**hashes))
+        if dialect_of(database_url) == "postgresql":  # ids that were given are not counted
+            for table in ("site", "seed"):
+                connection.exec_driver_sql(f"ALTER TABLE {table} ALTER COLUMN id RESTART WITH 10")
+    engine.dispose()
+    upgrade_database(database_url)
+    database = open_database(database_url)
+    sender = Sender(database)
+    sender.send(THERE)
+    sender.inboxes.open_parties(10)
+    assert exchanged(database) == Exchanged(sent=1, waiting=1, reopened=1)
+    assert [*database.plain_rows(select(seed.c.reopened, seed.c.base_depth).where(seed.c.id == 1))] == [(1, 0)]
+    assert [*database.plain_rows(select(site.c.state).where(site.c.id == 1))] == [("ready",)]
+    assert [*database.plain_rows(select(inbox.c.url))] == [(THERE,)]
+    database.close()
+
+
+def _literal(url: str, text: str) -> str:
+    written = url_hash(text).hex()
+    return f"'\\x{written}'::bytea" if dialect_of(url) == "postgresql" else f"x'{written}'"

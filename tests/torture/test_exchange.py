@@ -1,0 +1,76 @@
+"""Machines that send each other URLs: nothing of what can be reached over all sites is lost, whoever is killed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from scrawler.synthweb.process import ServerProcess
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import reachable
+from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
+from tests.torture.verify import archive, counters, lists, owners, politeness
+from tests.torture.web import Requests, TortureWeb
+
+SPEC = WebSpec(seed=3, sites=24, mean_pages=12, page_bytes=300, links=6)
+TIMEOUT = 120  # seconds
+
+pytestmark = pytest.mark.heavy
+
+
+def _served_by_three(url: str, folder: Path, delay: float, kills: int) -> None:
+    """Crawl all that three seeds lead to with three machines, of which some are killed; compare with the truth."""
+    log = folder / "access.log"
+    with ServerProcess(SPEC, log=log) as server:
+        seeds = tuple(server.web.seeds()[:3])
+        web = TortureWeb(server.web, seeds, Requests(log))
+        expected = reachable(server.web, seeds)
+        crawl = CrawlUnderTest(folder, url, Pace(runs=3, delay=delay, checkpoint_interval=0.3, mode="exchange"))
+        try:
+            crawl.add_seeds(seeds)
+            crawl.start()
+            _kill_now_and_then(crawl, web, len(expected), kills)
+            wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+            _verify(crawl, web, expected, kills)
+        finally:
+            crawl.stop()
+
+
+def _kill_now_and_then(crawl: CrawlUnderTest, web: TortureWeb, pages: int, kills: int) -> None:
+    chance = Random(1)
+    for number in range(1, kills + 1):
+
+        def seen(due: int = number * pages // (kills + 2)) -> bool:
+            web.requests.look()
+            return len(web.requests.urls) >= due
+
+        wait_for(seen, TIMEOUT, f"part {number} of the pages")
+        crawl.kill_machine(chance.choice(crawl.machines()))
+
+
+def _verify(crawl: CrawlUnderTest, web: TortureWeb, expected: set[str], kills: int) -> None:
+    web.requests.look()
+    rows = dict(crawl.sql.rows("SELECT url, result FROM page"))
+    assert len(rows) == crawl.sql.one("SELECT COUNT(*) FROM page"), "no URL has two rows"
+    html = {url for url, result in rows.items() if result == "fetched" and not url.endswith(".pdf")}
+    assert html == expected
+    problems = [problem for check in (counters, lists, owners, archive) for problem in check(crawl, web)]
+    problems += politeness(web, crawl.pace.delay)
+    assert not problems, "\n".join(problems)
+    sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
+    assert sent == received > 0
+    assert crawl.sql.one("SELECT COUNT(*) FROM inbox") == 0
+    overlap = {url for url, times in Counter(one.url for one in web.requests.pages()).items() if times > 1}
+    if not kills:
+        assert not overlap
+
+
+def test_three_machines_fetch_all_that_three_seeds_lead_to_once(database_url: str, tmp_path: Path) -> None:
+    _served_by_three(database_url, tmp_path, delay=0, kills=0)
+
+
+def test_three_machines_lose_nothing_when_some_of_them_are_killed(database_url: str, tmp_path: Path) -> None:
+    _served_by_three(database_url, tmp_path, delay=0.1, kills=3)

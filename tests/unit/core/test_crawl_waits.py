@@ -1,0 +1,99 @@
+"""What places wait for, told from the states of sites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+import pytest
+
+from scrawler.core.machine.waits import Wait, waits
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.site import Origin, Server, SiteContext
+from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.model.scope import Scope
+from scrawler.model.seeds import Seed
+from scrawler.urls.analyzer import UrlAnalyzer
+from scrawler.urls.scope import scope_of
+
+NOW = 1_000.0
+
+
+def looked_up(site: SiteContext) -> None:
+    site.origins["http://a.org"] = Origin("http://a.org", "a.org", pending=True)
+    site.waiting = 1
+
+
+def asked(site: SiteContext) -> None:
+    site.in_flight = 1
+    site.fetching.add("http://a.org/")
+
+
+def robots_asked(site: SiteContext) -> None:
+    site.in_flight = 1
+
+
+def store_asked(site: SiteContext) -> None:
+    site.waiting = 1
+
+
+def queues(site: SiteContext) -> None:
+    site.queues_at = Server()
+    site.wake_at = inf
+
+
+def pauses(site: SiteContext) -> None:
+    site.due["a.org"] = site.wake_at = NOW + 1
+
+
+def rests(site: SiteContext) -> None:
+    pauses(site)
+    site.health.rests["a.org"] = site.wake_at = NOW + 30
+
+
+def rested_elsewhere(site: SiteContext) -> None:
+    site.rest_until = site.wake_at = NOW + 30
+
+
+def tries_again(site: SiteContext) -> None:
+    pauses(site)
+    site.wake_at = NOW + 60
+
+
+def is_due(site: SiteContext) -> None:
+    site.wake_at = NOW
+
+
+CASES = (
+    (asked, Wait.ANSWER),
+    (robots_asked, Wait.ROBOTS),
+    (looked_up, Wait.NAME),
+    (store_asked, Wait.STORE),
+    (queues, Wait.LINE),
+    (pauses, Wait.DELAY),
+    (rests, Wait.RESTING),
+    (rested_elsewhere, Wait.RESTING),
+    (tries_again, Wait.RETRY),
+    (is_due, Wait.TURN),
+)
+
+
+def _site() -> SiteContext:
+    home = "http://a.org/"
+    scope = scope_of(home, Scope.HOST)
+    party = SeedContext(Seed(1, 1, home, home, 0, 0), UrlAnalyzer(scope), scope, 0.0)
+    return SiteContext(1, "a.org", 1, ExactSeen(MemoryBudget(2**20)), False, parties=[party, party])
+
+
+@pytest.mark.parametrize(("let", "expected"), CASES, ids=[case[0].__name__ for case in CASES])
+def test_a_place_waits_for(let: Callable[[SiteContext], None], expected: Wait) -> None:
+    site = _site()
+    let(site)
+    assert waits([site], NOW, None) == {expected.value: 2}, "its two seeds"
+
+
+def test_what_holds_the_machine_up_holds_all_places_up_that_wait_for_no_answer() -> None:
+    sites = [_site() for _ in range(3)]
+    asked(sites[0])
+    pauses(sites[1])
+    assert waits(sites, NOW, Wait.PAUSED) == {"answer": 2, "paused": 4}

@@ -1,0 +1,36 @@
+"""What `import scrawler` gives, and that it costs nothing before it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import scrawler
+from scrawler import errors
+
+
+def test_to_import_the_package_loads_nothing_else() -> None:
+    code = "import sys; before = set(sys.modules); import scrawler; print(sorted(set(sys.modules) - before))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "pydantic" not in done.stdout
+    assert "sqlalchemy" not in done.stdout
+    ours = [name for name in eval(done.stdout) if name.startswith("scrawler")]
+    assert ours == ["scrawler", "scrawler.compiled"], "what is compiled is checked before any of it is imported"
+
+
+@pytest.mark.interpreted("mypyc keeps no docstrings of named tuples")
+def test_all_names_are_there_and_documented() -> None:
+    for name in scrawler.__all__:
+        value = getattr(scrawler, name)
+        assert name == "__version__" or value.__doc__, name
+    assert set(dir(scrawler)) == set(scrawler.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Spider'"):
+        _ = scrawler.Spider
+
+
+def test_each_kind_of_error_of_the_library_is_a_scrawler_error() -> None:
+    kinds = [getattr(scrawler, name) for name in scrawler.__all__ if name.endswith("Error")]
+    assert len(kinds) > 5
+    assert all(issubclass(kind, errors.ScrawlerError) for kind in kinds)
