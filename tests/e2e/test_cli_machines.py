@@ -11,7 +11,6 @@ import subprocess
 import termios
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest

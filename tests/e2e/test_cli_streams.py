@@ -10,7 +10,6 @@ import struct
 import subprocess
 import termios
 import threading
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import zlib
-from contextlib import suppress
 from pathlib import Path
 
 import brotli
