@@ -24,6 +24,7 @@ REMOTE = ["fsspec>=2024.6", "s3fs>=2024.6"]
 METRICS = ["prometheus_client>=0.20"]
 DOCS = ["mkdocs-awesome-nav>=3.3", "mkdocs-material>=9.7", "mkdocstrings-python>=2.0"]
 BROWSER = ["playwright>=1.45"]
+EXCHANGE = ["kombu[redis]>=5.4", "pyzmq>=26"]
 POSTGRESQL = ["psycopg[binary]>=3.3"]
 DEV = [
     *TEST,
@@ -35,6 +36,7 @@ DEV = [
     *DOCS,
     *BROWSER,
     *POSTGRESQL,
+    *EXCHANGE,
     "ruff>=0.12",
     "mypy>=1.15",
     "import-linter>=2.3",
@@ -235,6 +237,7 @@ setup(
         "browser": BROWSER,
         "docs": DOCS,
         "postgresql": POSTGRESQL,
+        "exchange": EXCHANGE,
         "test": TEST,
         "experiments": EXPERIMENTS,
         "dev": DEV,

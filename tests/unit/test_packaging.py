@@ -46,9 +46,15 @@ def test_all_that_is_imported_is_asked_for() -> None:
     needed = {_plain(brought_by.get(name, [name])[0]) for name in foreign}
     setup = (ROOT / "setup.py").read_text()
     asked = re.findall(r"install_requires=\[(.*?)\]", setup, re.DOTALL) + re.findall(
-        r"^(?:BROWSER|POSTGRESQL) = .*", setup, re.MULTILINE
+        r"^(?:BROWSER|EXCHANGE|POSTGRESQL) = .*", setup, re.MULTILINE
     )
     assert needed <= {_plain(name) for text in asked for name in re.findall(r'"([\w.-]+)(?:\[\w+\])?>=', text)}
+
+
+def test_what_carries_urls_is_imported_where_it_was_chosen_alone() -> None:
+    program = "import scrawler.cli.main, scrawler.assembly.machine, sys; print({'zmq', 'kombu'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_playwright_is_imported_where_pages_are_shown_alone() -> None:

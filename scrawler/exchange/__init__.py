@@ -1,0 +1,12 @@
+"""URLs between machines: communicators carry batches of them from the one that found them to the one that owns them.
+
+A machine's *outbox* in the database has what is to be sent, written in the transaction of the page on which it stands.
+The sender makes batches of it by receiver and hands them to a `Communicator`; the listener of the receiver takes them
+in, and acknowledges a batch after the checkpoint that made it durable there. Only then is it out of the outbox. What is
+not acknowledged is sent again; what its receiver does not own comes back, and goes to its site's inbox in the database.
+
+    communicator   the interface, and what travels          envelope   how a message looks outside: signed
+    door           judges what comes in from the network    courier    sender and listener, at the store
+    tcp            direct, by ZeroMQ                        broker     by RabbitMQ or Redis
+    database       by the inboxes of sites
+"""
