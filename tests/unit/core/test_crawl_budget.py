@@ -132,7 +132,7 @@ def test_with_a_pause_requests_go_one_at_a_time_each_in_its_slot() -> None:
     assert not desk.budget.wishes, "only once it is over"
     desk.budget.over(HERE, now)
     assert not desk.comes(two)
-    assert desk.budget.slots_wished(now) == {HERE: 60.0}
+    assert desk.budget.slots_wished(now) == {HERE: pytest.approx(60)}
     desk.budget.reserved({HERE: Slot(now - 2, now - 1)})
     assert not desk.comes(two), "that slot is lost"
     assert list(desk.budget.wishes) == [HERE]
