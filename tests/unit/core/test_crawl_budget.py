@@ -6,6 +6,8 @@ import time
 from collections import Counter, deque
 from math import inf
 
+import pytest
+
 from scrawler.core.asking.budget import AddressBudget
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
