@@ -12,7 +12,7 @@ import click
 from scrawler.errors import ScrawlerError
 from scrawler.synthweb.faults.server import FaultWeb, serve_faults
 from scrawler.synthweb.server import serve
-from scrawler.synthweb.spec import Hosts, WebSpec
+from scrawler.synthweb.spec import Hosts, Validators, WebSpec
 from scrawler.synthweb.traps.server import TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
 
@@ -67,6 +67,30 @@ _DEFAULT = WebSpec()
     show_default=True,
     help="How sites differ: by address, by name (needs --resolve), or by port.",
 )
+@click.option("--changes", default=_DEFAULT.changes, show_default=True, help="Mean changes of a page a day; 0: none.")
+@click.option(
+    "--change-spread",
+    default=_DEFAULT.change_spread,
+    show_default=True,
+    help="How far pages differ in it (sigma of its logarithm); 0: not at all.",
+)
+@click.option("--still", default=_DEFAULT.still, show_default=True, help="Share of pages that never change.")
+@click.option("--periodic", default=_DEFAULT.periodic, show_default=True, help="Share that changes at a fixed period.")
+@click.option("--bursty", default=_DEFAULT.bursty, show_default=True, help="Share that changes in bursts.")
+@click.option("--coming", default=_DEFAULT.coming, show_default=True, help="Share of leaf pages that come and go.")
+@click.option(
+    "--validators",
+    type=click.Choice([kind.value for kind in Validators]),
+    default=_DEFAULT.validators.value,
+    show_default=True,
+    help="ETag and Last-Modified of pages; with true ones comes 304.",
+)
+@click.option("--noisy", is_flag=True, help="Each answer has a date, a counter and a token in it that mean nothing.")
+@click.option(
+    "--time-scale", default=_DEFAULT.time_scale, show_default=True, help="Seconds of the web's time in each second."
+)
+@click.option("--epoch", default=_DEFAULT.epoch, help="Seconds since 1970 when its time begins. [default: the start]")
+@click.option("--clock", type=_FILE, help="Read the web's time, in seconds, from this file at each request.")
 @click.option("--seeds-file", type=_FILE, help="Write the seed URLs to this file.")
 @click.option(
     "--seeds-per-site", type=click.IntRange(1), default=1, show_default=True, help="Seeds of a site in that file."
@@ -88,6 +112,8 @@ def synthweb(
     faults: bool,
     stop_with_stdin: bool,
     hosts: str,
+    clock: Path | None,
+    validators: str,
     **numbers: Any,
 ) -> None:
     """Serve a deterministic synthetic web on loopback addresses, until interrupted.
@@ -115,8 +141,17 @@ def synthweb(
             seeds = (url for site in range(web.spec.sites) for url in web.seeds_of(site, seeds_per_site))
             _tell("synthetic web", web.spec.sites, web.port, seeds, seeds_file)
 
-        spec = WebSpec(hosts=Hosts(hosts), **numbers)
-        serve(spec, port, log=log, workers=workers, share_port=share_port, stop_with_stdin=stop_with_stdin, ready=ready)
+        spec = WebSpec(hosts=Hosts(hosts), validators=Validators(validators), **numbers)
+        serve(
+            spec,
+            port,
+            log=log,
+            clock=clock,
+            workers=workers,
+            share_port=share_port,
+            stop_with_stdin=stop_with_stdin,
+            ready=ready,
+        )
 
 
 def _tell(web: str, sites: int, port: int, seeds: Iterable[str], seeds_file: Path | None) -> None:

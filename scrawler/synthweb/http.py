@@ -20,6 +20,7 @@ _REQUEST = re.compile(rb"([A-Z]+) (\S+) HTTP/1\.([01])\r\n")
 _HOST = re.compile(rb"\r\nhost:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _CONNECTION = re.compile(rb"\r\nconnection:[ \t]*([^\r\n]*)", re.IGNORECASE)
 _BODY = re.compile(rb"\r\n(?:content-length:[ \t]*0*[1-9]|transfer-encoding:)", re.IGNORECASE)
+_CONDITION = re.compile(rb"\r\nif-(none-match|modified-since):[ \t]*([^\r\n]*)", re.IGNORECASE)
 _ABSOLUTE = re.compile(rb"http://([^/?#]+)(/.*)?", re.IGNORECASE)
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 
@@ -32,6 +33,8 @@ class HttpRequest(NamedTuple):
     path: str
     keep_alive: bool
     old: bool  # whether it is HTTP/1.0
+    if_none_match: str = ""
+    if_modified_since: str = ""
 
 
 class BadRequest(NamedTuple):
@@ -61,22 +64,26 @@ def parse(head: bytes) -> HttpRequest | BadRequest:
     said = connection[1].lower() if connection else b""
     keep_alive = b"close" not in said if minor == b"1" else b"keep-alive" in said
     path = target.decode("latin-1")
-    return HttpRequest(method.decode(), authority.decode("latin-1"), path, keep_alive, old=minor == b"0")
+    request = HttpRequest(method.decode(), authority.decode("latin-1"), path, keep_alive, old=minor == b"0")
+    conditions = _CONDITION.findall(head) if b"If-" in head or b"if-" in head else ()
+    for name, value in conditions:
+        field = f"if_{name.lower().replace(b'-', b'_').decode()}"
+        request = request._replace(**{field: value.strip().decode("latin-1")})
+    return request
 
 
 def frame(answer: Answer, request: HttpRequest | None) -> bytes:
     """Put an answer on the wire; without a request, as the last answer of a connection."""
-    fields = f"Location: {answer.location}\r\n" if answer.location else ""
+    fields = f"Location: {answer.location}\r\n" if answer.location else answer.fields
     if request is None or not request.keep_alive:
         fields += "Connection: close\r\n"
     elif request.old:
         fields += "Connection: keep-alive\r\n"
     if answer.status == HTTPStatus.METHOD_NOT_ALLOWED:
         fields += "Allow: GET, HEAD\r\n"
-    head = (
-        f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}\r\nServer: synthweb\r\n"
-        f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n{fields}\r\n"
-    ).encode("latin-1")
+    if answer.status != HTTPStatus.NOT_MODIFIED:
+        fields = f"Content-Type: {answer.content_type}\r\nContent-Length: {len(answer.body)}\r\n{fields}"
+    head = (f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}\r\nServer: synthweb\r\n{fields}\r\n").encode("latin-1")
     return head if request is not None and request.method == "HEAD" else head + answer.body
 
 

@@ -7,9 +7,12 @@ import random
 from dataclasses import dataclass
 from statistics import NormalDist
 
+from scrawler.synthweb.changes import Clock
 from scrawler.synthweb.hrefs import LinkWriter
 from scrawler.synthweb.site import Site, mix
+from scrawler.synthweb.spec import Validators
 from scrawler.synthweb.text import TextBlock
+from scrawler.synthweb.validators import lie_of, validator_of, version
 from scrawler.synthweb.web import Kind, SyntheticWeb, Target
 
 ROBOTS = b"User-agent: *\nDisallow: /private/\n"
@@ -17,6 +20,8 @@ ROBOTS_OPEN = b"User-agent: *\nDisallow:\n"
 _PNG = ("image/png", b"\x89PNG\r\n\x1a\n")
 _PDF = ("application/pdf", b"%PDF-1.4\n")
 _HTML = "text/html; charset=utf-8"
+_NOT_FOUND = b"<!DOCTYPE html><title>404 Not Found</title><h1>Not Found</h1>\n"
+_ALL_BITS = (1 << 64) - 1
 _GROUP = 6  # links in one list
 _SIZE_SPREAD = 0.6  # sigma of the lognormal page sizes
 # Page size as a share of the mean, by quantile.
@@ -33,18 +38,23 @@ class Answer:
     content_type: str
     body: bytes
     location: str = ""
+    fields: str = ""  # further header fields, each ended by CRLF
 
 
 class PageWriter:
     """Writes what a web's layout prescribes; holds one text block and nothing for each page."""
 
-    def __init__(self, web: SyntheticWeb) -> None:
+    def __init__(self, web: SyntheticWeb, clock: Clock | None = None) -> None:
         self._web = web
+        self._clock = clock or Clock(web.spec.epoch, web.spec.time_scale)
+        self._answers = 0  # pages so far
+        spec = web.spec
+        self._has_time = bool(spec.changes or spec.coming or spec.noisy) or spec.validators is not Validators.NONE
         self._text = TextBlock(web.spec.seed, 4 * web.spec.page_bytes)
         self._noise = random.Random(web.spec.seed).randbytes(64 * 1024)  # what files are made of: it does not compress
 
-    def answer(self, site: int, path: str) -> Answer:
-        """Answer a request for a path (with query) of a site."""
+    def answer(self, site: int, path: str, if_none_match: str = "", if_modified_since: str = "") -> Answer:
+        """Answer a request for a path (with query) of a site, from who may know a version of it already."""
         web = self._web
         layout = web.site(site)
         if layout.alias_of is not None:
@@ -53,19 +63,44 @@ class PageWriter:
             return Answer(200, "text/plain", ROBOTS if layout.disallows_private else ROBOTS_OPEN)
         target = web.locate(site, path)
         if target is None:
-            return Answer(404, _HTML, b"<!DOCTYPE html><title>404 Not Found</title><h1>Not Found</h1>\n")
+            return Answer(404, _HTML, _NOT_FOUND)
         step = web.redirect(target)
         if step is not None:
             relative = step[1].site == site and target.number % 2 == 1
             return _redirect(step[0], web.path(step[1]) if relative else web.url(step[1]))
         if target.kind is Kind.FILE:
             return self._file(target.number)
-        return Answer(200, _HTML, self.page(layout, target.number))
+        if not self._has_time:
+            return Answer(200, _HTML, self.page(layout, target.number))
+        return self._of_now(layout, target.number, if_none_match, if_modified_since)
 
-    def page(self, site: Site, page: int) -> bytes:
-        """Write an HTML page: a head, then lists of links between slices of text."""
+    def _of_now(self, site: Site, page: int, if_none_match: str, if_modified_since: str) -> Answer:
+        """Answer with what a page is now, if it is there and has not been fetched so."""
+        spec, now = self._web.spec, self._clock.now()
+        changes = self._web.changes_of(site.index, page)
+        if now < changes.life.born:
+            return Answer(404, _HTML, _NOT_FOUND)
+        if now >= changes.life.gone:
+            return Answer(410, _HTML, _NOT_FOUND)
+        self._answers += 1
+        lie = lie_of(spec.seed, site.index)
+        validator = validator_of(spec.validators, lie, changes, now, self._clock, self._answers)
+        if validator.is_known(if_none_match, if_modified_since):
+            return Answer(304, _HTML, b"", fields=validator.fields)
+        body = self.page(site, page, version(changes, now))
+        if spec.noisy:
+            body = body.replace(b"</body>", self._noise_of(now) + b"</body>")
+        return Answer(200, _HTML, body, fields=validator.fields)
+
+    def _noise_of(self, now: float) -> bytes:
+        token = f"{mix(self._answers, round(now * 1000)):016x}{mix(self._answers):016x}"
+        return f"<p>Served {self._clock.date(now).isoformat()}, {self._answers} visitors, {token}</p>\n".encode()
+
+    def page(self, site: Site, page: int, version: str = "v") -> bytes:
+        """Write an HTML page: a head, then lists of links between slices of text, which are others in each version."""
         web = self._web
         draw = mix(web.spec.seed, site.index, page, 5)
+        place = draw >> 10 if version == "v" else mix(draw, int(version[1:], 16) & _ALL_BITS)
         path = web.path(Target(site.index, Kind.PAGE, page))
         has_base = draw & 15 == 7
         writer = LinkWriter(web, site, "/" if has_base else path)
@@ -74,7 +109,7 @@ class PageWriter:
         head = _head(site, page, has_base)
         wanted = web.spec.page_bytes * _SIZES[draw >> 4 & 63] - sum(map(len, groups)) - len(head)
         parts = [head]
-        for group, text in zip(groups, self._text.cuts(draw >> 10, max(0, int(wanted)), len(groups)), strict=True):
+        for group, text in zip(groups, self._text.cuts(place, max(0, int(wanted)), len(groups)), strict=True):
             parts += b'<ul class="links">\n', group, b"\n</ul>\n", text
         parts.append(b"</body></html>\n")
         return b"".join(parts)

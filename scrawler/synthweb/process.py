@@ -79,10 +79,18 @@ class ServerProcess(WebProcess):
     web: SyntheticWeb
 
     def __init__(
-        self, spec: WebSpec, port: int = 0, *, log: Path | None = None, share_port: bool = False, workers: int = 1
+        self,
+        spec: WebSpec,
+        port: int = 0,
+        *,
+        log: Path | None = None,
+        clock: Path | None = None,
+        share_port: bool = False,
+        workers: int = 1,
     ) -> None:
         options = [f"--port={port}", f"--workers={workers}", *_options(spec)]
-        super().__init__(*options, *[f"--log={log}"] * (log is not None), *["--share-port"] * share_port)
+        files = [f"--{name}={file}" for name, file in (("log", log), ("clock", clock)) if file is not None]
+        super().__init__(*options, *files, *["--share-port"] * share_port)
         self._spec = spec
 
     def __enter__(self) -> Self:
@@ -95,11 +103,11 @@ class ServerProcess(WebProcess):
 class SynthServer(ServerProcess):
     """A server process that keeps an access log, which can be read at any time and after its end."""
 
-    def __init__(self, spec: WebSpec, port: int = 0, *, workers: int = 1) -> None:
+    def __init__(self, spec: WebSpec, port: int = 0, *, clock: Path | None = None, workers: int = 1) -> None:
         self._folder = TemporaryDirectory(prefix="synthweb-")
         self._log_file = Path(self._folder.name) / "access.log"
         self._written: str | None = None
-        super().__init__(spec, port, log=self._log_file, workers=workers)
+        super().__init__(spec, port, log=self._log_file, clock=clock, workers=workers)
 
     def __enter__(self) -> Self:
         """Start the process, with an empty log."""

@@ -8,11 +8,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
 from pathlib import Path
 
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.synthweb.changes import Clock
 from scrawler.synthweb.http import HttpRequest
 from scrawler.synthweb.pages import Answer, PageWriter
 from scrawler.synthweb.process import ServerProcess
@@ -32,6 +34,7 @@ def serve(
     port: int,
     *,
     log: Path | None = None,
+    clock: Path | None = None,
     workers: int = 1,
     share_port: bool = False,
     stop_with_stdin: bool = False,
@@ -41,6 +44,7 @@ def serve(
 
     `port` 0 takes a free one. `log` is appended to, one line a request: seconds since 1970 when it came and
     when it was answered, status, method, URL.
+    `clock` is a file with the virtual time in seconds, which is read at each request for a page.
     `share_port` lets other processes listen at the same port; `stop_with_stdin` stops at the end of standard input,
     so that a server does not outlive the program that started it.
 
@@ -54,13 +58,16 @@ def serve(
         sockets = listen(_places(spec, port), "synthetic web", share_port or workers > 1)
         for listening in sockets:
             stack.enter_context(listening)
+        if not spec.epoch and clock is None:
+            spec = replace(spec, epoch=time.time())  # the same for all workers
+        Clock(spec.epoch, spec.time_scale, clock).now()  # a file that says something else is told before all else
         web = SyntheticWeb(spec, sockets[0].getsockname()[1])
         leave_unanswered(sockets, web)
         for _ in range(workers - 1):
-            stack.enter_context(ServerProcess(spec, web.port, log=log, share_port=True))
+            stack.enter_context(ServerProcess(spec, web.port, log=log, clock=clock, share_port=True))
         log_fd = _open_log(log, stack)
         _allow_many_files()
-        server = _Server(web, log_fd)
+        server = _Server(web, log_fd, clock)
         tell = partial(ready, web)
         asyncio.run(serve_pages(sockets, server.answer, server.delay, stop_with_stdin, tell, spec.bandwidth))
 
@@ -68,9 +75,9 @@ def serve(
 class _Server:
     """The answers of one process."""
 
-    def __init__(self, web: SyntheticWeb, log_fd: int | None) -> None:
+    def __init__(self, web: SyntheticWeb, log_fd: int | None, clock: Path | None) -> None:
         self._web = web
-        self._writer = PageWriter(web)
+        self._writer = PageWriter(web, Clock(web.spec.epoch, web.spec.time_scale, clock))
         self._log_fd = log_fd
         self._takes_time = web.spec.latency_ms > 0 or web.spec.slow_share > 0 or web.spec.dead_share > 0
         self._site = lru_cache(maxsize=65_536)(self._find_site)
@@ -97,7 +104,7 @@ class _Server:
         site = self._site(request.authority, local)
         if site is None:
             return _MISDIRECTED
-        answer = self._writer.answer(site, request.path)
+        answer = self._writer.answer(site, request.path, request.if_none_match, request.if_modified_since)
         if self._log_fd is not None:
             url = f"http://{self._web.site(site).authority}{request.path}"
             # One unbuffered append: whoever has an answer finds its line, whichever process wrote it.

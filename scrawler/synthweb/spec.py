@@ -18,6 +18,14 @@ class Hosts(StrEnum):
     PORTS = "ports"  # 127.0.0.1:8400, 127.0.0.1:8401, ...: where 127.0.0.1 is the only loopback address
 
 
+class Validators(StrEnum):
+    """What answers say of a page's version (ETag, Last-Modified)."""
+
+    NONE = "none"
+    TRUE = "true"  # and requests that name the version are answered with 304
+    LYING = "lying"  # each site in its own way, see `validators.Lie`
+
+
 @dataclass(frozen=True, slots=True)
 class WebSpec:
     """Describes a web; two webs with equal specs (and ports) are equal byte for byte.
@@ -43,6 +51,16 @@ class WebSpec:
     hidden: float = 0.1  # share of a site's pages that its home page does not lead to
     alias_every: int = 20  # every n-th site only redirects to the one before it, like a www host; 0: none
     hosts: Hosts = Hosts.ADDRESSES
+    changes: float = 0.0  # mean changes of a page a day, of those that change; 0: none does
+    change_spread: float = 1.5  # sigma of the lognormal distribution of these; 0: all pages alike
+    still: float = 0.0  # share of pages that never change
+    periodic: float = 0.0  # share of those that change which do so at a fixed period
+    bursty: float = 0.0  # share of those that change which do so in bursts; the rest are Poisson processes
+    coming: float = 0.0  # share of the pages without children that are there for 15 to 60 days only
+    validators: Validators = Validators.NONE
+    noisy: bool = False  # whether each answer has a date, a counter and a token in it that mean nothing
+    time_scale: float = 1.0  # virtual seconds a second
+    epoch: float = 0.0  # seconds since 1970 when virtual time begins; 0: when the server starts
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -61,6 +79,14 @@ class WebSpec:
             ("bandwidth", 0, 10**12),
             ("hidden", 0, 0.5),
             ("alias_every", 0, MAX_SITES),
+            ("changes", 0, 1_440),
+            ("change_spread", 0, 3),
+            ("still", 0, 0.999),
+            ("periodic", 0, 1),
+            ("bursty", 0, 1),
+            ("coming", 0, 1),
+            ("time_scale", 1e-6, 1e9),
+            ("epoch", 0, 1e11),
         )
         for name, low, high in limits:
             value = getattr(self, name)
@@ -72,5 +98,7 @@ class WebSpec:
         if self.slow_share > self.slow_sites:
             above = f"--slow-share {self.slow_share} is above --slow-sites {self.slow_sites}"
             raise SettingsError(f"synthetic web: {above}")
+        if self.periodic + self.bursty > 1:
+            raise SettingsError("synthetic web: --periodic and --bursty together are above 1")
         if self.alias_every == 1:
             raise SettingsError("synthetic web: --alias-every is 1, but an alias needs a site to lead to")

@@ -12,6 +12,7 @@ from ipaddress import IPv4Address
 from typing import NamedTuple
 
 from scrawler.errors import SettingsError
+from scrawler.synthweb.changes import Changes, PageChanges
 from scrawler.synthweb.site import FANOUT, Site, SiteSizes, is_dead, latency_s, mix, section_starts, slow_s, slow_share
 from scrawler.synthweb.spec import Hosts, WebSpec
 
@@ -64,6 +65,7 @@ class SyntheticWeb:
         self.port = port
         self._sizes = SiteSizes(spec)
         self.site = lru_cache(maxsize=16_384)(self._site)
+        self._changes = Changes(spec)
 
     # --- sites
 
@@ -166,6 +168,14 @@ class SyntheticWeb:
             if not site.private(page):
                 pages[page] = None
         return [self.url(Target(index, Kind.PAGE, page)) for page in pages]
+
+    # --- changes
+
+    def changes_of(self, site: int, page: int) -> PageChanges:
+        """Return when a page changes, comes and goes; all that is true of it, in virtual time."""
+        layout = self.site(site)
+        is_leaf = page not in layout.starts and next(layout.children(page), None) is None
+        return self._changes.of(site, page, is_leaf)
 
     # --- answers and links
 
