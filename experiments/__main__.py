@@ -28,6 +28,8 @@ EXPERIMENTS = {  # and the modules that they are
     "broad": "bench.broad_bench",
     "moving": "moving",
     "focused": "focused",
+    "freshness": "freshness",
+    "quality": "quality",
     "endurance": "bench.endurance_bench",
 }
 

@@ -163,9 +163,11 @@ class SiteRates(NamedTuple):
 
         Sums only: the order in which a site's pages are checked makes no difference.
         """
-        removed = _moments(before) if before is not None else _NOTHING
-        added = _moments(now)
-        return SiteRates(*(max(0.0, own - old + new) for own, old, new in zip(self, removed, added, strict=True)))
+        return self.swapped(_moments(before) if before is not None else _NOTHING, _moments(now))
+
+    def swapped(self, before: SiteRates, now: SiteRates) -> SiteRates:
+        """Return the moments with other ones of a page, for who keeps these (`SiteRates().replaced(None, checks)`)."""
+        return SiteRates(*(max(0.0, own - old + new) for own, old, new in zip(self, before, now, strict=True)))
 
     def prior(self, general: Gamma = UNKNOWN) -> Gamma:
         """Return the Gamma of a page of this site; a site of which little is known is like all others (`general`).

@@ -25,7 +25,8 @@ from typing import NamedTuple
 _SMALL = 1e-4  # exponents below which a series is more exact than the closed form
 _STEPS = 200
 _PER_OCTAVE = 4  # cells of the histogram for each doubling of a rate, and of a weight
-_STALE = 0.02  # a multiplier is kept until so much of what pages ask for has changed
+_STALE = 0.05  # a plan is kept until so many of the pages have moved to other cells
+_NEAR_ENOUGH = 1e-4  # two multipliers so near to each other are mixed: the optimum is flat
 _SLOWEST, _FASTEST = 1e-10, 1.0  # rates are taken to be within these, which are 133 cells
 _LIGHTEST, _HEAVIEST = 1e-6, 1e9  # weights likewise, 200 cells
 _LOWEST_MULTIPLIER, _HIGHEST_MULTIPLIER = 1e-24, 1e24
@@ -105,22 +106,37 @@ class Solution(NamedTuple):
         return few + self.share * (more - few)
 
 
-def solved(visits: Callable[[float], float], budget: float) -> Solution:
+def solved(visits: Callable[[float], float], budget: float, near: float = 0.0, within: float = 1e-9) -> Solution:
     """Find the multiplier for which visits come to a budget; `visits` falls with it. Bisection of its logarithm.
 
-    If a budget is less than bounds ask for, or more than all can use, the solution is the nearest that there is.
+    `near` is where to look first, 0: nobody knows; `within`, how near to each other the two numbers come. If a budget
+    is less than bounds ask for, or more than all can use, the solution is the nearest that there is.
     """
-    low, high = _LOWEST_MULTIPLIER, _HIGHEST_MULTIPLIER
+    low, high = _around(visits, budget, near) if near > 0 else (_LOWEST_MULTIPLIER, _HIGHEST_MULTIPLIER)
     for _ in range(_STEPS):
         middle = math.sqrt(low) * math.sqrt(high)
         if visits(middle) > budget:
             low = middle
         else:
             high = middle
-        if high < low * (1 + 1e-9):
+        if high < low * (1 + within):
             break
     few, more = visits(high), visits(low)
     return Solution(low, high, min(max((budget - few) / (more - few), 0.0), 1.0) if more > few else 1.0)
+
+
+def _around(visits: Callable[[float], float], budget: float, near: float) -> tuple[float, float]:
+    """Return two multipliers, a little apart, between which the one for a budget lies."""
+    step = 1.1
+    if visits(near) > budget:
+        low, high = near, near * step
+        while visits(high) > budget and high < _HIGHEST_MULTIPLIER:
+            low, high, step = high, high * step, step * step
+        return low, high
+    low, high = near / step, near
+    while visits(low) <= budget and low > _LOWEST_MULTIPLIER:
+        low, high, step = low / step, low, step * step
+    return low, high
 
 
 def optimal_visits(pages: Sequence[tuple[float, float]], budget: float) -> list[float]:
@@ -138,7 +154,8 @@ class Demand:
 
     A histogram: a page comes in, goes out, or changes in constant time, and its memory does not grow with pages. Pages
     of one cell, whose rates and weights are within a fifth, are visited alike; so the budget is met as planned. The
-    plan is kept until pages that make a fiftieth of all have changed, and is then made anew from the cells alone.
+    plan is kept until a twentieth of the pages, and as many as there are cells, have moved to other cells; then it is
+    made anew from the cells alone, beginning with the multiplier that it had.
     Histograms of several machines are added by `merge`.
     """
 
@@ -163,8 +180,9 @@ class Demand:
 
     def replace(self, rate: float, new_rate: float, weight: float) -> None:
         """Count a page by another rate."""
-        self.remove(rate, weight)
-        self.add(new_rate, weight)
+        self._count(rate, weight, -1)
+        self._count(new_rate, weight, 1)
+        self._moved -= 1 if _bin(_rate(rate)) != _bin(_rate(new_rate)) else 2
 
     def merge(self, other: Demand) -> None:
         """Add the pages of another histogram."""
@@ -213,7 +231,7 @@ class Demand:
     def _solved(self) -> Solution | None:
         if self.pages <= 0:
             return None
-        if self._solution is None or self._moved > _STALE * self.pages:
+        if self._solution is None or self._moved > max(_STALE * self.pages, len(self._cells)):
             means = {key: (cell.pages, *cell.means()) for key, cell in self._cells.items()}
 
             def visits(multiplier: float) -> float:
@@ -222,7 +240,8 @@ class Demand:
                     for pages, rate, weight in means.values()
                 )
 
-            self._solution = solved(visits, self.budget)
+            near = self._solution.high if self._solution is not None else 0.0
+            self._solution = solved(visits, self.budget, near, _NEAR_ENOUGH)
             self._planned = {
                 key: self._solution.visits(rate, weight, self.bounds) for key, (_, rate, weight) in means.items()
             }

@@ -137,11 +137,11 @@ def test_a_histogram_is_next_to_as_good_as_looking_at_all_pages() -> None:
 def test_one_page_more_is_counted_and_nothing_is_solved_anew() -> None:
     demand = demand_of([(1e-6 * one, 1.0) for one in range(1, 1001)], 0.001)
     before = demand.multiplier()
-    for _ in range(5):
-        demand.replace(1e-6, 1e-5, 1.0)
+    for one in range(5):
+        demand.replace(1e-6 * (one + 1), 1e-5, 1.0)
     assert demand.multiplier() == before
     assert demand.pages == 1000
-    for one in range(1, 501):
+    for one in range(6, 501):
         demand.remove(1e-6 * one, 1.0)
     assert demand.multiplier() != before
     assert demand.visits() == pytest.approx(0.001, rel=1e-6)
