@@ -11,6 +11,7 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 
+from scrawler.assembly.agents import check_agents
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.topics import make_focus
 from scrawler.core.blame.deaths import Deaths
@@ -223,10 +224,13 @@ def _check_partition(settings: Settings, database: Database) -> None:
             f"partition subsite divides the hosts of a domain, and the scope of the crawl is {settings.scope.value}:"
             " use --scope host"
         )
-    if settings.partition is not PartitionKind.NONE:
+    check_agents(settings)
+    if settings.partition is not PartitionKind.NONE and settings.agents is None:
         return
     others = any(one.state.value in LIVING for one in Machines(database).machines())
-    if settings.machines > 1 or others:
+    if settings.agents is not None and others:
+        raise SettingsError(f"another machine runs on {database.where}: each agent has a database of its own (--db)")
+    if settings.partition is PartitionKind.NONE and (settings.machines > 1 or others):
         raise SettingsError(
             "partition none is for machines that agree on nothing, each with a database of its own: start each with"
             " --machines 1 and another --db; `scrawler partition overlap` compares them"

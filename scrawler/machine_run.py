@@ -6,13 +6,14 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import Any
 
 from scrawler.archive.archive import Archive
+from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.stores import Stores
@@ -116,6 +117,7 @@ class MachineRun:
     ) -> None:
         """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
         self._settings = settings
+        self._given = settings  # before they were made an agent's
         self._database = database
         self._prompt = prompt
         self._crawl = crawl
@@ -130,7 +132,11 @@ class MachineRun:
         self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
         own = settings.agent, self._capacity.now(0)
         self._machine_id = self._machines.register(host, os.getpid(), launch.at, *own).id
+        self._agent = AgentRun(settings, prompt, self._machine_id) if settings.agents is not None else None
         self._partition = Partition(prompt, self._machine_id, settings.partition)
+        if self._agent is not None:
+            self._partition = self._agent.partition
+            self._settings = settings = self._agent.settings_of(settings)
         file = reading_file(settings.pages_dir, launch.prefix, self._machine_id)
         self._slots = Slots(file, max(_SLOTS, 2 * settings.threads), settings.max_url_length)
         self._records = Records(settings.pages_dir, Pages(database), Orphans(database))
@@ -144,6 +150,8 @@ class MachineRun:
             prompt, settings.scope, self._boundary, settings.hops, settings.mode, settings.max_depth
         )
         self._inboxes = Inboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
+        if self._agent is not None:
+            self._inboxes = self._agent.inboxes(self._boundary)
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
         self._resting = Resting()  # as the sites were last counted ...
         self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds
@@ -171,7 +179,7 @@ class MachineRun:
             look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
-            with self._indexing(archive, machine):
+            with self._indexing(archive, machine), self._speaking(machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             with suppress(StoreBusyError):
                 look()  # what is shown last is how it ended
@@ -196,6 +204,10 @@ class MachineRun:
     def _heartbeat(self, machine: Machine, stores: Stores) -> Heartbeat:
         beat, patience = partial(self._beat, machine), self._settings.database_patience
         return Heartbeat(beat, machine.permission.lease, stores.clock, BEAT_EVERY / 1000, patience)
+
+    def _speaking(self, machine: Machine) -> AbstractContextManager[None]:
+        """Speak with other agents in the block, if this is one."""
+        return nullcontext() if self._agent is None else self._agent.speaking(machine, self._say)
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
@@ -224,6 +236,7 @@ class MachineRun:
             machine, resolver = build_machine(
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
+                None if self._agent is None else self._agent.standing,
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver
@@ -260,7 +273,9 @@ class MachineRun:
 
     def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
         """Follow what is set in the database, from now on."""
-        changed = with_live(self._settings, values)
+        changed = with_live(self._given, values)
+        if self._agent is not None:
+            changed = self._agent.settings_of(changed)
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._externals.hops = changed.hops
         self._boundary.boundary = Boundary(changed.boundary)

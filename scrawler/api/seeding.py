@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from scrawler.api.bare import BareCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
 from scrawler.errors import InputError
-from scrawler.seeds.exporter import COLUMNS, ExportCounts, Selection, UrlKind, export_urls
+from scrawler.seeds.exporter import COLUMNS, ExportCounts, Selection, UrlKind, export_merged, export_urls
 from scrawler.seeds.files import READ, Format, open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import ImportCounts, check_usable, import_seeds
 from scrawler.seeds.table_files import open_table
 from scrawler.store.crawls import Crawls
+from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds
 from scrawler.urls.normalise import HTTP_SCHEMES
 from scrawler.urls.steps import make_steps
@@ -98,13 +100,15 @@ class SeededCrawl(BareCrawl):
         end_reason: str | None = None,
         format: str | None = None,
         only: str | None = None,
+        merge: Iterable[str] = (),
     ) -> ExportCounts:
         """Write every seed and candidate seed to a file, as `scrawler export` does; return how many.
 
         `file` is by default that of the crawl's name in `output_dir`; with `pages` the URLs inside of sites are added;
-        with `state` or `end_reason` only the seeds that have it; `only` is "seed", "candidate" or "page". Raises
-        SettingsError for a name that says nothing of the format, a word that is none of those that are allowed, and a
-        file that the crawl needs; ScrawlerError where it cannot be written.
+        with `state` or `end_reason` only the seeds that have it; `only` is "seed", "candidate" or "page"; `merge` are
+        databases of other agents, whose URLs are written as well, each once. Raises SettingsError for a name that
+        says nothing of the format, a word that is none of those that are allowed, and a file that the crawl needs;
+        ScrawlerError where it cannot be written.
         """
         name = os.fspath(file) if file is not None else self.export_file
         written = one_of(Format, format, "format") if format else written_as(name)
@@ -113,8 +117,18 @@ class SeededCrawl(BareCrawl):
             kinds.add(UrlKind.PAGE)
         selection = Selection(*chosen(state, end_reason), frozenset(kinds))
         self.keep_clear(name)
-        with open_table(name, written, COLUMNS) as out:
-            return export_urls(self.database, selection, out, urls_alone=written is Format.TXT)
+        urls_alone = written is Format.TXT
+        with ExitStack() as stack:
+            others = [self._other(stack, url) for url in merge]
+            out = stack.enter_context(open_table(name, written, COLUMNS))
+            if others:
+                return export_merged([self.database, *others], selection, out, urls_alone=urls_alone)
+            return export_urls(self.database, selection, out, urls_alone=urls_alone)
+
+    def _other(self, stack: ExitStack, url: str) -> Database:
+        """Open the database of another crawl, which has to be there."""
+        settings = self.settings.model_copy(update={"db": url})
+        return stack.enter_context(BareCrawl(settings=settings, create=False)).database
 
     @property
     def export_file(self) -> str:

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
+from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
 from scrawler.assembly.collectors import collector_maker
 from scrawler.assembly.parts import maker, product_token
@@ -56,12 +57,13 @@ def build_machine(
     filters: UrlFilters | None = None,
     slots: Slots | None = None,
     look_at_deaths: Callable[[], None] = lambda: None,
+    standing: Standing | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
     `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
     `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
-    dead machines are taken up.
+    dead machines are taken up. `standing` is what other agents have to say, if there are any.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -73,7 +75,7 @@ def build_machine(
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
         machine = _put_together(
-            resolver, settings, stores, archive, stop, on_settings, machines, filters, slots, look_at_deaths
+            resolver, settings, stores, archive, stop, on_settings, machines, filters, slots, look_at_deaths, standing
         )
         failing.pop_all()
     return machine, resolver
@@ -90,6 +92,7 @@ def _put_together(
     filters: UrlFilters | None,
     slots: Slots,
     look_at_deaths: Callable[[], None],
+    standing: Standing | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -129,11 +132,12 @@ def _put_together(
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
         partial(_waiting, stores.inboxes, settings),
     )  # fmt: skip
+    others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
     selector_ports = SelectorPorts(
         holding=lambda: crew.has_sites() or not checkpointer.idle,
         held_sites=crew.held_sites,
         free_places=crew.free_places,
-        may_claim=permission.may_start,
+        may_claim=permission.may_start if standing is None else partial(_may_claim, permission, standing),
         give_back=partial(crew.give_back, checkpointer.submit),
         give_back_untaken=checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
@@ -143,7 +147,7 @@ def _put_together(
             Opener("URLs are on their way between sites", arrivals.on_their_way),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
         ),
-        last_openers=(Opener("URLs were sent meanwhile", arrivals.came_meanwhile),),
+        last_openers=(Opener("URLs were sent meanwhile", arrivals.came_meanwhile), *others),
         queued=distribution.seeds_changed,
         ended=ending.crawl_ended,
         failed=ending.failed,
@@ -191,6 +195,10 @@ def _put_together(
         is_mine=stores.partition.is_mine,
     )
     return Machine(parts, settings.threads, machines, on_settings)
+
+
+def _may_claim(permission: Permission, standing: Standing) -> bool:
+    return permission.may_start() and standing.may_claim()
 
 
 def _waiting(inboxes: Inboxes, settings: Settings, claimed: ClaimedSite) -> Sequence[WaitingUrl]:

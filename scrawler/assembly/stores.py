@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from scrawler.agents.partition import AgentPartition
 from scrawler.core.clock import DatabaseClock
 from scrawler.model.partitions import PartitionKind
+from scrawler.store.agents import AgentCheckpoints, AgentClaims
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.claims import Claims
@@ -54,9 +56,13 @@ class Stores:
         Without `partition` any site is open to any machine.
         """
         partition = partition or Partition(database, machine_id, PartitionKind.INDEPENDENT)
+        claims, checkpoints = Claims(database, machine_id, partition), Checkpoints(database, machine_id, externals)
+        if isinstance(partition, AgentPartition):
+            claims = AgentClaims(database, machine_id, partition, partition.claiming)
+            checkpoints = AgentCheckpoints(database, machine_id, externals, boundary.scope)
         return cls(
-            claims=Claims(database, machine_id, partition),
-            checkpoints=Checkpoints(database, machine_id, externals),
+            claims=claims,
+            checkpoints=checkpoints,
             frontier=Frontier(database),
             seeds=Seeds(database),
             robots=RobotsCopies(database),

@@ -29,6 +29,13 @@ from scrawler.units import counted
     type=click.Choice([kind.value for kind in UrlKind], case_sensitive=False),
     help="Nothing but URLs of this kind.",
 )
+@click.option(
+    "--merge",
+    multiple=True,
+    type=FILLED,
+    metavar="DB",
+    help="Database of another agent of the crawl, whose URLs are written as well, each once. [may be repeated]",
+)
 @seed_filters
 @with_settings("output_dir")
 def export(
@@ -37,6 +44,7 @@ def export(
     written: str | None,
     pages: bool,
     only: str | None,
+    merge: tuple[str, ...],
     state: SeedState | None,
     end_reason: EndReason | None,
 ) -> None:
@@ -48,7 +56,7 @@ def export(
     second round: --end-reason max-pages.
     """
     with opened(settings, SeededCrawl) as crawl:
-        write_export(crawl, file, pages, state, end_reason, written, only)
+        write_export(crawl, file, pages, state, end_reason, written, only, merge=merge)
 
 
 def write_export(
@@ -60,10 +68,11 @@ def write_export(
     written: str | None = None,
     only: str | None = None,
     quiet: bool = False,
+    merge: tuple[str, ...] = (),
 ) -> None:
     """Export to `file` (default: by the crawl's name) and, unless `quiet`, say how much."""
     name = file or crawl.export_file
-    counts = crawl.export(name, pages=pages, state=state, end_reason=end_reason, format=written, only=only)
+    counts = crawl.export(name, pages=pages, state=state, end_reason=end_reason, format=written, only=only, merge=merge)
     if quiet:
         return
     place = "standard output" if name == STANDARD else name

@@ -35,6 +35,7 @@ _COMMANDS = {
     "set": "scrawler.cli.set_live:set_live",
     "machines": "scrawler.cli.machines:machines",
     "partition": "scrawler.cli.partition:partition",
+    "agents": "scrawler.cli.agents:agents",
     "status": "scrawler.cli.status:status",
     "seeds": "scrawler.cli.seeds:seeds",
     "pages": "scrawler.cli.pages:pages",
@@ -56,7 +57,7 @@ _COMMANDS = {
 _LISTING = frozenset(
     (
         *("plan", "export", "machines", "status", "seeds", "pages", "cat", "why", "report", "broken", "corpus"),
-        *("partition", "db", "plugins", "completion"),
+        *("partition", "agents", "db", "plugins", "completion"),
     )
 )
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}

@@ -41,6 +41,7 @@ class EndReason(StrEnum):
     REDIRECTED = "redirected"  # the seed's redirects loop, are too many, or leave http
     OUTSIDE_BOUNDARY = "outside-boundary"  # the seed redirects to what may not enter the crawl
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
+    ELSEWHERE = "elsewhere"  # its site is another agent's, which has crawled it
     INTERNAL_ERROR = "internal-error"  # too many of its answers met a fault of this program
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from typing import NamedTuple, TypeVar
 
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.terms import url_hash
 from scrawler.seeds.table_files import Column, Kind, TableWriter
 from scrawler.store.candidates import Candidates, CandidateView
 from scrawler.store.engine import Database
@@ -59,6 +62,7 @@ _NUMBERS = frozenset(
 T = TypeVar("T")
 _row = ExportRow._make
 _NOTHING_MORE = (None,) * 12  # of a candidate seed or a page that has no more than a line
+_RANKS = tuple(one.value for one in (SeedState.DONE, SeedState.SLOW, SeedState.ACTIVE, SeedState.READY))
 _WRITTEN = 2_000  # rows held in memory at a time
 
 
@@ -111,6 +115,71 @@ def export_urls(database: Database, selection: Selection, out: TableWriter, *, u
         rows = _page_lines if urls_alone else _page_rows
         counts.pages = _write(out, _batches(_of_seeds(database, selection, partial(rows, database))))
     return counts
+
+
+def export_merged(
+    databases: Sequence[Database], selection: Selection, out: TableWriter, *, urls_alone: bool
+) -> ExportCounts:
+    """Write what several databases have, each URL once; a hash of each seed and each page is held in memory.
+
+    So agents' databases are one crawl. A seed is as the one shows it that has crawled it, and a page as the first that
+    has fetched it; of a candidate the times are added up.
+    """
+    counts = ExportCounts()
+    kinds = selection.kinds
+    best = _best_seeds(databases)
+    if UrlKind.SEED in kinds:
+        for number, database in enumerate(databases):
+            lines = Seeds(database).lines(selection.state, selection.end_reason)
+            mine = (line for line in lines if best[url_hash(line.url)][1] == number)
+            counts.seeds += _write(out, _batches(map(_seed_row, mine)))
+    if UrlKind.CANDIDATE in kinds and not selection.filtered:
+        found = heapq.merge(*map(_hashed_candidates, databases), key=itemgetter(0))
+        merged = (_added_up(rows) for hashed, rows in groupby(found, key=itemgetter(0)) if hashed not in best)
+        counts.candidates = _write(out, _batches(merged))
+    if UrlKind.PAGE in kinds:
+        rows = _page_lines if urls_alone else _page_rows
+        seen: set[bytes] = set()
+        for database in databases:
+            new = (row for row in _of_seeds(database, selection, partial(rows, database)) if _is_new(row.url, seen))
+            counts.pages += _write(out, _batches(new))
+    return counts
+
+
+def _best_seeds(databases: Sequence[Database]) -> dict[bytes, tuple[int, int]]:
+    """Return which database shows a seed best, by the hash of its URL: (rank, number of the database)."""
+    best: dict[bytes, tuple[int, int]] = {}
+    for number, database in enumerate(databases):
+        for line in Seeds(database).lines(None, None):
+            hashed, rank = url_hash(line.url), (_rank(line), number)
+            best[hashed] = min(best.get(hashed, rank), rank)
+    return best
+
+
+def _rank(line: SeedLine) -> int:
+    if line.end_reason == EndReason.ELSEWHERE:
+        return len(_RANKS)
+    return _RANKS.index(line.state)
+
+
+def _hashed_candidates(database: Database) -> Iterator[tuple[bytes, ExportRow]]:
+    for views in _batches(Candidates(database).merged()):
+        rows = _candidate_rows(Traces(database), views)
+        yield from zip((view.url_hash for view in views), rows, strict=True)
+
+
+def _added_up(found: Iterable[tuple[bytes, ExportRow]]) -> ExportRow:
+    rows = [row for _, row in found]
+    times = sum(row.found or 0 for row in rows)
+    return rows[0]._replace(found=times, hops=min(row.hops or 0 for row in rows))
+
+
+def _is_new(url: str, seen: set[bytes]) -> bool:
+    hashed = url_hash(url)
+    if hashed in seen:
+        return False
+    seen.add(hashed)
+    return True
 
 
 def _write(out: TableWriter, batches: Iterable[list[ExportRow]]) -> int:

@@ -92,6 +92,23 @@ class CrawlSettings(BaseModel):
         "1", description="Share of the crawl that the machine takes, compared with others; auto: by disk and bandwidth."
     )
 
+    agents: FileName = Field(
+        None,
+        description="File with the agents of a crawl without a common database, a line each: NAME tcp://HOST:PORT"
+        " [CAPACITY]. Each has a database of its own, and the sites that consistent hashing gives it; --agent says"
+        " which of them this is.",
+    )
+    exchange_secret_file: FileName = Field(
+        None, description="File with the secret that all agents share, 16 characters at least; others are not heard."
+    )
+    agents_beat: Seconds = Field(1.0, ge=0.05, le=60, description="Time between two signs of life of an agent.")
+    agents_suspect: Seconds = Field(
+        5.0, ge=0.1, le=3600, description="Silence after which an agent is suspected: nothing is sent to it."
+    )
+    agents_dead: Seconds = Field(
+        20.0, ge=0.2, le=DAY, description="Silence after which an agent is dead: its sites are its heirs'."
+    )
+
     delay: Annotated[Seconds, Live(), ByHost()] = Field(
         1.0, ge=0, le=DAY, description="Pause between two requests to a site."
     )

@@ -21,6 +21,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "partition",
         "agent",
         "capacity",
+        *("agents", "exchange_secret_file", "agents_beat", "agents_suspect", "agents_dead"),
     ),
     "politeness": (
         *("delay", "per_site", "per_ip", "delay_per_ip", "delay_factor", "delay_cap"),

@@ -24,7 +24,7 @@ class CrawlBoundary:
     def __init__(self, database: Database, boundary: Boundary, scope: Scope) -> None:
         """Work on `database`."""
         self._database = database
-        self._scope = scope
+        self.scope = scope
         self.boundary = boundary  # the machine changes it while it runs, as users do
         self._rule = BoundaryRule()
         self._revision = -1  # the crawl's revision when the names were read
@@ -32,7 +32,7 @@ class CrawlBoundary:
 
     def rule(self) -> BoundaryRule:
         """Return the rule that holds now."""
-        boundary = not_within(self.boundary, self._scope)
+        boundary = not_within(self.boundary, self.scope)
         if boundary is Boundary.ANY:
             return BoundaryRule()
         revision = self._database.reading(_revision)

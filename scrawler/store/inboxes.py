@@ -39,7 +39,7 @@ _WAITING = (
 )
 
 
-class _Lone(NamedTuple):
+class Lone(NamedTuple):
     """A URL whose site has no owner and nothing to do, or no row at all: then `site_id` is None."""
 
     id: int
@@ -96,7 +96,7 @@ class Inboxes:
         done = [one.id for one in lone if one.id in known or one.depth > self.max_depth or refusal(one.url)]
         left = [one for one in lone if one.id not in done]
         reopened: set[int] = set()
-        new: dict[str, _Lone] = {}  # by site, the nearest one: the others wait for whoever claims the site
+        new: dict[str, Lone] = {}  # by site, the nearest one: the others wait for whoever claims the site
         parties = self._parties({one.site_id for one in left if one.site_id is not None})
         for one in left:
             here = () if one.site_id is None else parties[one.site_id]
@@ -112,17 +112,17 @@ class Inboxes:
         self._begin([*new.values()])
         return len(lone)
 
-    def _lone(self, limit: int) -> list[_Lone]:
+    def _lone(self, limit: int, after: int = 0) -> list[Lone]:
         query = (
             select(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.hops, site.c.id)
             .select_from(inbox.outerjoin(site, site.c.key_hash == inbox.c.key_hash))
-            .where(or_(site.c.id.is_(None), site.c.state == SiteState.DONE.value))
+            .where(or_(site.c.id.is_(None), site.c.state == SiteState.DONE.value), inbox.c.id > after)
             .order_by(inbox.c.id)
             .limit(limit)
         )
-        return [_Lone(*row) for row in self._database.plain_rows(query)]
+        return [Lone(*row) for row in self._database.plain_rows(query)]
 
-    def _known(self, lone: Sequence[_Lone]) -> set[int]:
+    def _known(self, lone: Sequence[Lone]) -> set[int]:
         """Return the ids of those that have their final result, or are seeds themselves: they are listed."""
         hashes = {url_hash(one.url): one.id for one in lone}
         known: set[bytes] = set()
@@ -159,7 +159,7 @@ class Inboxes:
 
         self._database.retrying(work)
 
-    def _begin(self, new: Sequence[_Lone]) -> None:
+    def _begin(self, new: Sequence[Lone]) -> None:
         """Make a seed of each URL, which opens a party of its own."""
         if not new:
             return

@@ -21,7 +21,14 @@ _GO_ON = frozenset(
     }
 )
 # These parties never were any: they say nothing of the site.
-_NO_PARTIES = frozenset({EndReason.COVERED.value, EndReason.REDIRECTED.value, EndReason.OUTSIDE_BOUNDARY.value})
+_NO_PARTIES = frozenset(
+    {
+        EndReason.COVERED.value,
+        EndReason.REDIRECTED.value,
+        EndReason.OUTSIDE_BOUNDARY.value,
+        EndReason.ELSEWHERE.value,
+    }
+)
 
 
 class Opening(Enum):

@@ -132,6 +132,19 @@ class Machine:
                 for site in self.crew.sites():
                     self._origins.follow_rules(site)
 
+    def look_again(self) -> None:
+        """Let the selector look for sites, and whether all is over."""
+        self._inbox.let_go()
+
+    def give_back_others(self) -> None:
+        """Let go of the sites that are another's by now."""
+        self.crew.give_back_others(self.checkpointer.submit, self._is_mine)
+
+    def holding(self) -> bool:
+        """Whether anything is in work, or not yet durable."""
+        with self.turn:
+            return self.crew.has_sites() or not self.checkpointer.idle
+
     def withheld(self) -> list[str]:
         """Return a line for each setting of hosts that was first left out of a request since this was last asked."""
         return self._hosts.withheld()
@@ -184,7 +197,7 @@ class Machine:
         self._selector.seats_elsewhere = orders.living.seats_elsewhere(seats, self._selector.machines)
         with suppress(StoreBusyError):  # the next heartbeat comes soon
             if self._follow_partition(orders.living):
-                self.crew.give_back_others(self.checkpointer.submit, self._is_mine)
+                self.give_back_others()
                 with self.turn:
                     self._inbox.look_again()
         if orders.living.version != before.living.version:

@@ -1,0 +1,153 @@
+"""The parts of an agent: what its machine is given in place of the machines of a common database."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+
+from scrawler.agents.agent import AgentPorts, AgentThread, Times
+from scrawler.agents.members import Member, MembersFile
+from scrawler.agents.partition import AgentPartition
+from scrawler.agents.standing import Standing
+from scrawler.agents.views import View
+from scrawler.core.machine.machine import Machine
+from scrawler.errors import SettingsError
+from scrawler.exchange.communicator import Communicator
+from scrawler.exchange.door import Door
+from scrawler.model.partitions import PartitionKind
+from scrawler.settings import Settings
+from scrawler.store.agents import AgentInboxes, Mail
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.engine import Database
+from scrawler.threads import start
+
+SHORTEST_SECRET = 16
+_LONGEST_SECRET = 4_096
+
+
+def check_agents(settings: Settings) -> None:
+    """Look whether the settings make an agent, if they name agents. Raises SettingsError."""
+    if settings.agents is None:
+        return
+    members = {one.name: one for one in MembersFile(settings.agents).members.values()}
+    if settings.agent is None:
+        raise SettingsError(f"which of the agents in {settings.agents} is this one? Say --agent NAME")
+    if settings.agent not in members:
+        raise SettingsError(f"{settings.agents} has no agent {settings.agent}, but {', '.join(sorted(members)[:10])}")
+    read_secret(settings)
+    if settings.machines > 1:
+        raise SettingsError("an agent is one machine: start another agent, with a database of its own, for more")
+    if settings.partition not in (PartitionKind.INDEPENDENT, PartitionKind.CONSISTENT):
+        raise SettingsError(f"agents divide sites by consistent hashing, and partition is {settings.partition.value}")
+    if settings.hops:
+        raise SettingsError("agents follow links to other sites by --mode exchange; --hops is for a common database")
+    if not settings.agents_beat < settings.agents_suspect < settings.agents_dead:
+        raise SettingsError("agents_beat, agents_suspect and agents_dead have to be one longer than the other")
+
+
+def read_secret(settings: Settings) -> bytes:
+    """Return the agents' secret. Raises SettingsError."""
+    path = settings.exchange_secret_file
+    if path is None:
+        raise SettingsError("agents need a secret that all of them share: --exchange-secret-file FILE")
+    try:
+        with open(path, "rb") as file:
+            secret = file.read(_LONGEST_SECRET + 1).strip()
+    except OSError as error:
+        raise SettingsError(f"{path}: cannot read the agents' secret: {error.strerror or error}") from error
+    if not SHORTEST_SECRET <= len(secret) <= _LONGEST_SECRET:
+        raise SettingsError(f"{path}: the agents' secret has {SHORTEST_SECRET} to {_LONGEST_SECRET:,} characters")
+    return secret
+
+
+def as_agent(settings: Settings, members: int) -> Settings:
+    """Return what an agent among so many does: each has its part of the places at an address, and waits for all."""
+    per_ip = max(1, settings.per_ip // members)
+    delay_per_ip = settings.delay_per_ip * members
+    return settings.model_copy(update={"per_ip": per_ip, "delay_per_ip": delay_per_ip, "hops": 0})
+
+
+def communicator_of(
+    listen: str, name: str, settings: Settings, address_of: Callable[[str], str | None], say: Callable[[str], None]
+) -> Communicator:
+    """Make what carries messages of `name`, which listens at `[HOST:]PORT`. Raises SettingsError."""
+    try:
+        from scrawler.exchange.tcp import TcpCommunicator
+    except ImportError as error:
+        raise SettingsError("agents speak by ZeroMQ: pip install 'scrawler[exchange]'") from error
+    door = Door(settings.name, name, read_secret(settings), settings.max_url_length, say)
+    return TcpCommunicator(listen, address_of, door)
+
+
+def listening_at(address: str) -> str:
+    """Return where to listen for an agent to be reached at an address: on loopback, or on all that this host has."""
+    host, _, port = address.removeprefix("tcp://").rpartition(":")
+    return f"{host}:{port}" if host in ("localhost", "[::1]") or host.startswith("127.") else port
+
+
+class AgentRun:
+    """What one run of an agent's machine has beside any other's: who the others are, and whose a site is."""
+
+    def __init__(self, settings: Settings, database: Database, machine_id: int) -> None:
+        """Read who the agents are. Raises SettingsError."""
+        check_agents(settings)
+        assert settings.agents is not None
+        assert settings.agent is not None
+        self._settings = settings
+        self._database = database
+        self._machine_id = machine_id
+        self.members = MembersFile(settings.agents)
+        self._me: Member = self.members.members[settings.agent]
+        view = View({one.name: one.capacity for one in self.members.members.values()})
+        self.partition = AgentPartition(database, machine_id, self._me.name, view)
+        self.standing = Standing(settings.agents_dead)
+
+    def inboxes(self, boundary: CrawlBoundary) -> AgentInboxes:
+        """Make the inboxes of this agent's sites."""
+        settings = self._settings
+        return AgentInboxes(
+            self._database, self._machine_id, settings.scope, boundary, settings.max_depth, self.partition.is_mine
+        )
+
+    def settings_of(self, settings: Settings) -> Settings:
+        """Return settings as an agent follows them."""
+        return as_agent(settings, len(self.members.members))
+
+    @contextmanager
+    def speaking(self, machine: Machine, say: Callable[[str], None]) -> Iterator[None]:
+        """Speak with the others in the block, and after it until they know of the end. Raises SettingsError."""
+        guests: OrderedDict[str, str] = OrderedDict()
+        address_of = partial(_address_of, self.members, guests)
+        listen = listening_at(self._me.address)
+        communicator = communicator_of(listen, self._me.name, self._settings, address_of, say)
+        settings = self._settings
+        try:
+            ports = AgentPorts(
+                holding=machine.holding,
+                give_back_others=machine.give_back_others,
+                look_again=machine.look_again,
+                figures=lambda: {"at_work": len(machine.crew.held())},
+                failed=machine.ending.failed,
+                say=say,
+            )
+            times = Times(settings.agents_beat, settings.agents_suspect, settings.agents_dead)
+            mail = Mail(self._database, self._machine_id, settings.scope)
+            thread = AgentThread(
+                self.members, communicator, mail, self.partition, self.standing, times, ports,
+                machine.ending.stopping, settings.send_list_max, guests,
+            )  # fmt: skip
+            start(thread)
+            try:
+                yield
+            finally:
+                machine.ending.stopping.set()
+                communicator.wake()
+                thread.join()
+        finally:
+            communicator.close()
+
+
+def _address_of(members: MembersFile, guests: OrderedDict[str, str], name: str) -> str | None:
+    return members.address_of(name) or guests.get(name)

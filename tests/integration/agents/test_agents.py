@@ -1,0 +1,266 @@
+"""Agents without a centre: all that is to be found is found, whoever dies, and whatever the network does."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import threading
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pytest
+
+from scrawler.errors import SettingsError
+from scrawler.exchange.communicator import Batch, Item
+from scrawler.exchange.door import Door
+from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.store.engine import open_database
+from scrawler.store.inboxes import exchanged
+from scrawler.synthweb.process import LoggedRequest, SynthServer
+from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.truth import reachable
+from tests.integration.agents.conftest import SCRAWLER, Agents, kill
+from tests.limits import HANGS
+from tests.proxy import Proxy
+from tests.torture.crawl import wait_for
+
+SPEC = WebSpec(seed=7, sites=16, mean_pages=8, page_bytes=300, links=8)
+SEEDS = 4
+SLOW = WebSpec(seed=7, sites=24, mean_pages=10, page_bytes=300, links=8)
+LARGE = WebSpec(seed=7, sites=12, mean_pages=40, max_pages=60, page_bytes=300, links=8)  # at work for a minute
+
+
+def sums(agents: Agents) -> tuple[int, int, int]:
+    """What all have sent and received, and what waits."""
+    found = []
+    for crawl in agents.crawls.values():
+        with closing(open_database(crawl.url)) as database:
+            found.append(exchanged(database))
+    return sum(one.sent for one in found), sum(one.received for one in found), sum(one.waiting for one in found)
+
+
+def in_flight_together(log: list[LoggedRequest]) -> list[str]:
+    """The pages that were asked for while another one of their host was on its way."""
+    by_host: defaultdict[str, list[LoggedRequest]] = defaultdict(list)
+    for line in sorted(log):
+        if not line.url.endswith("/robots.txt"):
+            by_host[line.url.split("/")[2]].append(line)
+    pairs = itertools.chain.from_iterable(map(itertools.pairwise, by_host.values()))
+    return [after.url for before, after in pairs if after.came < before.at - 0.001]
+
+
+def test_three_agents_fetch_all_that_the_seeds_lead_to_once_and_heed_no_stranger(agents: Agents) -> None:
+    """Somebody who knows all but the secret speaks as `b`: nothing of it is taken in, and `a` crawls on."""
+
+    def lie() -> None:
+        door = Door("crawl", "b", b"this is not the secret")
+        with closing(TcpCommunicator("127.0.0.1:0", {"a": address}.get, door)) as stranger:
+            for number in range(1, 30):
+                stranger.send(Batch(number, (Item(1, evil),)), "a")
+                stranger.tell("beat", {"view": "another"}, "a")
+                stranger.tell("over", {"view": "another"}, "a")
+
+    with SynthServer(SPEC) as server:
+        seeds = server.web.seeds()[:SEEDS]
+        evil = server.web.seeds()[-1]
+        address = f"tcp://127.0.0.1:{agents.ports['a']}"
+        agents.add(seeds)
+        runs = agents.crawl(during=lie, per_ip=30)
+        expected = reachable(server.web, seeds)
+        log = server.log()
+    assert {one.outcome for one in runs.values()} == {"ended"}
+    fetched = agents.fetched()
+    assert agents.html() == expected
+    assert set(fetched.values()) == {1}
+    assert all(crawl.fetched() for crawl in agents.crawls.values()), "each agent has sites of its own"
+    sent, received, waiting = sums(agents)
+    assert sent == received > 0
+    assert waiting == 0
+    assert in_flight_together(log) == []
+    for crawl in agents.crawls.values():
+        crawl.check()
+        assert all(one.state is SeedState.DONE for one in crawl.seeds())
+    ended = [crawl.seed(seeds[0]).end_reason for crawl in agents.crawls.values()]
+    assert ended.count(EndReason.ELSEWHERE) == len(agents.names) - 1
+    _exports_are_merged(agents, expected)
+    # All of them are over: whoever is started again has nothing to do, and waits for nobody.
+    assert agents.crawls["a"].run(**agents.values("a", 300)).pages == 0
+
+
+def _exports_are_merged(agents: Agents, expected: set[str]) -> None:
+    file = agents.folder / "all.jsonl"
+    with agents.crawls["a"].opened() as crawl:
+        crawl.export(file, pages=True, merge=[agents.crawls[name].url for name in "bc"])
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    pages = [row["url"] for row in rows if row["kind"] == "page" and row["result"] == "fetched"]
+    assert {url for url in pages if not url.endswith(".pdf")} == expected
+    assert len(pages) == len(set(pages))
+    seeds = {row["url"]: row["end_reason"] for row in rows if row["kind"] == "seed"}
+    assert len(seeds) == sum(row["kind"] == "seed" for row in rows)
+    assert "elsewhere" not in seeds.values()
+
+
+def test_settings_that_make_no_agent_are_one_line(agents: Agents) -> None:
+    given = agents.values("a", 300)
+    agents.add(["http://a.example/"])
+    short = agents.folder / "short"
+    short.write_text("too short")
+    bad: dict[str, dict[str, object]] = {
+        "which of the agents": {"agent": None},
+        "has no agent d": {"agent": "d"},
+        "need a secret": {"exchange_secret_file": None},
+        "cannot read the agents' secret": {"exchange_secret_file": agents.folder / "none"},
+        "has 16 to": {"exchange_secret_file": short},
+        "an agent is one machine": {"machines": 2},
+        "by consistent hashing": {"partition": "modulo"},
+        "--mode exchange": {"hops": 1},
+        "one longer than the other": {"agents_suspect": 400},
+        "cannot read the list of agents": {"agents": agents.folder / "none"},
+    }
+    for words, change in bad.items():
+        with pytest.raises(SettingsError, match=words):
+            agents.crawls["a"].run(**given | change)
+
+
+class _Processes:
+    """Agents as processes, none of which outlives its test."""
+
+    def __init__(self, agents: Agents, dead: float, delay: float) -> None:
+        self._agents, self._dead, self._delay = agents, dead, delay
+        self.running: dict[str, subprocess.Popen[bytes]] = {}
+
+    def start(self, name: str) -> None:
+        self.running[name] = self._agents.start(name, self._dead, self._delay)
+
+    def kill(self, name: str) -> None:
+        kill(self.running.pop(name))
+
+    def end(self) -> None:
+        for name, process in self.running.items():
+            assert process.wait(HANGS) == 0, (self._agents.folder / name / "log").read_text()
+
+    def close(self) -> None:
+        for process in self.running.values():
+            if process.poll() is None:
+                kill(process)
+
+
+@pytest.fixture
+def processes(agents: Agents) -> Iterator[_Processes]:
+    with closing(_Processes(agents, dead=10, delay=0.6)) as found:
+        yield found
+
+
+def _fetched_by(agents: Agents, name: str, number: int) -> None:
+    wait_for(lambda: len(agents.crawls[name].fetched()) >= number, HANGS, f"{number} pages of {name}")
+
+
+@pytest.mark.heavy
+def test_the_heirs_of_a_dead_agent_fetch_what_was_its_own(agents: Agents, processes: _Processes) -> None:
+    with SynthServer(SLOW) as server:
+        seeds = server.web.seeds()[:6]
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        for name in agents.names:
+            processes.start(name)
+        _fetched_by(agents, "b", 8)
+        processes.kill("b")
+        of_dead = agents.crawls["b"].fetched()
+        processes.end()
+    by_heirs = agents.crawls["a"].fetched() | agents.crawls["c"].fetched()
+    assert {url for url in by_heirs if not url.endswith(".pdf")} == expected
+    twice = {url for url, times in agents.fetched().items() if times > 1}
+    assert len(of_dead) >= 8
+    assert twice <= of_dead
+
+
+@pytest.mark.heavy
+def test_an_agent_that_comes_back_has_its_sites_again(agents: Agents, processes: _Processes) -> None:
+    with SynthServer(LARGE) as server:
+        seeds = server.web.seeds()
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        for name in agents.names:
+            processes.start(name)
+        _fetched_by(agents, "b", 8)
+        processes.kill("b")
+        wait_for(lambda: agents.views("a")[-1] == {"a", "c"}, HANGS, "the death of b")
+        before = len(agents.crawls["b"].fetched())
+        processes.start("b")
+        processes.end()
+    assert agents.html() == expected
+    assert agents.views("a")[-1] == {"a", "b", "c"}
+    assert len(agents.crawls["b"].fetched()) > before
+    for crawl in agents.crawls.values():
+        crawl.check()
+
+
+class _Split:
+    """Proxies by which `b` is cut off from the others."""
+
+    def __init__(self, agents: Agents, stack: ExitStack) -> None:
+        self._proxies = {name: stack.enter_context(Proxy(port)) for name, port in agents.ports.items()}
+        for name in ("a", "c"):
+            agents.links[name, "b"] = self._proxies["b"].port
+            agents.links["b", name] = self._proxies[name].port
+
+    def cut(self) -> None:
+        for one in self._proxies.values():
+            one.refuse()
+
+    def heal(self) -> None:
+        for one in self._proxies.values():
+            one.accept()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("dead", [300.0, 3.0], ids=["shorter than the time-out", "longer"])
+def test_a_network_that_was_split_loses_nothing(agents: Agents, dead: float) -> None:
+    """For less than the time-out nothing happens; for more both sides crawl all, until they see each other again."""
+    cut_off = threading.Event()
+
+    def split_it() -> None:
+        _fetched_by(agents, "b", 3)
+        split.cut()
+        if dead < 100:
+            wait_for(lambda: agents.views("b")[-1] == {"b"}, HANGS, "what b takes for dead")
+            wait_for(lambda: agents.views("a")[-1] == {"a", "c"}, HANGS, "that b is taken for dead")
+        else:
+            _fetched_by(agents, "b", 8)
+        cut_off.set()
+        split.heal()
+
+    with SynthServer(SLOW) as server, ExitStack() as stack:
+        split = _Split(agents, stack)
+        seeds = server.web.seeds()[:6]
+        expected = reachable(server.web, seeds)
+        agents.add(seeds)
+        runs = agents.crawl(during=split_it, dead=dead, delay=0.3)
+    assert cut_off.is_set()
+    assert {one.outcome for one in runs.values()} == {"ended"}
+    assert agents.html() == expected
+    if dead > 100:
+        assert set(agents.fetched().values()) == {1}
+    for crawl in agents.crawls.values():
+        crawl.check()
+
+
+@pytest.mark.heavy
+def test_status_is_asked_of_all(agents: Agents, processes: _Processes, tmp_path: Path) -> None:
+    with SynthServer(SLOW) as server:
+        agents.add(server.web.seeds()[:6])
+        for name in ("a", "b"):
+            processes.start(name)
+        _fetched_by(agents, "a", 1)
+        given = ("agents", "status", f"--agents={agents.file_of('a')}", "--wait=30", "--json", agents.crawls["c"].url)
+        secret = f"--exchange-secret-file={agents.secret}"
+        told = subprocess.run([SCRAWLER, *given, secret], capture_output=True, text=True, check=True, cwd=tmp_path)
+        rows = {row["agent"]: row for row in map(json.loads, told.stdout.splitlines())}
+        processes.end()
+    assert [rows[name]["state"] for name in "abc"] == ["at work", "at work", "silent"]
+    assert rows["a"]["living"] == "a b"
+    assert rows["a"]["pages"] >= 1
