@@ -199,8 +199,11 @@ setup(
     data_files=[("share/man/man1", sorted(str(page.relative_to(HERE)) for page in (HERE / "man").glob("*.1")))],
     # Optional: where they cannot be built, Lexbor finds the links, and Python looks them up and compares texts.
     ext_modules=[
+        Extension("scrawler.archive._records", ["scrawler/archive/_records.c"], optional=True),
         Extension("scrawler.extract._linkscan", [f"{LINKSCAN}/linkscan.c"], depends=LINKSCAN_PARTS, optional=True),
         Extension("scrawler.extract._simhash", ["scrawler/extract/_simhash.c"], optional=True),
+        Extension("scrawler.fetch._heads", ["scrawler/fetch/_heads.c"], optional=True),
+        Extension("scrawler.tuples._quick", ["scrawler/tuples/_quick.c"], optional=True),
         Extension("scrawler.urls._lookup", [f"{URLS}/_lookup.c"], depends=[f"{URLS}/_seen.h"], optional=True),
     ],
     cmdclass={"build_ext": BuildParts},

@@ -26,8 +26,11 @@ else:
 
 
 INTERFACES = {
+    "scrawler.archive._records": 1,
     "scrawler.extract._linkscan": 1,
     "scrawler.extract._simhash": 1,
+    "scrawler.fetch._heads": 1,
+    "scrawler.tuples._quick": 1,
     "scrawler.urls._lookup": 2,
 }
 SLOWER = (

@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha1
 from os import urandom
 from typing import Literal, NamedTuple
 
+from scrawler.compiled import compiled_part
 from scrawler.model.terms import Millis
+from scrawler.tuples.quick import quick
 
 Truncation = Literal["", "length", "time", "disconnect"]
 
@@ -37,7 +39,11 @@ _BASE32 = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".ljust(256)
 _VARIANTS = {digit: "89ab"[number & 3] for number, digit in enumerate("0123456789abcdef")}
 _END = b"\r\n\r\n"  # of a record
 
+_part = compiled_part("scrawler.archive._records")
+COMPILED: Callable[..., tuple[bytes, bytes] | None] | None = None if _part is None else _part.pair
 
+
+@quick
 class RevisitOf(NamedTuple):
     """The earlier record that holds the same payload."""
 
@@ -70,6 +76,7 @@ class Exchange:
     rendered: bytes = b""  # the document that a browser made of it (HTML in UTF-8); empty: no record of that
 
 
+@quick
 class RecordRef(NamedTuple):
     """Where a response or revisit record is: file name in the archive folder, bytes of its gzip member."""
 
@@ -132,6 +139,20 @@ def records_of(exchange: Exchange, block_digests: bool = False) -> tuple[bytes, 
 
     A payload always has its digest. With `block_digests` so has each block: the heads are in it as well.
     """
+    if COMPILED is not None and not (block_digests or exchange.metadata or exchange.rendered):
+        body, kind, extra = _answer(exchange)
+        spoken = _spoken(exchange.protocols, exchange.cipher_suite)
+        pair = COMPILED(  # it makes nothing of a head that is not to be archived as it came
+            exchange.url, exchange.address, exchange.date_ms, spoken, urandom(32), kind, extra,
+            exchange.request_head, exchange.response_head, body, exchange.payload_digest,
+        )  # fmt: skip
+        if pair is not None:
+            return pair
+    return _plain_records(exchange, block_digests)
+
+
+def _plain_records(exchange: Exchange, block_digests: bool) -> tuple[bytes, ...]:
+    """Do the same in Python."""
     head = archived_head(exchange.response_head)
     body, kind, extra = _answer(exchange)
     block_digest = _block_digest if block_digests else _no_block_digest
@@ -216,9 +237,9 @@ def _mark_misleading(head: bytes) -> bytes:
 
 def _answer(exchange: Exchange) -> tuple[bytes, str, str]:
     """Return the body that stands in the record of the answer, the record's type, and further fields of it."""
-    cut = f"WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else ""
     earlier = exchange.revisit_of
     if earlier is None:
+        cut = f"WARC-Truncated: {exchange.truncated}\r\n" if exchange.truncated else ""
         return exchange.body, "response", cut
     assert exchange.body or earlier.said_by_server, "an empty payload is never a revisit"
     assert not exchange.truncated, "only a whole payload is known to be the same"

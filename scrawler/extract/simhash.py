@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from scrawler.compiled import compiled_part
 from scrawler.extract import plain_simhash
+from scrawler.tuples.quick import quick
 
 NEAR = 6  # near copies differ in so many bits at most
 _WORD_BYTES = 8
@@ -25,6 +26,7 @@ COMPILED = compiled_part("scrawler.extract._simhash")
 _form: Any = COMPILED or plain_simhash
 
 
+@quick
 class Fingerprint(NamedTuple):
     """What remains of a page's text for comparing it; of most pages that is the skeleton."""
 

@@ -18,6 +18,7 @@ from scrawler.mime import media_type
 from scrawler.model.proxy import Proxy
 from scrawler.model.results import Result
 from scrawler.model.terms import Millis
+from scrawler.tuples.quick import quick
 from scrawler.urls.scope import origin
 
 # The detail of a BAD_ANSWER whose Content-Length is no number, or several different ones. The first is no error to
@@ -67,6 +68,7 @@ class FetchLimits:
         return replace(self, proxy=None, headers=(), cookies=None, certificate=None, browser=None)
 
 
+@quick
 class Request(NamedTuple):
     """One HTTP GET of one hop; redirects are never followed by a downloader."""
 
@@ -116,6 +118,7 @@ class Rendered(NamedTuple):
     answers: tuple[Response, ...] = ()  # to what the page asked for, in order
 
 
+@quick
 class Response(NamedTuple):
     """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
 

@@ -89,6 +89,7 @@ class Transfer:
         "first",
         "forwarded",
         "handle",
+        "head",
         "header_text",
         "headers",
         "ignores_length",
@@ -143,6 +144,7 @@ class Transfer:
         self.fault: Fault | None = None  # a fault that was met while the body came
         self.final: Sequence[bytes] = ()  # lines of the head that counts
         self.first = wire.NO_STATUS  # the first line of the head that counts, once that is whole
+        self.head: wire.Head | None = None  # the head that counts, where it was read as a usual one
         self.lines: list[bytes] = []
         self.body: list[bytes] = []
         self.handle = _new_handle(limits, self.headers, ca_file)
@@ -213,7 +215,7 @@ class Transfer:
     def end(self) -> None:
         """Let go of everything that belongs to the request."""
         self.request = None
-        self.final = ()
+        self.final, self.head = (), None
         self.lines.clear()  # the handle has this very list
         self.body = []
 
@@ -244,10 +246,18 @@ class Transfer:
     def _judge_head(self) -> None:
         """Find the head that counts; refuse its body if it is no head, too large, or of a type that is not wanted."""
         assert self.request is not None
-        lines = self.final = wire.final_head(self.lines[:])  # a copy, for trailers may come behind these
-        whole = bool(lines) and lines[-1] in wire.BLANK
-        self.first = wire.status_line(lines[0]) if whole else wire.NO_STATUS
-        if problem := wire.head_problem(sum(map(len, self.lines)), len(self.lines), self.max_head):
+        lines: Sequence[bytes] = self.lines[:]  # a copy, for trailers may come behind these
+        head = wire.usual_head(self.lines)
+        if head is not None:
+            whole, size = True, len(head[0])
+            self.first = wire.status_line(lines[0])
+        if head is None or self.first.is_interim:
+            head, size = None, sum(map(len, lines))
+            lines = wire.final_head(lines)
+            whole = bool(lines) and lines[-1] in wire.BLANK
+            self.first = wire.status_line(lines[0]) if whole else wire.NO_STATUS
+        self.final, self.head = lines, head
+        if problem := wire.head_problem(size, len(self.lines), self.max_head):
             self.refusal = Result.BAD_ANSWER, problem
         elif whole and not self.first.status:  # such is a stray line end behind the body of the answer before
             self.refusal = Result.BAD_ANSWER, "no status where the head should begin"
@@ -271,8 +281,13 @@ class Transfer:
         status, head, headers, protocols = 0, b"", {}, None
         if readable and self.first.status:
             status = self.first.status
-            head = wire.as_http1(self.final, self.first)
-            headers = wire.parse_headers(head)
+            if self.head is None:
+                head = wire.as_http1(self.final, self.first)
+                headers = wire.parse_headers(head)
+            else:
+                head, headers = self.head
+                if not self.first.is_http1:
+                    head = wire.as_http1(self.final, self.first)
             tls = self.sessions.of(self.server) if self.secured else wire.NO_TLS
             protocols = wire.protocols_of(self.first.http, tls)
         result, detail = self._result(request, code, message, status, headers)

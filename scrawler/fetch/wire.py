@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import NamedTuple
 
+from scrawler.compiled import compiled_part
 from scrawler.fetch.downloader import FetchLimits, Protocols, Request, Response
 from scrawler.fetch.given import MASK
 from scrawler.fetch.suites import iana_name
 from scrawler.mime import media_type
 from scrawler.model.results import Result
+from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
 
 ACCEPT = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -33,6 +35,11 @@ _SINGLE = frozenset(("location", "refresh", "retry-after"))  # fields whose valu
 _LENGTH_DIGITS = 19  # digits of a Content-Length: as many as fit 64 bits; Python refuses to read a few thousand
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
 
+Head = tuple[bytes, dict[str, str]]  # a head in one piece, and its fields as `parse_headers` reads them
+
+_part = compiled_part("scrawler.fetch._heads")
+COMPILED: Callable[[list[bytes]], Head | None] | None = None if _part is None else _part.read
+
 
 class StatusLine(NamedTuple):
     """What the first line of a head says."""
@@ -47,6 +54,7 @@ NO_STATUS = StatusLine(0, False, True, "")
 NO_TLS = "", ""
 
 
+@quick
 class RequestTarget(NamedTuple):
     """Where a URL points, exactly as it is written: nothing is decoded, encoded or folded."""
 
@@ -135,6 +143,14 @@ def own_headers(request: Request, target: RequestTarget) -> Sequence[tuple[str, 
     if any(_LINE_END.search(name) or _LINE_END.search(value) for name, value in own):
         raise ValueError("a header of a request's own holds the end of a line")
     return own
+
+
+def usual_head(lines: list[bytes]) -> Head | None:
+    """Return what the lines of an answer are if they are one head as nearly all are; None for all others.
+
+    That is read in one pass where its part in C is compiled; all others are read by the functions below.
+    """
+    return None if COMPILED is None else COMPILED(lines)
 
 
 def final_head(lines: Sequence[bytes]) -> Sequence[bytes]:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 from typing import NamedTuple
 
+from scrawler.tuples.quick import quick
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, KnownLinks, LinkCache, NameRules, look_up
@@ -33,6 +34,7 @@ _BOUND_TO_PAGE = re.compile(r"https?:(?!//)", re.IGNORECASE)
 _INTERNAL, _EXTERNAL, _SAME_PAGE = Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE
 
 
+@quick
 class Analysis(NamedTuple):
     """The links of one page: distinct normalised URLs in document order, and verdict -> times over all hrefs.
 

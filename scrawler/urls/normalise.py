@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from ada_url import join_url, normalize_url
 
+from scrawler.tuples.quick import quick
 from scrawler.urls.ports import is_refused_port
 from scrawler.urls.verdict import Verdict
 
@@ -37,6 +38,7 @@ _plain_url = re.compile(
 _SHOWN = 40  # characters of a bad part that a message quotes
 
 
+@quick
 class Normalised(NamedTuple):
     """A normalised URL, or an empty `url` and the reason."""
 

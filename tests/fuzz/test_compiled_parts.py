@@ -19,8 +19,14 @@ SEED, CASES = os.environ.get("SEED", "1"), os.environ.get("SCRAWLER_SANITIZED_PA
 FLAGS = ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer"]
 # The tests of each part that are run on the sanitized one; a part without a test fails.
 TESTS = {
+    "scrawler.archive._records": [
+        "tests/unit/archive/test_archive_record.py",
+        "tests/unit/archive/test_archive_records.py",
+    ],
     LINKSCAN: ["tests/unit/extract/test_extract_links.py"],
     SIMHASH: ["tests/unit/extract/test_extract_simhash.py"],
+    "scrawler.fetch._heads": ["tests/unit/fetch/test_fetch_heads.py"],
+    "scrawler.tuples._quick": ["tests/unit/test_tuples.py"],
     "scrawler.urls._lookup": [
         "tests/unit/urls/test_urls_analyzer.py",
         "tests/unit/urls/test_urls_query.py",

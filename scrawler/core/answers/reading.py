@@ -32,10 +32,12 @@ from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Rendered, Response
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
+from scrawler.tuples.quick import quick
 from scrawler.urls.analyzer import Analysis, UrlAnalyzer
 from scrawler.urls.normalise import normalise
 
 
+@quick
 class Reading(NamedTuple):
     """What is known of a page's answer before it is applied: its record and links, or the lane to list it in again."""
 

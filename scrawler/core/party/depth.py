@@ -20,6 +20,7 @@ from typing import NamedTuple
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
+from scrawler.tuples.quick import quick
 
 _OPENED = 32  # entries of a chunk that are unpacked at a time
 DEPTH_BUFFER = 1024  # entries of a lane that are read at a time, and kept in memory to be read, unless the user says so
@@ -36,6 +37,7 @@ class EntryRole(Enum):
 _PAGE = EntryRole.PAGE
 
 
+@quick
 class Entry(NamedTuple):
     """One listed URL; `position` is where it stands in the lister's lane of its role, `not_before` UTC milliseconds.
 

@@ -15,10 +15,12 @@ from scrawler.fetch.downloader import Request
 from scrawler.fetch.robots import robots_url
 from scrawler.model.lanes import NORMAL
 from scrawler.model.visits import KnownVisit
+from scrawler.tuples.quick import quick
 from scrawler.urls.scope import host_port
 from scrawler.urls.scope import origin as origin_of
 
 
+@quick
 class PageFlight(NamedTuple):
     """A page in flight: which entry of which lane, for which party."""
 

@@ -16,12 +16,14 @@ from scrawler.model.deltas import Rehoming
 from scrawler.model.lanes import LEFTOVER, NORMAL, ChunkRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import Millis, url_hash
+from scrawler.tuples.quick import quick
 from scrawler.urls.verdict import Verdict
 
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
+@quick
 class Choice(NamedTuple):
     """What a site fetches next."""
 

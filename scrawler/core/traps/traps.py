@@ -28,6 +28,7 @@ from scrawler.extract.links import PageLinks
 from scrawler.extract.simhash import Fingerprint, fingerprint_of, skeleton_of
 from scrawler.model.rows import PatternRow
 from scrawler.model.terms import url_hash
+from scrawler.tuples.quick import quick
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.patterns import Patterns, patterns_of
 
@@ -56,6 +57,7 @@ class LinkClass:
         return self.own if self.own is not None and self.own.evidence else None
 
 
+@quick
 class Noted(NamedTuple):
     """What is to be done about a page."""
 
@@ -63,6 +65,7 @@ class Noted(NamedTuple):
     source: LinkClass | None  # the kind of page from which its links come; None for a page unlike others
 
 
+@quick
 class _Page(NamedTuple):
     """What is known of a fetched page by its URL and its links."""
 

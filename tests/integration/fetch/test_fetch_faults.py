@@ -195,6 +195,7 @@ def test_what_a_downloader_cannot_cope_with_is_a_result(serve, make, monkeypatch
         return parse(head)
 
     monkeypatch.setattr(wire, "parse_headers", parse_but)
+    monkeypatch.setattr(wire, "COMPILED", None)
     bad, good = serve(always(answer(b"x", "200 OK", "X-Bad: 1"))), serve(always(answer(b"good")))
     downloader = make()
     for _ in range(2):
@@ -209,7 +210,7 @@ def test_what_a_downloader_cannot_cope_with_is_a_result(serve, make, monkeypatch
 
 
 def test_a_fault_while_the_body_comes_is_a_result(serve, make_curl, monkeypatch, capfd):
-    monkeypatch.setattr(wire, "final_head", lambda lines: 1 // 0)
+    monkeypatch.setattr(wire, "usual_head", lambda lines: 1 // 0)
     response = drive(make_curl(), Request(serve(always(answer(b"x"))).url(), "127.0.0.1"))[0]
     check(response, Result.INTERNAL_ERROR)
     assert response.detail.startswith("ZeroDivisionError")
