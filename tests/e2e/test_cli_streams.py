@@ -110,11 +110,11 @@ def test_the_live_line_says_what_is_waited_for_on_any_terminal(
             scrawler("import", "-", given=f"http://127.0.0.1:{server.server_port}/\n")
             with started(tmp_path, *CRAWL, stderr=terminal) as running:
                 os.close(terminal)
-                text = ""
-                while not re.search(r"resting: 1 site, next in [\d.]+ (s|min) \[", text):
-                    text += os.read(shown, 65_536).decode()
+                said = b""  # what is read at once may end within a character
+                while not re.search(rb"resting: 1 site, next in [\d.]+ (s|min) \[", said):
+                    said += os.read(shown, 65_536)
                 running.send_signal(signal.SIGINT)
-                text += read_terminal(shown).decode()
+                text = (said + read_terminal(shown)).decode()
                 assert running.wait(TIMEOUT) == 0, text
         finally:
             server.shutdown()
