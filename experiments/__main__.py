@@ -25,6 +25,7 @@ EXPERIMENTS = {  # and the modules that they are
     "planner": "planner",
     "balance": "balance",
     "granularity": "granularity",
+    "agents": "agents",
     "broad": "bench.broad_bench",
     "moving": "moving",
     "focused": "focused",

@@ -119,6 +119,14 @@ class AgentThread(threading.Thread):
         except BaseException as error:
             self._ports.failed(error)
 
+    def told(self) -> str:
+        """Say what this agent has sent, in a line."""
+        messages, urls = self.notes + self._post.batches, self._post.urls
+        return (
+            f"agent {self._name}: {messages:,} messages sent, {urls:,} URLs given to others and {self.came:,} taken,"
+            f" {self.sent_again:,} sent again"
+        )
+
     def _begin(self) -> None:
         known = self._mail.known()
         self._views = [View(weights) for weights in known.views if weights]

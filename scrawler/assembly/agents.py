@@ -145,6 +145,7 @@ class AgentRun:
                 machine.ending.stopping.set()
                 communicator.wake()
                 thread.join()
+                say(thread.told())
         finally:
             communicator.close()
 

@@ -13,16 +13,19 @@ from pathlib import Path
 
 import pytest
 
+from scrawler.agents.views import View
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import Batch, Item
 from scrawler.exchange.door import Door
 from scrawler.exchange.tcp import TcpCommunicator
+from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
 from scrawler.synthweb.process import LoggedRequest, SynthServer
 from scrawler.synthweb.spec import WebSpec
-from scrawler.synthweb.truth import reachable
+from scrawler.synthweb.truth import party, reachable
+from scrawler.urls.scope import site_key
 from tests.integration.agents.conftest import SCRAWLER, Agents, kill
 from tests.limits import HANGS
 from tests.proxy import Proxy
@@ -30,6 +33,7 @@ from tests.torture.crawl import wait_for
 
 SPEC = WebSpec(seed=7, sites=16, mean_pages=8, page_bytes=300, links=8)
 SEEDS = 4
+ALIASES = WebSpec(seed=5, sites=15, mean_pages=6, page_bytes=300, alias_every=3)
 SLOW = WebSpec(seed=7, sites=24, mean_pages=10, page_bytes=300, links=8)
 LARGE = WebSpec(seed=7, sites=12, mean_pages=40, max_pages=60, page_bytes=300, links=8)  # at work for a minute
 
@@ -89,6 +93,28 @@ def test_three_agents_fetch_all_that_the_seeds_lead_to_once_and_heed_no_stranger
     _exports_are_merged(agents, expected)
     # All of them are over: whoever is started again has nothing to do, and waits for nobody.
     assert agents.crawls["a"].run(**agents.values("a", 300)).pages == 0
+
+
+def test_a_seed_that_leads_to_another_agents_site_is_crawled_there(agents: Agents) -> None:
+    """Each agent has the seed at the site that it was given for; where that leads only its owner finds out."""
+    with SynthServer(ALIASES) as server:
+        web = server.web
+        seeds = [web.seeds_of(site)[0] for site in range(15) if web.site(site).alias_of is not None]
+        homes = [party(web, seed, max_depth=15) for seed in seeds]
+        agents.add(seeds)
+        runs = agents.crawl(mode="firewall", per_ip=30)
+    assert {one.outcome for one in runs.values()} == {"ended"}
+    assert agents.html() == set().union(*(one.pages for one in homes))
+    assert set(agents.fetched().values()) == {1}
+    view = View(dict.fromkeys(agents.names, 1))
+    owners = [
+        (view.owner(site_key(seed, Scope.HOST)), view.owner(site_key(one.home, Scope.HOST)))
+        for seed, one in zip(seeds, homes, strict=True)
+    ]
+    sent, _, waiting = sums(agents)
+    assert (sent > 0, waiting) == (True, 0)
+    if all(first == second for first, second in owners):
+        pytest.skip("by the ports of this run no seed leads to another agent")
 
 
 def _exports_are_merged(agents: Agents, expected: set[str]) -> None:
