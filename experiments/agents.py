@@ -203,7 +203,8 @@ def report(rows: Sequence[Row], drawn: Sequence[Line], scale: Scale) -> Report:
     """Return the report of all crawls."""
     notes = [
         f"three processes of 4 threads, one for the first arm; delay {scale.delay:g} s, agents_dead {scale.dead:g} s",
-        "asked again: requests for pages that had been answered before; of the dead: what its own database has",
+        "asked again: requests for pages that had been answered before; of the dead: what its own database has (what it"
+        " had fetched in its last second is not in it)",
         "messages: heartbeats, batches of URLs and askings about the end, of agents that lived to the end",
     ]
     panel = Panel("", "s since the first request", "different pages", list(drawn))

@@ -12,13 +12,17 @@ _QUIET = 10.0  # seconds for which a machine is believed to be quiet after it ha
 class Standing:
     """How an agent stands; times are monotonic seconds."""
 
-    def __init__(self, patience: float, clock: Callable[[], float] = time.monotonic) -> None:
-        """Views that differ hold claims up for `patience` seconds at most."""
+    def __init__(self, patience: float, rest: float = 0.0, clock: Callable[[], float] = time.monotonic) -> None:
+        """Views that differ hold claims up for `patience` seconds at most.
+
+        Once they agree, sites that others have let go of rest for `rest` seconds: nobody tells when they were asked.
+        """
         self._patience = patience
+        self._rest = rest
         self._clock = clock
         self._lock = threading.Lock()
         self._agreed = False
-        self._differs_since = clock()
+        self._since = clock()  # views have agreed, or not
         self._quiet_until = 0.0
         self.stirred = 0  # how often something came to do
         self.unagreed = 0  # how often views differed for so long that claims went on
@@ -30,13 +34,16 @@ class Standing:
     def may_claim(self) -> bool:
         """Whether sites may be claimed: all agents of the view have let go of what is another's, or took too long."""
         with self._lock:
-            if self._agreed or self.over:
+            if self.over:
                 return True
-            waited = self._clock() - self._differs_since > self._patience
-            if waited and not self._unagreed_now:
+            waited = self._clock() - self._since
+            if self._agreed:
+                return waited >= self._rest
+            waited_long = waited > self._patience
+            if waited_long and not self._unagreed_now:
                 self._unagreed_now = True
                 self.unagreed += 1
-            return waited
+            return waited_long
 
     def keeps_open(self) -> bool:
         """Whether other agents keep the crawl open; asked when nothing is left here."""
@@ -55,7 +62,7 @@ class Standing:
                 return False
             self._agreed = agreed
             self._unagreed_now = False
-            self._differs_since = self._clock()
+            self._since = self._clock()
             return True
 
     @property

@@ -102,7 +102,7 @@ class AgentRun:
         self._me: Member = self.members.members[settings.agent]
         view = View({one.name: one.capacity for one in self.members.members.values()})
         self.partition = AgentPartition(database, machine_id, self._me.name, view)
-        self.standing = Standing(settings.agents_dead)
+        self.standing = Standing(settings.agents_dead, settings.delay)
 
     def inboxes(self, boundary: CrawlBoundary) -> AgentInboxes:
         """Make the inboxes of this agent's sites."""

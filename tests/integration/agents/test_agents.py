@@ -197,6 +197,8 @@ def test_the_heirs_of_a_dead_agent_fetch_what_was_its_own(agents: Agents, proces
         processes.kill("b")
         of_dead = agents.crawls["b"].fetched()
         processes.end()
+        log = server.log()
+    assert in_flight_together(log) == []
     by_heirs = agents.crawls["a"].fetched() | agents.crawls["c"].fetched()
     assert {url for url in by_heirs if not url.endswith(".pdf")} == expected
     twice = {url for url, times in agents.fetched().items() if times > 1}
@@ -218,6 +220,8 @@ def test_an_agent_that_comes_back_has_its_sites_again(agents: Agents, processes:
         before = len(agents.crawls["b"].fetched())
         processes.start("b")
         processes.end()
+        log = server.log()
+    assert in_flight_together(log) == []
     assert agents.html() == expected
     assert agents.views("a")[-1] == {"a", "b", "c"}
     assert len(agents.crawls["b"].fetched()) > before

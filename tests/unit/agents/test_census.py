@@ -62,15 +62,17 @@ def test_an_asking_by_another_view_is_the_first_one() -> None:
 
 def test_claims_wait_for_agreement_but_not_for_ever() -> None:
     now = [0.0]
-    standing = Standing(10.0, lambda: now[0])
+    standing = Standing(10.0, 1.0, lambda: now[0])
     assert not standing.may_claim()
     assert standing.agree(True)
     assert not standing.agree(True)
+    assert not standing.may_claim(), "others may just have asked there"
+    now[0] = 1.0
     assert standing.may_claim()
     assert standing.agree(False)
-    now[0] = 9.0
+    now[0] = 10.0
     assert not standing.may_claim()
-    now[0] = 10.5
+    now[0] = 11.5
     assert standing.may_claim()
     assert standing.may_claim()
     assert standing.unagreed == 1
@@ -78,7 +80,7 @@ def test_claims_wait_for_agreement_but_not_for_ever() -> None:
 
 def test_a_machine_is_quiet_until_something_comes_and_not_for_long() -> None:
     now = [0.0]
-    standing = Standing(10.0, lambda: now[0])
+    standing = Standing(10.0, clock=lambda: now[0])
     assert not standing.quiet
     assert standing.keeps_open()
     assert standing.quiet
