@@ -9,17 +9,19 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 
 from scrawler.assembly.agents import check_agents
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
+from scrawler.assembly.revisits import make_revisits
 from scrawler.assembly.topics import make_focus
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.records import Records
 from scrawler.core.rules import proxy_of
-from scrawler.errors import SettingsError, StoreAwayError, StoreBusyError
+from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.partitions import PartitionKind
@@ -27,6 +29,8 @@ from scrawler.model.proxy import NO_PROXY
 from scrawler.model.records import LossState
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.seeds.files import open_input, read_as
+from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings, live_text, of_tables
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
@@ -37,12 +41,15 @@ from scrawler.store.orphans import Orphans
 from scrawler.store.overview import LIVING
 from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
+from scrawler.store.revisits import Revisits
 from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.suspects import Suspects
 from scrawler.units import counted, format_seconds
-from scrawler.upkeep import Upkeep, machines_prefix, packed
+from scrawler.upkeep import Upkeep, machines_prefix, packed, warc_prefix
+from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
+from scrawler.urls.steps import make_steps
 
 # Seconds in which the database must answer a machine's threads; others can own its sites 15 s after its last heartbeat.
 _ANSWER = 20.0
@@ -179,6 +186,74 @@ def retry_seeds(
     say(f"seeds taken up again: {taken.seeds:,}{left}")
 
 
+def begin_again(
+    settings: Settings,
+    seeds: Sequence[str],
+    older_than: float,
+    stop: threading.Event,
+    say: Callable[[str], None] = lambda line: None,
+) -> None:
+    """Let ended seeds, all or those given by URL or file, be visited again, before any machine starts.
+
+    `say` is told how many there are. Pages that were visited less than `older_than` seconds ago are left out.
+
+    Raises StoreError; InputError where a seed is none of the crawl. Done again, it goes on from where it was.
+    """
+    with patiently_opened(settings, stop, say) as database:
+        crawl, settings = _open_crawl(database, settings)
+        revisits = _revisits(settings, database, crawl, stop)
+        left = revisits.left()
+        if left is not None:
+            say("a round that was cut short while it was begun goes on; the next --again begins another")
+        wanted = _ids_of(database, settings, seeds)
+        begun = revisits.carry_out(left or revisits.order(int(older_than * 1000), wanted))
+    more = f"; {counted(begun.in_work, 'more is', 'more are')} of sites that a machine has in work"
+    urls, number = counted(begun.urls, "URL"), counted(begun.seeds, "seed")
+    say(f"to be visited again: {urls} of {number}{more if begun.in_work else ''}")
+
+
+def _ids_of(database: Database, settings: Settings, given: Sequence[str]) -> list[int] | None:
+    """Return the ids of the seeds that are given as URLs, or as files of them; None for all. Raises InputError."""
+    if not given:
+        return None
+    seeds, steps = Seeds(database), make_steps(settings.normalise)
+    found = []
+    for url in chain.from_iterable(map(partial(_urls_in, settings), given)):
+        plain, problem = seed_url(url)
+        if problem:
+            raise InputError(f"{url!r} cannot be visited again: {problem}")
+        view = seeds.get(plain) or seeds.get(seed_url(url, steps=steps).url)
+        if view is None:
+            raise InputError(f"{plain} is no seed of this crawl; `scrawler seeds` lists them")
+        found.append(view.seed.id)
+    return found
+
+
+def _urls_in(settings: Settings, given: str) -> Iterator[str]:
+    if "://" in given:
+        yield given
+        return
+    with open_input(given, settings.input_dir) as stream:
+        for entry in read_entries(stream, read_as(given), given):
+            yield entry.text
+
+
+def _revisits(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> Revisits:
+    numbers = {warc_prefix(crawl, one.id): one.id for one in Machines(database).machines()}
+    return make_revisits(settings, database, crawl.scope, numbers.get, stop.is_set)
+
+
+def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> None:
+    """Go on with a round that was ordered, and give URLs their times where the crawl is to be kept."""
+    revisits = _revisits(settings, database, crawl, stop)
+    if (left := revisits.left()) is not None:
+        revisits.carry_out(left)
+    if settings.keep:
+        if settings.revisit == "off" and all(one.get("revisit", "off") == "off" for one in settings.sites.values()):
+            raise SettingsError("keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive")
+        revisits.schedule()
+
+
 @contextmanager
 def patiently_opened(
     settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None
@@ -243,6 +318,7 @@ def _launched(
     """Note that machines are being started; say what the user should know before they do anything."""
     launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
     _tell_orders(Control(database).orders(), say)
+    _keep(settings, database, crawl, stop)
     Upkeep(settings, database, crawl, say).look(stop.is_set)
     return launch
 

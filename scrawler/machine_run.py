@@ -16,6 +16,7 @@ from scrawler.archive.archive import Archive
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
 from scrawler.assembly.machine import build_machine
+from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
@@ -179,7 +180,7 @@ class MachineRun:
             look = partial(self._look, machine, stores, resolver, on_progress)
             with suppress(StoreBusyError):
                 look()  # the supervisor has to know which machine it is before a page is read
-            with self._indexing(archive, machine), self._speaking(machine):
+            with self._indexing(archive, machine), self._speaking(machine), self._keeping(machine):
                 machine.run(heartbeat, look, _LOOK_EVERY)
             with suppress(StoreBusyError):
                 look()  # what is shown last is how it ended
@@ -223,6 +224,23 @@ class MachineRun:
         finally:
             machine.ending.stopping.set()
             indexer.join()
+
+    @contextmanager
+    def _keeping(self, machine: Machine) -> Iterator[None]:
+        """Let URLs be visited again as they become due, in the block, if that is wanted."""
+        if not self._settings.keep:
+            yield
+            return
+        stopping = machine.ending.stopping
+        numbers = {warc_prefix(self._crawl, one.id): one.id for one in self._machines.machines()}
+        revisits = make_revisits(self._settings, self._prompt, self._settings.scope, numbers.get, stopping.is_set)
+        keeper = Keeper(revisits, self._settings.revisit_pause, stopping, machine.ending.failed)
+        start(keeper)
+        try:
+            yield
+        finally:
+            stopping.set()
+            keeper.join()
 
     def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""

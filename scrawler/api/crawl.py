@@ -6,6 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -74,10 +75,12 @@ class Crawl(SteeredCrawl):
         on_progress: Callable[[Progress], None] = lambda progress: None,
         processors: Iterable[PageProcessor] = (),
         items: str | os.PathLike[str] | None = None,
-        again: bool = False,
+        anew: bool = False,
         result: Results = Result.FETCHED,
         retry: str | Iterable[str] = (),
         accept_losses: bool = False,
+        again: bool | str | Iterable[str] = False,
+        older_than: str | float | timedelta = 0.0,
     ) -> RunSummary:
         """Crawl until no seed is left, or until it is stopped; return what was done and committed.
 
@@ -93,11 +96,14 @@ class Crawl(SteeredCrawl):
         earlier runs among them; the items that they return are appended to the file `items` (.jsonl, .csv,
         .parquet), or to a table of the database (`table:NAME`, which is `items_NAME` there). How far
         they have come is in the database, by their names: see `processing.py`. They go on with the file that they had;
-        with `again` they begin anew at the first page, with an empty file.
+        with `anew` they begin at the first page again, with an empty file.
 
         `stop` ends it cleanly from any thread. So does a Ctrl-C in this one: what is in hand is finished and saved, and
         then KeyboardInterrupt is raised; a second one ends the machines at once, which loses what was not committed.
         `retry` has an end reason or several, or `lost`, as `scrawler run --retry` does, and so has `accept_losses`.
+
+        With `again`, seeds that have ended are visited again first: all of them, or those of a URL, a file, or several;
+        what was visited less than `older_than` ago (seconds, a timedelta, or a text such as "7d") is left out.
 
         Raises:
             StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
@@ -105,9 +111,9 @@ class Crawl(SteeredCrawl):
             ScrawlerError: a machine died again and again, or this crawl or these processors are at work already.
         """
         wanted = results_of(result)
-        first = before(retry, accept_losses)
+        first = before(retry, accept_losses, again=again, older_than=older_than)
         settings = self._for_run(machines)
-        with self._alone(), self._processing(processors, items, wanted, again) as processing:
+        with self._alone(), self._processing(processors, items, wanted, anew) as processing:
             return self._observe(settings, first, wanted, on_page, on_event, on_progress, processing)
 
     def _observe(
@@ -170,13 +176,13 @@ class Crawl(SteeredCrawl):
         given: Iterable[PageProcessor],
         items: str | os.PathLike[str] | None,
         wanted: Collection[Result],
-        again: bool = False,
+        anew: bool = False,
     ) -> Iterator[Processing | None]:
         processors = processors_of(self.settings, given)
         if not processors:
             if items is not None:
                 raise SettingsError(f"{os.fspath(items)}: items are made by page processors, and there are none")
-            if again:
+            if anew:
                 raise SettingsError("no page processors are there to begin again")
             yield None
             return
@@ -192,7 +198,7 @@ class Crawl(SteeredCrawl):
                 place,
                 wanted,
                 self._say,
-                again=again,
+                anew=anew,
                 fsync=self.settings.fsync,
             )
         ) as processing:

@@ -19,6 +19,7 @@ from scrawler.extract.title import title_of
 from scrawler.extract.visible import visible_text
 from scrawler.insight.contents import RENDERED_TYPE, PageContent
 from scrawler.model.results import PageFlag, Result
+from scrawler.revisit.visit import kinds_of
 from scrawler.store.committed import CommittedPage
 from scrawler.store.seeds import columns_of
 from scrawler.urls.normalise import normalise
@@ -53,6 +54,8 @@ class Page:
         self.elapsed = row.elapsed_ms / 1000  # seconds from the request to the end of the answer
         self.detail = row.detail  # where a redirect leads, or what went wrong
         self.flags = PageFlag(row.flags)
+        self.visit = row.visit  # 0: the first to this URL
+        self.changes = kinds_of(row.flags)  # what this visit has found: new, changed, gone, back, moved
         self.warc_file = row.warc_file  # name of the file with its record; empty: nothing was archived
         self.warc_offset = row.warc_offset  # in bytes
         self.warc_length = row.warc_length  # in bytes, of the gzip member

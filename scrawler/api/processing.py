@@ -102,7 +102,7 @@ class Processing:
         wanted: Collection[Result],
         say: Callable[[str], None],
         *,
-        again: bool = False,
+        anew: bool = False,
         fsync: bool = False,
     ) -> None:
         """Go on where these processors were, or with `again` from the first page, in a file that is emptied.
@@ -121,7 +121,7 @@ class Processing:
         self._out: ItemsOutput | None = None
         self._folder = database.folder
         try:
-            self.done = self._begun(",".join(processors), items, again)
+            self.done = self._begun(",".join(processors), items, anew)
             self._follower = PageFollower(database, self.done.place, _FIRST_BATCH)
             self._has_begun = True
         except BaseException:
@@ -129,14 +129,14 @@ class Processing:
             raise
         self._had = self.done.pages
 
-    def _begun(self, name: str, items: str | None, again: bool) -> Processed:
+    def _begun(self, name: str, items: str | None, anew: bool) -> Processed:
         """Take these processors over: only once it is sure that they can go on is anything changed."""
-        self._check(self._store.find(name), items, again)  # before a file is made
+        self._check(self._store.find(name), items, anew)  # before a file is made
         if items is not None:
             self._out = _output(items, self._database)
         found = self._store.find(name)  # who has the lock of their file has it for himself
-        self._check(found, items, again)
-        begins = Processed(name, version=found.version) if again else found
+        self._check(found, items, anew)
+        begins = Processed(name, version=found.version) if anew else found
         written = 0
         if self._out is not None:
             same = self._place_of(found) == items
@@ -147,17 +147,17 @@ class Processing:
             self._out.begin(written)
         return done
 
-    def _check(self, found: Processed, items: str | None, again: bool) -> None:
+    def _check(self, found: Processed, items: str | None, anew: bool) -> None:
         """Check that these processors can go on with a file. Raises SettingsError, ScrawlerError."""
         before = self._place_of(found)
         if before == items:
             return
         if before is not None and _is_at_work(before):
             raise ScrawlerError(f"the page processors {found.name} are at work already, and write to {before}")
-        if found.pages and not again:
+        if found.pages and not anew:
             here = "name no file" if before is None else "name that file"
             raise SettingsError(
-                f"{self._so_far(found)}: {here}, or let them begin anew with again=True (--again on the command line)"
+                f"{self._so_far(found)}: {here}, or let them begin anew with again=True (of run, anew=True; --anew)"
             )
 
     def _so_far(self, done: Processed) -> str:

@@ -16,10 +16,11 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from weakref import WeakSet
 
-from scrawler.app import accept_losses, retry_lost, retry_seeds
+from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds
 from scrawler.copying import Copying
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.errors import ScrawlerError, SettingsError
@@ -28,7 +29,9 @@ from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.supervisor import Supervisor
 from scrawler.threads import start
+from scrawler.units import parse_seconds
 
+_LONGEST_AGO = 1e9  # seconds, 30 years: nothing of a crawl is older
 LOST = "lost"  # a word of `retry` that is no end reason
 
 _at_work: WeakSet[MachinesAtWork] = WeakSet()  # those that must end before the interpreter does
@@ -41,6 +44,8 @@ class Before:
     reasons: Collection[EndReason] = ()
     retries_lost: bool = False
     accepts_losses: bool = False
+    again: tuple[str, ...] | None = None  # seeds that are visited again, URLs or files; none of them: all. None: none
+    older_than: float = 0.0  # seconds since the last visit
 
     def do(self, settings: Settings, stop: threading.Event, say: Callable[[str], None]) -> None:
         """Do it; done again, it goes on from where it was. Raises StoreError, ArchiveError."""
@@ -50,16 +55,49 @@ class Before:
             retry_lost(settings, stop, say)
         if self.reasons:
             retry_seeds(settings, self.reasons, stop, say)
+        if self.again is not None:
+            begin_again(settings, self.again, self.older_than, stop, say)
 
 
-def before(retry: str | Iterable[str], accepts_losses: bool, called: str = "retry") -> Before:
+def before(
+    retry: str | Iterable[str],
+    accepts_losses: bool,
+    called: str = "retry",
+    again: bool | str | Iterable[str] = False,
+    older_than: str | float | timedelta = 0.0,
+) -> Before:
     """Read the words of `retry`: end reasons, and `lost`. Raises SettingsError, which calls them as the user does."""
     names = [retry] if isinstance(retry, str) else list(retry)
     allowed = (*RETRYABLE, LOST)
     for name in names:
         if name not in allowed:
             raise SettingsError(f"{called} {name or '(nothing)'} is not allowed, only {', '.join(allowed)}")
-    return Before({EndReason(name) for name in names if name != LOST}, LOST in names, accepts_losses)
+    visited = _seeds_given(again)
+    seconds = _seconds(older_than)
+    if seconds and visited is None:
+        raise SettingsError("older-than says what is visited again, and nothing is: use it with --again, or again=True")
+    return Before({EndReason(name) for name in names if name != LOST}, LOST in names, accepts_losses, visited, seconds)
+
+
+def _seeds_given(again: bool | str | Iterable[str]) -> tuple[str, ...] | None:
+    """Return the seeds that are visited again, none where all are; None where no seed is."""
+    if again is False:
+        return None
+    if again is True:
+        return ()
+    return (again,) if isinstance(again, str) else tuple(map(str, again))
+
+
+def _seconds(value: str | float | timedelta) -> float:
+    if isinstance(value, timedelta):
+        value = value.total_seconds()
+    try:
+        seconds = float(parse_seconds(value))  # type: ignore[arg-type]  # what it cannot read it returns
+    except (ValueError, TypeError):
+        seconds = -1.0
+    if not 0 <= seconds < _LONGEST_AGO:
+        raise SettingsError(f"older-than {value}: a time is wanted, such as 90s, 12h or 7d")
+    return seconds
 
 
 def cautions(settings: Settings) -> Iterator[str]:

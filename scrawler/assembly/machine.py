@@ -147,7 +147,11 @@ def _put_together(
             Opener("URLs are on their way between sites", arrivals.on_their_way),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
         ),
-        last_openers=(Opener("URLs were sent meanwhile", arrivals.came_meanwhile), *others),
+        last_openers=(
+            Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
+            *others,
+            *([Opener("it is kept: URLs become due", lambda: True)] if settings.keep else ()),
+        ),
         queued=distribution.seeds_changed,
         ended=ending.crawl_ended,
         failed=ending.failed,

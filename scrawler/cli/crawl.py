@@ -80,7 +80,7 @@ def crawl(
         _check_output(output, files, settings)
     if of_items and output is not None:
         check_place(output)
-        options = RunOptions(options.words, options.first, Path(output), options.again, options.metrics)
+        options = RunOptions(options.words, options.first, Path(output), options.anew, options.metrics)
     home = folder or Path(_folder_name(seeds[0], urls))
     settings = _placed(settings, home)
     with opened(settings, Crawl, create=True) as there:

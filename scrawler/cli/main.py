@@ -41,6 +41,8 @@ _COMMANDS = {
     "pages": "scrawler.cli.pages:pages",
     "cat": "scrawler.cli.cat:cat",
     "why": "scrawler.cli.why:why_command",
+    "changes": "scrawler.cli.changes:changes",
+    "diff": "scrawler.cli.changes:diff_command",
     "report": "scrawler.cli.report:report",
     "broken": "scrawler.cli.broken:broken",
     "corpus": "scrawler.cli.corpus:corpus",
@@ -57,7 +59,7 @@ _COMMANDS = {
 _LISTING = frozenset(
     (
         *("plan", "export", "machines", "status", "seeds", "pages", "cat", "why", "report", "broken", "corpus"),
-        *("partition", "agents", "db", "plugins", "completion"),
+        *("partition", "agents", "db", "plugins", "completion", "changes", "diff"),
     )
 )
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}

@@ -47,6 +47,7 @@ from scrawler.units import counted, human_bytes
 
 _SECOND_SIGNAL_CODE = 130
 _STOPPING = "stopping; what is in hand is finished and saved (once more: stop at once)"
+_ALL = "\0"  # as a value of --again: it has none
 _FILES_SHOWN = 5  # WARC files that are told by name: a long crawl has thousands
 RUN_SETTINGS = [key for key in in_groups() if key not in ("db", "input_dir", *HOST_ONLY)]
 
@@ -58,7 +59,7 @@ class RunOptions:
     words: tuple[str, ...]  # of --retry
     first: Before
     items: Path | None
-    again: bool
+    anew: bool
     metrics: str | None
 
 
@@ -81,7 +82,23 @@ def with_run_options(command: Command) -> Command:
         " database: table:NAME.",
     )
     @click.option(
-        "--again", is_flag=True, help="Let --page-processors begin anew at the first page, with an emptied file."
+        "--again",
+        multiple=True,
+        is_flag=False,
+        flag_value=_ALL,
+        metavar="[URL|FILE]",
+        help="First let seeds that have ended begin another round, in which their pages are visited again: all, or a"
+        " URL, or those of a seed file. [may be repeated]",
+    )
+    @click.option(
+        "--older-than",
+        type=FILLED,
+        default="0",
+        metavar="TIME",
+        help="With --again, leave out pages that were visited less than this ago, such as 7d.",
+    )
+    @click.option(
+        "--anew", is_flag=True, help="Let --page-processors begin anew at the first page, with an emptied file."
     )
     @click.option("--accept-losses", is_flag=True, help="First accept that what is gone now of the archive stays so.")
     @click.option(
@@ -95,17 +112,25 @@ def with_run_options(command: Command) -> Command:
         *arguments: Any,
         reasons: tuple[str, ...],
         items: Path | None,
-        again: bool,
+        again: tuple[str, ...],
+        older_than: str,
+        anew: bool,
         accept_losses: bool,
         metrics: str | None,
         **values: Any,
     ) -> None:
         words = tuple(name.strip() for value in reasons for name in value.split(","))
-        first = before(words, accept_losses, "--retry")
-        command(*arguments, options=RunOptions(words, first, items, again, metrics), **values)
+        first = before(words, accept_losses, "--retry", _again(again), older_than)
+        command(*arguments, options=RunOptions(words, first, items, anew, metrics), **values)
 
     with_options: Command = running
     return with_options
+
+
+def _again(seeds: tuple[str, ...]) -> bool | tuple[str, ...]:
+    if not seeds:
+        return False
+    return True if _ALL in seeds else seeds
 
 
 class _Run(InGroups):
@@ -180,14 +205,20 @@ def _crawled(
 ) -> RunSummary:
     """Crawl with processors of pages, or with one machine in this process, or with several."""
     stop = threading.Event()
-    first, items, again = options.first, options.items, options.again
-    if settings.page_processors or items is not None or again:
+    first, items, anew = options.first, options.items, options.anew
+    if settings.page_processors or items is not None or anew:
         with opened(settings, Crawl, create=True, say=LOG.warning) as crawl, watched.served(settings, stop):
             _stop_on_signals(stop, crawl.kill, crawl.stop)
             losses = first.accepts_losses
             try:
                 summary = crawl.run(
-                    retry=options.words, accept_losses=losses, items=items, again=again, on_progress=show
+                    retry=options.words,
+                    accept_losses=losses,
+                    items=items,
+                    anew=anew,
+                    on_progress=show,
+                    again=False if first.again is None else first.again or True,
+                    older_than=first.older_than,
                 )
             except GivenUpError as error:  # the summary is told first
                 summary = error.summary

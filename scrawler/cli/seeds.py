@@ -16,11 +16,14 @@ from scrawler.seeds.promoter import ANY_HOPS, promote
 from scrawler.settings import Settings
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
+from scrawler.store.changes import Changes, RoundView
 from scrawler.store.seeds import Seeds, SeedView
 from scrawler.units import counted
 
 _FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
 _COUNTS = tuple(SeedCounts.__dataclass_fields__)
+_ROUND_SHOWN = ("url", "round", "end_reason", "requests", "pages", "not_modified", "http_errors", "failures", "saved")
+_ROUND = ("url", "round", "began_at", "ended_at", "end_reason", "elapsed_ms", *_COUNTS)
 _ALL = (
     *("url", "site", "home_url", "hops", "rehomed", "state", "end_reason", "end_detail"),
     *_COUNTS,
@@ -30,12 +33,14 @@ _ALL = (
 
 @click.group(invoke_without_command=True)
 @seed_filters
+@click.option("--rounds", is_flag=True, help="List the rounds of each seed, with what came of each.")
 @format_options
 @with_settings()
 @click.pass_context
 def seeds(
     context: click.Context,
     settings: Settings,
+    rounds: bool,
     state: SeedState | None,
     end_reason: EndReason | None,
     written: str | None,
@@ -44,8 +49,25 @@ def seeds(
     if not is_called_itself(context):
         return
     with opened(settings, BareCrawl) as crawl:
+        if rounds:
+            if state or end_reason:
+                raise click.UsageError("--rounds lists those of all seeds, whatever their state")
+            print_rows(map(_round, Changes(crawl.database).rounds()), _ROUND if written else _ROUND_SHOWN, written)
+            return
         found = Seeds(crawl.database).list(state, end_reason)
         print_rows(map(_row, found), _ALL if written else _FOR_PEOPLE, written)
+
+
+def _round(view: RoundView) -> dict[str, Any]:
+    return {
+        "url": view.seed,
+        "round": view.number,
+        "began_at": view.began_at,
+        "ended_at": view.ended_at,
+        "end_reason": view.end_reason,
+        "elapsed_ms": view.elapsed_ms,
+        **asdict(view.counts),
+    }
 
 
 def _row(view: SeedView) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from scrawler.core.records.records import prefix_of
 from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.fetch.wire import parse_headers
-from scrawler.insight.asked import read_asked
+from scrawler.insight.asked import Asked, read_asked
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
@@ -50,14 +50,20 @@ class _Nowhere:
         return False
 
 
+def asked_for(settings: Settings, url: str) -> Asked:
+    """Return a URL spelt in any way that the crawl knows it by. Raises SettingsError where it is none."""
+    asked = read_asked(url, make_analyzer(settings, _Nowhere()), settings)
+    if not asked.forms:
+        raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
+    return asked
+
+
 def find_page(database: Database, settings: Settings, url: str) -> PageRow:
     """Return the newest row of a URL, spelt in any way that the crawl knows it by, that has a record.
 
     Raises SettingsError where it is no URL, NotCrawledError where it was not asked for, or was not archived.
     """
-    asked = read_asked(url, make_analyzer(settings, _Nowhere()), settings)
-    if not asked.forms:
-        raise SettingsError(f"URL {asked.shown[:100]!r}: {asked.problem}")
+    asked = asked_for(settings, url)
     rows = Traces(database).pages(asked.hashes)
     for row in rows:
         if row.warc_file:

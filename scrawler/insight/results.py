@@ -38,6 +38,11 @@ _FLAGS = {
     PageFlag.TRUNCATED: "only the beginning of its body came; its links were followed",
     PageFlag.RELEVANT: "its text has to do with the crawl's topic",
     PageFlag.SHOWN: "shown in a browser: its links are those of the document that its scripts made",
+    PageFlag.NEW: "new: the rounds before did not find it",
+    PageFlag.CHANGED: "changed: the visit before had another payload",
+    PageFlag.GONE: "gone: not there for the second time in a row",
+    PageFlag.BACK: "back: it was gone before",
+    PageFlag.MOVED: "moved: it redirects for good, and did not before, or to another URL",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }
 
@@ -56,7 +61,8 @@ def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "") -> Fact
 
 
 def _lines(page: PageRow, seed: str, lister: str, referrer: str) -> Iterator[str]:
-    yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}"
+    nth = f", visit {page.visit + 1}" if page.visit else ""
+    yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}{nth}"
     if page.status:
         kind = page.content_type or "no Content-Type"
         took = f"{human_bytes(page.length)} in {page.elapsed_ms:,} ms"

@@ -18,8 +18,10 @@ from scrawler.insight.scripts import scripts_fact
 from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.visits import LISTED, NEVER, UrlState
 from scrawler.settings import Settings, Way, of_tables, read_pattern, setting_text, withheld
 from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.changes import Changes
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds, SeedView
@@ -53,7 +55,7 @@ def why(
         settings = of_tables(settings, names)
         asked = read_asked(text, make_analyzer(settings, _Nowhere()), settings)
     boundary = CrawlBoundary(database, Boundary(settings.boundary), scope)
-    return _Enquiry(traces, Seeds(database), settings, scope, boundary, asked, names, read).answer()
+    return _Enquiry(traces, Changes(database), Seeds(database), settings, scope, boundary, asked, names, read).answer()
 
 
 _SITE_SEEDS = 1_000  # so many seeds of a site are looked at
@@ -78,6 +80,7 @@ class _Enquiry:
     def __init__(
         self,
         traces: Traces,
+        changes: Changes,
         seeds: Seeds,
         settings: Settings,
         scope: Scope,
@@ -87,6 +90,7 @@ class _Enquiry:
         read: Callable[[PageRow], PageContent] | None,
     ) -> None:
         self._traces = traces
+        self._changes = changes
         self._seeds = seeds
         self._settings = settings
         self._scope = scope
@@ -140,6 +144,7 @@ class _Enquiry:
             self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""))], row.result)
         if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
             self._facts.append(fact)
+        self._facts += map(_visits_fact, self._changes.states(self._asked.hashes) if rows else ())
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
 
@@ -249,6 +254,25 @@ def _seed_fact(view: SeedView) -> Fact:
         "pages": counts.pages,
     }
     return Fact("seed", tuple(lines), values)
+
+
+def _visits_fact(state: UrlState) -> Fact:
+    """Say how often a URL was visited, and when it is due."""
+    lines = [f"{counted(state.visit + 1, 'visit')} since {utc(state.known_since)}, found changed {state.changes} times"]
+    if state.changed_at:
+        lines.append(f"the last change was found at {utc(state.changed_at)}")
+    if state.due_at == LISTED:
+        lines.append("it is listed to be visited again")
+    elif state.due_at == NEVER:
+        lines.append("it is not due by itself: `run --again` visits it, or `--keep` with --revisit")
+    else:
+        lines.append(f"it is due at {utc(state.due_at)}")
+    told = [text for text in (state.etag and f"ETag {state.etag}", state.last_modified) if text]
+    if told and state.payload_at:
+        lines.append(f"it is asked for only if it changed since {', '.join(told)}")
+    names = "visit", "visited_at", "known_since", "changed_at", "changes", "missing", "interval_ms", "etag"
+    values = {name: getattr(state, name) for name in (*names, "last_modified")}
+    return Fact("visits", tuple(lines), values | {"due_at": state.due_at if state.due_at > 0 else None})
 
 
 def _rejection_fact(row: RejectionRow, seed: str) -> Fact:

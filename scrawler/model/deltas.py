@@ -10,6 +10,7 @@ from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.rows import ExternalRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
+from scrawler.model.visits import UrlChange, UrlState
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class SeedDelta:
     rejections: tuple[RejectionRow, ...] = ()
     sitemap_urls: tuple[SitemapRow, ...] = ()
     jar: bytes | None = None  # the party's cookies, if they changed
+    states: tuple[UrlState, ...] = ()  # of URLs, where these are visited again
+    changes: tuple[UrlChange, ...] = ()
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ class LaneKind(Enum):
     SLOW = auto()  # they take longer than the first pass waits, and come when nothing else is left
     PRIORITY = auto()  # as NORMAL, and before it: they promise more of what the crawl looks for
     REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
+    REVISIT = auto()  # they were visited before, and it is time to see whether they are as they were
 
 
 class LaneKey(NamedTuple):
@@ -42,9 +43,14 @@ class LaneKey(NamedTuple):
 
     @property
     def place(self) -> float:
-        """Where a lane stands among those of its seed, by number, but for those of priority: behind the sitemaps."""
+        """Where a lane stands among those of its seed, by number.
+
+        But behind the sitemaps comes what is visited again, and then what promises more than others.
+        """
         if self.kind is LaneKind.PRIORITY:
             return _SITEMAP + 1 - self.level / 10
+        if self is REVISIT:
+            return _SITEMAP + 0.05
         return self.number
 
     def after(self, retries: int = 0, pushbacks: int = 0) -> LaneKey:
@@ -63,6 +69,7 @@ _NORMAL = 0
 _PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as so many of them
 _SLOW = -1000  # the numbers of slow lanes begin here and go down
 _REFETCH = 1_000_000  # the numbers of lanes that refetch begin here
+_REVISIT = 2_000_000  # the numbers of lanes of what is visited again begin here
 
 _keys: dict[int, LaneKey] = {}
 
@@ -76,6 +83,8 @@ def lane_key(number: int) -> LaneKey:
 def _made(number: int) -> LaneKey:
     if number <= _SLOW:
         kind, tries = LaneKind.SLOW, _SLOW - number
+    elif number >= _REVISIT:
+        kind, tries = LaneKind.REVISIT, number - _REVISIT
     elif number >= _REFETCH:
         kind, tries = LaneKind.REFETCH, number - _REFETCH
     elif number >= _PUSHED_BACK:
@@ -95,6 +104,7 @@ SITEMAP = lane_key(_SITEMAP)
 LEFTOVER = lane_key(_LEFTOVER)
 SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
+REVISIT = lane_key(_REVISIT)
 
 
 def priority(level: int) -> LaneKey:

@@ -68,3 +68,8 @@ class PageFlag(IntFlag):
     TRUNCATED = 128  # only the beginning of its body came, whose links were read
     SHOWN = 256  # shown in a browser: its links are those of the document that its scripts made
     RELEVANT = 512  # its text has to do with the crawl's topic
+    NEW = 1024  # found after the first round of its seed
+    CHANGED = 2048  # another payload than that of the last visit
+    GONE = 4096  # 404 or 410, for the second time in a row
+    BACK = 8192  # there again after that
+    MOVED = 16384  # a permanent redirect, which was none before, or led elsewhere

@@ -76,6 +76,7 @@ class SeedCounts:
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness
     internal_errors: int = 0  # answers that met a fault of this program, those of robots.txt among them
     not_modified: int = 0  # not-modified
+    saved: int = 0  # bytes of bodies that did not come again, as the server has said that they are as they were
 
     def copy(self) -> SeedCounts:
         """Return the same numbers, to be kept as they are now."""
@@ -103,3 +104,4 @@ class Seed:
     slow_pass: bool = False  # whether its slow lane has waited, and is to be fetched now
     base_depth: int = 0  # links from a user's seed to its own URL, where that came from another site
     reopened: int = 0  # times that it went on after its end, for URLs that came from other sites
+    round: int = 0  # how many times its URLs were visited again

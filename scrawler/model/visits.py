@@ -7,12 +7,68 @@ the URL, by which the next visit asks whether there is anything new.
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import NamedTuple
 
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis
 
 _DIGEST_BYTES = 20
 _VALUE = re.compile(r"[ -~\x80-\xff]+")  # of a header, as it goes into a request: no line ends, no control characters
+
+
+LISTED = -1  # as `due_at`: the URL stands in a lane, to be visited again
+NEVER = 0  # as `due_at`: nobody has said that it is to be visited again
+_LONGEST_ETAG, _LONGEST_DATE = 255, 64  # characters of what is kept of headers; longer ones are not sent back
+
+
+class ChangeKind(StrEnum):
+    """What a visit has found of a URL, compared with the visits before it."""
+
+    NEW = "new"  # a page that the rounds before did not find
+    CHANGED = "changed"  # another payload than before
+    GONE = "gone"  # 404 or 410, for the second time in a row
+    BACK = "back"  # there again after it was gone
+    MOVED = "moved"  # a permanent redirect, which was none before, or led elsewhere
+
+
+class UrlChange(NamedTuple):
+    """A row of the table `url_change`."""
+
+    at: Millis
+    seed_id: int
+    url_hash: bytes
+    url: str
+    kind: str  # the value of a ChangeKind
+    visit: int
+    detail: str  # where it has moved
+
+
+class UrlState(NamedTuple):
+    """What is known of a URL: a row of the table `url_state`, which says more of each field."""
+
+    seed_id: int
+    url_hash: bytes
+    url: str
+    depth: int
+    position: int
+    flags: int
+    referrer: bytes
+    visit: int
+    visited_at: Millis
+    result: str
+    digest: bytes
+    payload_url: str
+    payload_at: Millis
+    length: int
+    etag: str
+    last_modified: str
+    known_since: Millis
+    changed_at: Millis
+    changes: int
+    missing: int
+    interval_ms: int
+    due_at: Millis
 
 
 class KnownVisit(NamedTuple):
@@ -29,6 +85,12 @@ class KnownVisit(NamedTuple):
     digest: bytes  # SHA-1 of the payload, 20 bytes; of another length where that is not known
     etag: str = ""  # as the server sent it, quotes included
     last_modified: str = ""  # as the server sent it
+    state: UrlState | None = None  # all that is known of the URL, where that is kept
+
+    @property
+    def settled(self) -> bool:
+        """Whether a visit has brought an answer: where the URL leads is decided then, if it is a seed's own."""
+        return self.state is None or self.state.result in _SETTLED or bool(self.digest)
 
 
 def conditions(known: KnownVisit) -> tuple[tuple[str, str], ...]:
@@ -40,6 +102,24 @@ def conditions(known: KnownVisit) -> tuple[tuple[str, str], ...]:
         return ()
     asked = ("If-None-Match", known.etag), ("If-Modified-Since", known.last_modified)
     return tuple((name, value) for name, value in asked if _can_be_sent(value))
+
+
+_SETTLED = frozenset({Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value})
+_READ_IN_PART = PageFlag.TRUNCATED | PageFlag.NOFOLLOW  # of such a page not all links are listed
+
+
+def known_visit(state: UrlState, whole: bool = False) -> KnownVisit:
+    """Return what a state says of the last visit; with `whole`, its page is asked for as if nobody had it."""
+    if whole or not state.payload_at or state.flags & _READ_IN_PART:
+        return KnownVisit(state.visit, "", 0, b"", state=state)
+    url = state.payload_url or state.url
+    return KnownVisit(state.visit, url, state.payload_at, state.digest, state.etag, state.last_modified, state)
+
+
+def validators(etag: str, last_modified: str) -> tuple[str, str]:
+    """Return what is kept of the two headers."""
+    etag, last_modified = etag.strip(), last_modified.strip()
+    return etag if len(etag) <= _LONGEST_ETAG else "", last_modified if len(last_modified) <= _LONGEST_DATE else ""
 
 
 def _can_be_sent(value: str) -> bool:

@@ -229,6 +229,24 @@ class CrawlSettings(BaseModel):
     sitemaps: Annotated[Literal["off", "seed", "also"], ByHost()] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
+    revisit: Annotated[Literal["off", "fixed", "adaptive"], ByHost()] = Field(
+        "off",
+        description="When URLs are due to be visited again: never by themselves, after a fixed time, or after one that"
+        " follows from how often they change.",
+    )
+    revisit_interval: Annotated[Seconds, ByHost()] = Field(
+        7 * DAY, ge=1, le=3650 * DAY, description="Time to the next visit of a URL; adaptive: to its first one."
+    )
+    revisit_min: Annotated[Seconds, ByHost()] = Field(
+        3600.0, ge=1, le=3650 * DAY, description="Shortest time to the next visit of a URL that changes often."
+    )
+    revisit_max: Annotated[Seconds, ByHost()] = Field(
+        90 * DAY, ge=1, le=3650 * DAY, description="Longest time to the next visit of a URL that does not change."
+    )
+    revisit_pause: Seconds = Field(
+        600.0, ge=0, le=3650 * DAY, description="Shortest time between the end of a seed's round and the next one."
+    )
+    keep: bool = Field(False, description="Go on when no seed is left: URLs are visited again when they are due.")
     traps: Annotated[bool, ByHost()] = Field(
         True, description="Watch what each pattern of URLs yields; cap those that bring nothing new."
     )

@@ -43,6 +43,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("max_depth", "max_pages", "max_bytes", "max_time"),
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
     ),
+    "revisits": ("keep", "revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
     "traps": ("traps", "trap_pages", "trap_yield", "near_duplicates"),
     "files": (
         "input_dir",

@@ -20,6 +20,7 @@ from scrawler.model.results import NO_ERROR, Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.seeds import SeedState
+from scrawler.model.visits import UrlChange, UrlState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
@@ -41,6 +42,8 @@ from scrawler.store.tables import (
     seed,
     site,
     sitemap_url,
+    url_change,
+    url_state,
 )
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
@@ -82,6 +85,8 @@ class Checkpoints:
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
         self._robots_records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
+        self._states = BulkInsert.replacing(url_state, UrlState._fields, compiler)
+        self._changes = BulkInsert.inserting(url_change, UrlChange._fields, compiler)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, _SITE, compiler)
@@ -158,6 +163,8 @@ class Checkpoints:
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
+        self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))
+        self._changes.run(connection, [row for one in seeds for row in one.changes])
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
         self._robots_records.run(connection, sorted(row for one in deltas for row in one.robots_records))
         self._write_seeds(connection, seeds)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from operator import itemgetter
 
@@ -13,16 +13,18 @@ from sqlalchemy import func as sql
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
-from scrawler.model.seeds import EndReason, SeedState
+from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash as hash_of
+from scrawler.model.visits import UrlState
 from scrawler.store.engine import Database
-from scrawler.store.rows import HOME_URL, AnySelect, listed_depth, sliced
-from scrawler.store.tables import chunk, jar, lane, page, pattern, seed
+from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
+from scrawler.store.tables import SEED_COUNTS, chunk, jar, lane, page, pattern, seed, seed_round, url_state
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000
 _ROWS_READ = 20_000  # the newest rows of a party are searched for URLs that were redirected, so many at most
 _PATTERNS_READ = 1_000
+_STATE = [url_state.c[name] for name in UrlState._fields]
 _LISTED_IN = tuple(key.number for key in LISTED_FIRST)
 
 
@@ -137,6 +139,21 @@ class Frontier:
         rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
 
+    def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
+        """Return what is known of those of the URLs that were visited for a seed."""
+        found: list[UrlState] = []
+        for part in sliced(map(hash_of, urls)):
+            query = select(*_STATE).where(url_state.c.seed_id == seed_id, url_state.c.url_hash.in_(part))
+            found += (state_of(row) for row in self._database.rows(query))
+        return found
+
+    def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
+        """Return what a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
+        columns = (seed_round.c.elapsed_ms, *(seed_round.c[column.name] for column in SEED_COUNTS))
+        query = select(*columns).where(seed_round.c.seed_id == seed_id, seed_round.c.round == number)
+        rows = self._database.rows(query)
+        return (SeedCounts(*rows[0][1:]), rows[0][0]) if rows else None
+
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """Return what was redirected, and asked for once, among the newest rows: hash, depth, position, referrer."""
         names = "id", "url_hash", "result", "attempts", "depth", "position", "flags", "lane_seed", "referrer"
@@ -147,6 +164,12 @@ class Frontier:
         again = {row.url_hash for row in rows if row.attempts > 1}
         found = (row for row in rows if row.lane_seed == seed_id and row.url_hash not in again)
         return [(bytes(row.url_hash), listed_depth(row), row.position, bytes(row.referrer)) for row in found]
+
+
+def state_of(row: AnyRow) -> UrlState:
+    """Make a state of a row of its columns."""
+    state = UrlState._make(row)
+    return state._replace(url_hash=bytes(state.url_hash), referrer=bytes(state.referrer), digest=bytes(state.digest))
 
 
 def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:

@@ -8,6 +8,7 @@ from sqlalchemy import Connection, delete, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.seeds import SeedState
+from scrawler.model.visits import UrlState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database
@@ -33,8 +34,8 @@ class Relisting:
         self._lanes = BulkInsert.replacing(lane, _LANE_COLUMNS, database.compiler)
         self._chunks = BulkInsert.inserting(chunk, _CHUNK_COLUMNS, database.compiler)
 
-    def list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
-        """List the URLs of page rows again: a chunk for each seed."""
+    def list_again(self, connection: Connection, by_seed: Mapping[int, Sequence[AnyRow | UrlState]]) -> None:
+        """List the URLs of page rows, or of states, again: a chunk for each seed."""
         known = select(lane).where(lane.c.seed_id.in_(list(by_seed)), lane.c.kind == self._kind)
         lanes = {row.seed_id: row for row in connection.execute(known)}
         last = select(chunk.c.seed_id, sql.max(chunk.c.seq)).group_by(chunk.c.seed_id)
@@ -59,9 +60,10 @@ def sites_in_work(connection: Connection, site_ids: Iterable[int]) -> set[int]:
     return {row.id for row in rows if row.owner in owners}
 
 
-def let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]) -> None:
+def let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int], forgetting: bool = True) -> None:
     """Make seeds active, as those of a machine that stopped: all of a site are taken up together, with their lists.
 
+    With `forgetting`, what URLs of them have done to processes is forgotten: they may do it again.
     What other seeds of the site hold of a list is its lister's again. One that has no list yet becomes ready.
     """
     begun = set(connection.scalars(select(lane.c.seed_id).where(lane.c.seed_id.in_(seeds)).distinct()))
@@ -70,6 +72,7 @@ def let_go_on(connection: Connection, seeds: Sequence[int], sites: Iterable[int]
     for state, some in ((SeedState.ACTIVE, begun), (SeedState.READY, set(seeds) - begun)):
         connection.execute(update(seed).where(seed.c.id.in_(sorted(some))).values(**values, state=state.value))
     connection.execute(update(site).where(site.c.id.in_(sorted(sites))).values(pushbacks=0))
-    connection.execute(delete(suspect).where(suspect.c.site_id.in_(sorted(sites))))
+    if forgetting:
+        connection.execute(delete(suspect).where(suspect.c.site_id.in_(sorted(sites))))
     wake_sites(connection, sites)
     bump_revision(connection)

@@ -15,6 +15,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from scrawler.model.claims import SiteState
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
+from scrawler.model.visits import UrlState
 from scrawler.store.tables import SEED_COUNTS, seed, site
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ SEED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     seed.c.slow_pass,
     seed.c.base_depth,
     seed.c.reopened,
+    seed.c.round,
     *(seed.c[column.name] for column in SEED_COUNTS),
 )
 _FIRST_COUNT = len(SEED_COLUMNS) - len(SEED_COUNTS)
@@ -47,7 +49,7 @@ _FIRST_COUNT = len(SEED_COLUMNS) - len(SEED_COUNTS)
 def seed_of(row: AnyRow) -> Seed:
     """Make a Seed of a row of SEED_COLUMNS."""
     identity, site_id, url, home_url, rehomed, hops, state, reason, verdicts, elapsed_ms = row[:10]
-    slow_pass, base_depth, reopened = row[10:_FIRST_COUNT]
+    slow_pass, base_depth, reopened, number = row[10:_FIRST_COUNT]
     return Seed(
         identity,
         site_id,
@@ -63,6 +65,7 @@ def seed_of(row: AnyRow) -> Seed:
         bool(slow_pass),
         base_depth,
         reopened,
+        number,
     )
 
 
@@ -136,7 +139,7 @@ def without_nul(value: Any) -> Any:
     return value.replace("\0", "\\x00") if isinstance(value, str) and "\0" in value else value
 
 
-def listed_depth(row: AnyRow) -> int:
+def listed_depth(row: AnyRow | UrlState) -> int:
     """Return the depth with which the entry of a page row was listed: negative for assets."""
     return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
 

@@ -188,6 +188,7 @@ crawl = Table(
     _small("starting_machines", "how many the newest command starts ...", default=0),
     _number("starting_at", "... since then: the machine.launched_at of those that are there", default=0),
     _word("starting_process", 255, "... and by which process, as machine.process", default=""),
+    _text("again", "JSON: the round that was ordered, until it is begun for all its seeds", null=True, kind=_LONG_TEXT),
 )
 
 run = Table(
@@ -260,7 +261,10 @@ _LATER_COUNTS = (  # later columns stand at the end, where a migration adds them
     _tally("internal_errors", "answers that met a fault of this program"),
     _tally("not_modified", "URLs visited again whose page is as it was"),
 )
-SEED_COUNTS = (*_FIRST_COUNTS, *_LATER_COUNTS)
+_ROUND_COUNTS = (
+    _tally("saved", "bytes of bodies that did not come again: the server said that they are as they were"),
+)
+SEED_COUNTS = (*_FIRST_COUNTS, *_LATER_COUNTS, *_ROUND_COUNTS)
 
 seed = Table(
     "seed",
@@ -287,9 +291,35 @@ seed = Table(
     _text("columns", "JSON: further columns of its line in the seed file, 16,000 characters; NULL: none", null=True),
     _small("base_depth", "links from a user's seed to its URL, where that came from another site", default=0),
     _small("reopened", "times that it went on after its end, for URLs from other sites", default=0),
+    *_ROUND_COUNTS,
+    _small("round", "0: its URLs are fetched for the first time; n: they were visited again n times", default=0),
+    _number("round_at", "when that round was begun; 0: it is the first", default=0),
+    _number("states_to", "page.id up to which url_state has what its first round has brought", default=0),
+    Column(
+        "due_at",
+        _NUMBER,
+        nullable=True,
+        server_default=text("0"),
+        doc="when a URL of it is due next; 0: look into url_state; NULL: never",
+    ),
     Index("seed_url_hash", "url_hash", unique=True),
     *_index("seed_site", "site_id", "state"),
     *_index("seed_state", "state", "end_reason"),
+    *_index("seed_due", "state", "due_at"),
+)
+
+seed_round = Table(
+    "seed_round",
+    metadata,
+    _number("seed_id", key=True),
+    _small("round", "one that is over; that which a seed is in, or was in last, stands in its own row", key=True),
+    _number("began_at", "0: it was the first"),
+    _number("ended_at"),
+    _word("end_reason", 24),
+    _word("end_detail", 1000),
+    _number("elapsed_ms", "as seed.elapsed_ms at its end: since the seed began, as all counts here"),
+    *(_number(column.name) for column in SEED_COUNTS),
+    **_CLUSTERED,
 )
 
 lane = Table(
@@ -355,6 +385,50 @@ page = Table(
     Index("page_url_hash", "url_hash"),
     *_index("page_seed", "seed_id"),
     Index("page_warc_file", "warc_file", "warc_offset"),
+)
+
+url_state = Table(
+    "url_state",
+    metadata,
+    _number("seed_id", "its visits were made for this seed", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _text("url"),
+    _small("depth"),
+    _number("position", "as page.position"),
+    _small("flags", "as page.flags, of its last visit"),
+    _referrer("as page.referrer"),
+    _small("visit", "page.visit of the last visit"),
+    _number("visited_at", "when it was asked for last ..."),
+    _word("result", 24, "... and what came of that"),
+    _bytes("digest", _DIGEST, "of its newest payload; empty: none that is whole"),
+    _text("payload_url", "whose record holds that payload, if it is another URL's; empty: its own"),
+    _number("payload_at", "page.fetched_at of that record"),
+    _number("length", "bytes of that payload, as transferred"),
+    _word("etag", 255, "as the server sent it with that"),
+    _word("last_modified", 64, "as the server sent it with that"),
+    _number("known_since", "its first visit"),
+    _number("changed_at", "when a visit last found it changed; 0: never"),
+    _small("changes", "visits that found it changed"),
+    _small("missing", "answers of 404 or 410 in a row"),
+    _number("interval_ms", "from its last visit to the next one, by the policy"),
+    _number("due_at", "when it is to be visited again; 0: never, -1: it is listed for that"),
+    Index("url_state_due", "seed_id", "due_at"),
+    **_CLUSTERED,
+)
+
+url_change = Table(
+    "url_change",
+    metadata,
+    _id(),
+    _number("at"),
+    _number("seed_id"),
+    _bytes("url_hash", _HASH),
+    _text("url"),
+    _word("kind", 8, "new, changed, gone, back, moved"),
+    _small("visit", "page.visit of the visit that has found it"),
+    _text("detail", "where it has moved"),
+    *_index("url_change_at", "at"),
+    *_index("url_change_seed", "seed_id", "at"),
 )
 
 orphan = Table(

@@ -10,6 +10,7 @@ from scrawler.core.answers.aliases import is_same, note_sample, suspect
 from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.visited import note_visit
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
 from scrawler.core.party.depth import EntryRole
@@ -70,7 +71,7 @@ class AnswerHandler:
                 return None
             except BaseException as error:
                 fault = fault_of(error)
-        self.finish(flight, fault_row(flight, response, reading, fault))
+        self.finish(flight, fault_row(flight, response, reading, fault), response)
         return fault
 
     @staticmethod
@@ -95,7 +96,7 @@ class AnswerHandler:
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
         elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
-            self.finish(flight, self._row(flight, response, reading))
+            self.finish(flight, self._row(flight, response, reading), response)
         else:
             self._apply_last(flight, response, reading)
 
@@ -114,7 +115,10 @@ class AnswerHandler:
         party.finder = row.url_hash
         source, fetched = None, response.result is Result.FETCHED
         shown = fetched or links is not None
-        if party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
+        if flight.known is not None:  # what comes again is no sign of a trap
+            if links is not None and links.fingerprint is not None:
+                row = row._replace(simhash=links.fingerprint.simhash)
+        elif party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
             row, source = _note(party.traps, row, links, reading.is_copy)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight))
@@ -127,7 +131,7 @@ class AnswerHandler:
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
-        self.finish(flight, row)
+        self.finish(flight, row, response)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal.
@@ -160,12 +164,14 @@ class AnswerHandler:
             self._list(site, link.party, internal, link.depth)
 
     @staticmethod
-    def finish(flight: PageFlight, row: PageRow) -> None:
-        """Give an entry its final result."""
+    def finish(flight: PageFlight, row: PageRow, response: Response | None = None) -> None:
+        """Give an entry its final result; `response` is the answer that says it, if one came."""
         if flight.known is not None:
             row = row._replace(visit=flight.known.number + 1)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
+        if flight.party.policy is not None:
+            row = note_visit(flight, row, response, flight.party.policy)
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
@@ -403,7 +409,7 @@ class AnswerHandler:
         if entry.role is EntryRole.ASSET:
             self._follow_asset(flight, location)
             return
-        if not flight.is_seed:
+        if not flight.is_seed or (flight.known is not None and flight.known.settled):
             self._take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
             return
         seen = flight.site.seen

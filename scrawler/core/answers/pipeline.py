@@ -66,6 +66,8 @@ class PagePipeline:
         if known is not None and response.result is Result.NOT_MODIFIED:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
+        elif known is not None and is_whole and known.digest == exchange.payload_digest:
+            exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))

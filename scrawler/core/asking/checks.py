@@ -169,7 +169,7 @@ class Checks:
 
 def _may_be_trapped(choice: Choice) -> bool:
     entry = choice.entry
-    return entry.depth > 0 and entry.role is not EntryRole.ASSET and not choice.lane.refetches
+    return entry.depth > 0 and entry.role is not EntryRole.ASSET and not (choice.lane.refetches or choice.lane.revisits)
 
 
 def _is_home(choice: Choice, origin: Origin) -> bool:

@@ -263,7 +263,7 @@ class Visits:
         if flight.known is not None:
             request = request._replace(headers=conditions(flight.known))
         if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
-            request = request._replace(shown=True)
+            request = request._replace(shown=True, headers=())
         if choice.party.lengthless and url in choice.party.lengthless:
             choice.party.lengthless -= {url}
             return request._replace(ignore_length=True)
@@ -298,4 +298,6 @@ def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:
     """Take the entry of a lane that was chosen."""
     entry = choice.entry
     known = site.visited.get(entry.url) if site.visited else None
+    if known is not None and choice.lane.refetches:  # all of it is to be archived again
+        known = known._replace(digest=b"")
     return PageFlight(site, choice.party, choice.lane, choice.lane.take(), entry, origin, known)

@@ -21,8 +21,10 @@ from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import ExternalRow, PageRow, RelationRow, SitemapRow
-from scrawler.model.seeds import EndReason, Seed, SeedState
+from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.terms import Millis, url_hash
+from scrawler.model.visits import KnownVisit, UrlChange, UrlState
+from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
@@ -32,12 +34,16 @@ class SeedContext:
     """One party in work: its seed, lanes, counts and what the next checkpoint has to make durable."""
 
     __slots__ = (
+        "_changes",
         "_depth_buffer",
         "_dirty",
         "_externals",
         "_relations",
         "_sitemap_urls",
+        "_states",
         "analyzer",
+        "base",
+        "base_ms",
         "begun",
         "cookies",
         "counts",
@@ -52,6 +58,7 @@ class SeedContext:
         "led_from",
         "lengthless",
         "pages",
+        "policy",
         "put_off",
         "redirected",
         "redirects",
@@ -65,6 +72,7 @@ class SeedContext:
         "started",
         "traps",
         "verdicts",
+        "visited",
     )
 
     def __init__(
@@ -106,6 +114,12 @@ class SeedContext:
         self.redirected = Redirected()
         self.lengthless: frozenset[str] = frozenset()  # URLs with an invalid Content-Length, until they are asked again
         self.pages = WaitingRows()
+        self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
+        self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
+        self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
+        self.base_ms = 0  # ... and the time that it had been in work
+        self._states: dict[bytes, UrlState] = {}
+        self._changes: list[UrlChange] = []
         self._externals: dict[str, tuple[int, int, bytes]] = {}  # depth, times and referrer
         self._sitemap_urls: dict[bytes, SitemapRow] = {}
         self._relations: list[RelationRow] = []
@@ -147,6 +161,7 @@ class SeedContext:
             if lane.key is key and lane.seed_id == self.seed.id:
                 return lane
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
+        made.visited = self.visited
         if key is SITEMAP:
             own = 0
         elif key.kind is LaneKind.PRIORITY:
@@ -202,7 +217,7 @@ class SeedContext:
         earliest: Millis | None = None
         reading = False  # what a sitemap lists comes before the rest, and a chunk of what promises more before less
         for lane in self.lanes:
-            kind = lane.kind
+            kind = lane.turn
             if lane.slow is not slow or (kind is LaneKind.LEFTOVER and self._keeps(lane)):
                 continue
             entry = None if reading and (kind is LaneKind.NORMAL or kind is LaneKind.PRIORITY) else lane.peek()
@@ -246,6 +261,21 @@ class SeedContext:
     def elapsed_ms(self, now: float) -> int:
         """Time in work, over all machines, in milliseconds."""
         return self.seed.elapsed_ms + int((now - self.started) * 1000)
+
+    @property
+    def in_round(self) -> SeedCounts:
+        """What was counted in this round: limits are for that."""
+        counts, base = self.counts, self.base
+        if base is None:
+            return counts
+        # A page that is as it was has been asked for as well.
+        pages = counts.pages + counts.not_modified - base.pages - base.not_modified
+        return SeedCounts(pages=pages, bytes=counts.bytes - base.bytes)
+
+    def note_visit(self, state: UrlState, changes: tuple[UrlChange, ...]) -> None:
+        """Note what is known of a URL from now on, and what has changed; its row is added next."""
+        self._states[state.url_hash] = state
+        self._changes += changes
 
     def add_page(self, row: PageRow) -> None:
         """Note the final result of a URL, in the row and in the counts."""
@@ -371,7 +401,8 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        return len(self.pages) + len(self._externals) + len(self._relations) + len(self._sitemap_urls)
+        others = len(self._relations) + len(self._sitemap_urls) + len(self._states)
+        return len(self.pages) + len(self._externals) + others
 
     @property
     def unsent(self) -> int:
@@ -407,7 +438,11 @@ class SeedContext:
             relations=tuple(self._relations),
             sitemap_urls=tuple(self._sitemap_urls.values()),
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
+            states=tuple(self._states.values()),
+            changes=tuple(self._changes),
         )
+        if self._states:
+            self._states, self._changes = {}, []
         self.pages, self._externals, self._dirty = WaitingRows(), {}, False
         self._relations, self._sitemap_urls = [], {}
         return delta

@@ -18,8 +18,9 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from scrawler.archive.gzipping import zlib_stream
-from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKind, LaneState, lane_key
+from scrawler.model.lanes import CHUNK_ENTRIES, ChunkRow, LaneKey, LaneKind, LaneState, lane_key
 from scrawler.model.terms import Millis
+from scrawler.model.visits import KnownVisit
 from scrawler.tuples.quick import quick
 
 _OPENED = 32  # entries of a chunk that are unpacked at a time
@@ -249,6 +250,15 @@ class _Lines:
             yield entry
 
 
+def _turn_of(key: LaneKey) -> LaneKind:
+    """Return as which kind a lane has its turn: what failed at a further visit waits as what failed at a first one."""
+    if key.kind is LaneKind.REVISIT and key.pushbacks:
+        return LaneKind.PUSHED_BACK
+    if key.kind is LaneKind.REVISIT and key.retries:
+        return LaneKind.RETRY
+    return key.kind
+
+
 class Lane:
     """A list that only grows at its end and a cursor that only moves forward.
 
@@ -275,8 +285,11 @@ class Lane:
         "length",
         "loading",
         "refetches",
+        "revisits",
         "seed_id",
         "slow",
+        "turn",
+        "visited",
     )
 
     def __init__(self, state: LaneState, tail: ChunkRow | None = None, depth_buffer: int = DEPTH_BUFFER) -> None:
@@ -285,6 +298,9 @@ class Lane:
         self.kind = self.key.kind
         self.holder_id = state.holder_id
         self.slow = self.kind is LaneKind.SLOW
+        self.revisits = self.kind is LaneKind.REVISIT
+        self.turn = _turn_of(self.key)
+        self.visited: dict[str, KnownVisit] | None = None  # its site's: what is known of URLs that are visited again
         self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store

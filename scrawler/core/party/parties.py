@@ -106,8 +106,10 @@ class Parties:
         if party.leaving is not None and not leaves_later:
             return party.leaving
         limits = (site.own_rules or self._rules).limits
-        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now)
-        reason = limit_reached(party.counts, elapsed_ms, limits, party.in_flight)
+        elapsed_ms = 0 if limits.max_time_ms is None else party.elapsed_ms(now) - party.base_ms
+        reason = limit_reached(
+            party.counts if party.base is None else party.in_round, elapsed_ms, limits, party.in_flight
+        )
         if reason is not None and party.refetches and party.refetches_left:
             reason = None  # what is fetched again was counted before its record was lost
         if reason is None and site.health.troubled:

@@ -126,7 +126,7 @@ class SiteContext:
     waiting: int = 0  # answers expected from the store or the resolver; see `await_answer`
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
-    visited: Mapping[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
+    visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from typing import Protocol
 
@@ -26,8 +26,9 @@ from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, ChunkRow, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
-from scrawler.model.seeds import EndReason, Seed
+from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
+from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import spellings
@@ -64,11 +65,23 @@ class Frontier(Protocol):
     def jar(self, seed_id: int) -> bytes | None:
         """The cookies of a party, if it has any."""
 
+    def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
+        """What is known of those of the URLs that were visited for a seed."""
+
+    def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
+        """What a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
+
     def redirected(self, seed_id: int) -> list[tuple[bytes, int, int, bytes]]:
         """A party's newest URLs that were redirected, each asked for once; oldest first.
 
         Of each its hash, its depth and position as they are stored, and its referrer.
         """
+
+
+def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
+    """Return what is known of the URLs in chunks of a lane that were visited before."""
+    urls = chain.from_iterable(decode_urls(row.data) for row in rows)
+    return {state.url: known_visit(state) for state in frontier.states(lane.seed_id, urls)}
 
 
 class SiteTaker:
@@ -135,6 +148,8 @@ class SiteTaker:
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
+        if any(seed.round for seed in claimed.seeds):
+            site.visited = {}
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
             self._recall_robots(site)
@@ -192,9 +207,11 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
+        if seed.round or rules.revisit != "off":
+            self._keep_states(site, party, rules)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
-        party.lanes = [self._lane(state, with_tail=state.seed_id == seed.id) for state in held]
+        party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
         party.refetches = party.refetches_left
         if seed.counts.internal_errors >= MOST_FAULTS and not party.refetches:
             party.leave(EndReason.INTERNAL_ERROR)  # its machine was gone before the party had ended
@@ -208,6 +225,14 @@ class SiteTaker:
         if party.begun and not party.redirected.asked_again(url_hash(seed.home_url)):
             self._recall_own(party)
         return party
+
+    def _keep_states(self, site: SiteContext, party: SeedContext, rules: CrawlRules) -> None:
+        """Let a party note what it learns of URLs; in a round after the first, limits begin anew."""
+        party.policy = rules.revisit_policy
+        party.visited = site.visited
+        before = self._frontier.counts_before(party.seed.id, party.seed.round - 1) if party.seed.round else None
+        if before is not None:
+            party.base, party.base_ms = before
 
     def _ask_boundary(self, party: SeedContext) -> None:
         """Let a party end that has come to a site which may not enter the crawl: nothing of it was asked for."""
@@ -281,6 +306,8 @@ class SiteTaker:
             if at < 0:
                 at = next((at for at, entry in self._own_entries(seed.id, 0) if entry.url == url), 0)
             next_place, target = self._own_after(seed.id, at)
+            if not target and seed.round:  # since a later visit it leads there, which is a link as any other then
+                return
             if not target:  # what it led to would be listed, had it not been before
                 follow_own(party, url, detail, self._rules.scope, lambda target: True)
                 return
@@ -305,9 +332,14 @@ class SiteTaker:
             yield from ((at, entry) for at, entry in enumerate(entries, rows[0].first) if at >= first)
             first = rows[-1].first + rows[-1].count
 
-    def _lane(self, state: LaneState, with_tail: bool) -> Lane:
+    def _lane(self, site: SiteContext, state: LaneState, with_tail: bool) -> Lane:
         tail = self._frontier.tail(state.seed_id, state.kind) if with_tail else None
-        return Lane(state, tail, self._rules.depth_buffer)
+        lane = Lane(state, tail, self._rules.depth_buffer)
+        if site.visited is not None:
+            lane.visited = site.visited
+            if tail is not None and tail.first + tail.count > state.cursor:
+                site.visited.update(known_of(self._frontier, lane, [tail]))
+        return lane
 
     def _rebuild_seen(self, site: SiteContext) -> None:
         try:
@@ -320,7 +352,7 @@ class SiteTaker:
     def _take_orphans(self, site: SiteContext, states: list[LaneState]) -> None:
         taken = {party.seed.id for party in site.set_aside}
         orphans = [
-            self._lane(state, with_tail=False)
+            self._lane(site, state, with_tail=False)
             for state in states
             if state.holder_id not in taken and state.cursor < state.length
         ]

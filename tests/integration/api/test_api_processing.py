@@ -115,7 +115,7 @@ def test_a_call_that_is_refused_changes_nothing(crawled: Path, tmp_path: Path) -
             with pytest.raises(scrawler.ScrawlerError):
                 crawl.process(refused, items=items, again=True)
         with pytest.raises(scrawler.SettingsError, match="machines"):
-            crawl.run(-1, processors=[refused], items=file, again=True)
+            crawl.run(-1, processors=[refused], items=file, anew=True)
         assert _stored(crawled, ".refused") == before
         assert crawl.process(refused, items=file).items == 3
     assert file.read_bytes() == whole
@@ -572,7 +572,7 @@ def test_the_command_line_runs_processors_of_packages(tmp_path: Path) -> None:
         before = (tmp_path / "out.csv").read_text()
         for file, again, code, told in (
             ("new.csv", (), 2, f"processed already, into {tmp_path / 'out.csv'}: name that file, or"),
-            ("new.csv", ("--again",), 0, "page processors urls: 2 pages, 2 items, 0 errors"),
+            ("new.csv", ("--anew",), 0, "page processors urls: 2 pages, 2 items, 0 errors"),
             ("new.csv", (), 0, "nothing new to process; page processors urls: 2 pages were processed already, into"),
         ):
             command = [sys.executable, "-m", "scrawler", "run", *flags.split(), "--items", file, *again]

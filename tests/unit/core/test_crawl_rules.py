@@ -16,6 +16,7 @@ IN_OTHER_WORDS = {
     "most_unsent",
     "patterns",
     "retry_pause_ms",
+    "revisit_policy",
     "without_proxy",
     "www",
 }

@@ -1,0 +1,98 @@
+"""What visits to the pages of a crawl have found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from scrawler.api.opened import OpenedCrawl
+from scrawler.dates import read_date
+from scrawler.errors import SettingsError
+from scrawler.insight.changes import diff, two_visits
+from scrawler.insight.contents import asked_for
+from scrawler.model.terms import Millis
+from scrawler.model.visits import ChangeKind
+from scrawler.store.changes import Changes, ChangeView, RoundView
+from scrawler.units import parse_seconds
+
+Since = str | datetime | timedelta | None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change that a visit has found."""
+
+    at: datetime  # of the visit, UTC
+    kind: ChangeKind
+    url: str
+    seed: str  # URL of the seed
+    visit: int  # 0 is the first one
+    detail: str  # where it has moved
+
+    def __str__(self) -> str:
+        return f"{self.kind.value} {self.url}" + (f" -> {self.detail}" if self.detail else "")
+
+
+class VisitedCrawl(OpenedCrawl):
+    """A crawl whose pages are visited again: see `Crawl`."""
+
+    def changes(self, since: Since = None, seed: str | None = None, kind: str | Iterable[str] = ()) -> Iterator[Change]:
+        """Yield what visits have found since a time, in their order.
+
+        `since` is a time (without a zone it is UTC), a date as text, or how long ago: a timedelta, or "7d". `kind` is
+        new, changed, gone, back or moved, or several of them. Raises SettingsError for what is none of these,
+        InputError where there is no such seed.
+        """
+        kinds = kinds_of([kind] if isinstance(kind, str) else kind)
+        seed_id = None if seed is None else self.seed(seed).seed.id
+        at = since_ms(since, self.database.now())
+        return map(_change, Changes(self.database).found(at, seed_id, kinds))
+
+    def rounds(self, seed: str | None = None) -> Iterator[RoundView]:
+        """Yield the rounds of a seed, or of all, with the counts of each. Raises InputError where there is no seed."""
+        return Changes(self.database).rounds(None if seed is None else self.seed(seed).seed.id)
+
+    def diff(self, url: str, first: int | None = None, second: int | None = None, body: bool = False) -> str:
+        """Return a unified diff between two visits to a URL, empty where they are equal.
+
+        Visits are counted from 0; by default these are the last one that found another payload, and the one before it.
+        It is that of the text that a reader sees, with `body` that of the decoded body. Raises NotCrawledError where
+        there are no two visits with a record, RecordsLostError where one is gone from the archive.
+        """
+        asked = asked_for(self.last_settings(), url)
+        old, new = two_visits(Changes(self.database).visits(asked.hashes), asked.shown, first, second)
+        with self.reader() as reader:
+            return "\n".join(diff(old, new, reader.read, body))
+
+
+def kinds_of(words: Iterable[str]) -> tuple[str, ...]:
+    """Return kinds of changes; several may stand in a word, with commas between them. Raises SettingsError."""
+    kinds = [one.strip() for word in words for one in word.split(",") if one.strip()]
+    known = [kind.value for kind in ChangeKind]
+    for one in kinds:
+        if one not in known:
+            raise SettingsError(f"{one!r} is no change, which are {', '.join(known)}")
+    return tuple(kinds)
+
+
+def since_ms(since: Since, now: Millis) -> Millis:
+    """Return a time in milliseconds: a date, or how long before now. Raises SettingsError."""
+    if since is None:
+        return 0
+    if isinstance(since, datetime):
+        return int((since if since.tzinfo else since.replace(tzinfo=UTC)).timestamp() * 1000)
+    if isinstance(since, timedelta):
+        return now - int(since.total_seconds() * 1000)
+    at = read_date(since)
+    if at is not None:
+        return at
+    try:
+        return now - int(float(parse_seconds(since)) * 1000)  # type: ignore[arg-type]  # what it cannot read it returns
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"since {since!r}: a date is wanted, as 2026-11-23, or a time ago, as 7d") from None
+
+
+def _change(view: ChangeView) -> Change:
+    at = datetime.fromtimestamp(view.at / 1000, UTC)
+    return Change(at, ChangeKind(view.kind), view.url, view.seed, view.visit, view.detail)

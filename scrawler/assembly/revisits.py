@@ -1,0 +1,133 @@
+"""What begins rounds: the store's part, with the rules of hosts and the archive on this host."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+
+from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
+from scrawler.core.party.depth import encode, stored_entry
+from scrawler.core.records.records import prefix_of
+from scrawler.core.rules import HostRules
+from scrawler.dates import read_date
+from scrawler.errors import StoreBusyError
+from scrawler.fetch.proxies import EnvironmentProxies
+from scrawler.fetch.wire import parse_headers
+from scrawler.model.lanes import REVISIT
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.model.scope import Scope
+from scrawler.model.terms import Millis
+from scrawler.revisit.due import RevisitPolicy
+from scrawler.settings import Settings
+from scrawler.store.engine import Database
+from scrawler.store.machines import Machines
+from scrawler.store.revisits import Revisits
+from scrawler.urls.scope import site_key
+
+_HEADS = 1 << 20  # bytes of a record beside its body
+_REFERS_TO_DATE = re.compile(rb"\r\nWARC-Refers-To-Date: ([^\r\n]*)")
+_LOOK_EVERY = 2.0  # seconds between looks for URLs that are due ...
+_OF_A_LOOK = 20  # ... or so many times as long as a look takes, if that is longer
+
+
+def make_revisits(
+    settings: Settings,
+    database: Database,
+    scope: Scope,
+    machine_of: Callable[[str], int | None],
+    stopping: Callable[[], bool],
+) -> Revisits:
+    """Return what begins rounds; `machine_of` tells which machine wrote files of a prefix."""
+    hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
+
+    def policy(key: str) -> RevisitPolicy:
+        return (hosts.of_site(key) or hosts.shared).revisit_policy
+
+    archive = ArchivedHeaders(settings, Machines(database), machine_of)
+    return Revisits(
+        database, _packed, REVISIT.number, lambda url: site_key(url, scope), policy, archive.of_pages, stopping
+    )
+
+
+def _packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
+    return encode([stored_entry(url, depth, position, 0, referrer) for url, depth, position, referrer in entries])
+
+
+class ArchivedHeaders:
+    """Reads of records on this host by what a server can be asked whether they are still as they were."""
+
+    def __init__(self, settings: Settings, machines: Machines, machine_of: Callable[[str], int | None]) -> None:
+        self._settings = settings
+        self._machines = machines
+        self._machine_of = machine_of
+        self._folders: dict[int, Path] | None = None
+
+    def of_pages(self, pages: Sequence[PageRow]) -> Iterator[tuple[str, str, tuple[str, Millis] | None]]:
+        """Yield of each page ETag, Last-Modified, and URL and time of the record to which its revisit refers.
+
+        What cannot be read says nothing: such a page is asked for as a whole.
+        """
+        found: dict[int, tuple[str, str, tuple[str, Millis] | None]] = {}
+        by_place = sorted(range(len(pages)), key=lambda at: (pages[at].warc_file, pages[at].warc_offset))
+        with closing(RecordReader()) as reader:
+            for at in by_place:
+                if pages[at].warc_file and pages[at].result == Result.FETCHED.value:
+                    with suppress(UnwholeRecordError, OSError):
+                        found[at] = self._of_page(reader, pages[at])
+        yield from (found.get(at, ("", "", None)) for at in range(len(pages)))
+
+    def _of_page(self, reader: RecordReader, page: PageRow) -> tuple[str, str, tuple[str, Millis] | None]:
+        largest = max(self._settings.max_body, page.length) + _HEADS
+        answer = reader.answer(self._path(page.warc_file), page.warc_offset, page.warc_length, largest)
+        if not answer.record.says(page.url, page.digest, page.revisit):
+            return "", "", None
+        headers = parse_headers(answer.head)
+        return headers.get("etag", ""), headers.get("last-modified", ""), _original(answer)
+
+    def _path(self, warc_file: str) -> Path:
+        here = self._settings.pages_dir / warc_file
+        if here.exists():
+            return here
+        if self._folders is None:
+            self._folders = self._machines.folders(socket.gethostname())
+        number = self._machine_of(prefix_of(warc_file) or "")
+        there = None if number is None else self._folders.get(number)
+        return here if there is None else there / warc_file
+
+
+def _original(answer: StoredAnswer) -> tuple[str, Millis] | None:
+    date = _REFERS_TO_DATE.search(answer.raw)
+    at = read_date(date[1].decode("ascii", "replace")) if date else None
+    return (answer.refers_to, at) if answer.refers_to and at is not None else None
+
+
+class Keeper(threading.Thread):
+    """Lets rounds begin as URLs become due, until `stopping` is set; a database that is away is asked again."""
+
+    def __init__(
+        self, revisits: Revisits, pause: float, stopping: threading.Event, failed: Callable[[BaseException], None]
+    ) -> None:
+        super().__init__(name="keeper")
+        self._revisits = revisits
+        self._pause_ms = int(pause * 1000)
+        self._stopping = stopping
+        self._failed = failed
+
+    def run(self) -> None:
+        """Look, wait, and look again."""
+        wait = 0.0
+        try:
+            while not self._stopping.wait(wait):
+                began = time.monotonic()
+                with suppress(StoreBusyError):
+                    self._revisits.begin_due(self._pause_ms)
+                wait = max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - began))
+        except BaseException as error:
+            self._failed(error)

@@ -1,0 +1,192 @@
+"""What one more visit makes of what is known of a URL."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.rows import PageRow
+from scrawler.model.terms import Millis
+from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, validators
+from scrawler.revisit.due import RevisitPolicy, Seen
+
+GONE = (404, 410)
+_PERMANENT = (301, 308)
+_FLAG = {
+    ChangeKind.NEW: PageFlag.NEW,
+    ChangeKind.CHANGED: PageFlag.CHANGED,
+    ChangeKind.GONE: PageFlag.GONE,
+    ChangeKind.BACK: PageFlag.BACK,
+    ChangeKind.MOVED: PageFlag.MOVED,
+}
+KIND_FLAGS = sum(_FLAG.values())
+SITEMAP_FRESH: Millis = 24 * 3600 * 1000  # a sitemap is asked again after so long, as a robots.txt (RFC 9309, 2.4)
+_SOON = 24 * 3600 * 1000  # after so long a URL that has failed is due again, if its interval is not shorter
+_FAILED = frozenset(
+    {Result.CUT.value, Result.TIMEOUT.value, Result.CONNECT_FAILED.value, Result.BAD_ANSWER.value,
+     Result.NO_ADDRESS.value, Result.TLS_FAILED.value, Result.INTERNAL_ERROR.value}
+)  # fmt: skip
+
+
+def kinds_of(flags: int) -> tuple[ChangeKind, ...]:
+    """Return what the flags of a page row say has changed."""
+    return tuple(kind for kind, flag in _FLAG.items() if flags & flag)
+
+
+class _Known(NamedTuple):
+    """What of the state before goes into the next one."""
+
+    seed_id: int
+    since: Millis
+    visited_at: Millis = 0
+    interval_ms: int = 0
+    changed_at: Millis = 0
+    changes: int = 0
+    missing: int = 0
+
+    @classmethod
+    def of(cls, before: UrlState) -> _Known:
+        return cls(
+            before.seed_id, before.known_since, before.visited_at, before.interval_ms, before.changed_at,
+            before.changes, before.missing,
+        )  # fmt: skip
+
+
+class Visited(NamedTuple):
+    """The state of a URL after a visit, its row with flags of what has changed, and these changes."""
+
+    state: UrlState
+    row: PageRow
+    changes: tuple[UrlChange, ...]
+
+
+def after_visit(
+    before: UrlState | None,
+    row: PageRow,
+    etag: str,
+    last_modified: str,
+    policy: RevisitPolicy,
+    in_round: bool,
+    original: tuple[str, Millis] | None = None,
+) -> Visited:
+    """Return what a visit with this row makes of the state before it; None: it was the first one.
+
+    `in_round` says whether the seed is in a round after its first one, in which a URL that was not known is new.
+    `original` is URL and time of the record to which that of this visit refers, as far as it is known.
+    """
+    kinds = _kinds(before, row, in_round)
+    state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy)
+    state = _with_payload(state, before, row, validators(etag, last_modified), original)
+    if kinds:
+        row = row._replace(flags=row.flags | sum(_FLAG[kind] for kind in kinds))
+    changes = tuple(
+        UrlChange(
+            at=row.fetched_at,
+            seed_id=state.seed_id,
+            url_hash=row.url_hash,
+            url=row.url,
+            kind=kind.value,
+            visit=row.visit,
+            detail=row.detail if kind is ChangeKind.MOVED else "",
+        )
+        for kind in kinds
+    )
+    return Visited(state, row, changes)
+
+
+def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[ChangeKind]:
+    fetched = row.result == Result.FETCHED.value
+    if before is None:
+        return [ChangeKind.NEW] if in_round and fetched else []
+    kinds = []
+    if before.missing >= 2 and (fetched or row.result == Result.NOT_MODIFIED.value):
+        kinds.append(ChangeKind.BACK)
+    if fetched and before.digest and row.digest and before.digest != row.digest:
+        kinds.append(ChangeKind.CHANGED)
+    if row.status in GONE and before.missing == 1:
+        kinds.append(ChangeKind.GONE)
+    if row.status in _PERMANENT and row.result == Result.REDIRECT.value and before.payload_url != row.detail:
+        kinds.append(ChangeKind.MOVED)
+    return kinds
+
+
+def _next_state(before: UrlState | None, row: PageRow, changed: bool, policy: RevisitPolicy) -> UrlState:
+    now = row.fetched_at
+    known = _Known(row.seed_id, now) if before is None else _Known.of(before)
+    changes = known.changes + changed
+    missing = known.missing + 1 if row.status in GONE else 0
+    interval = policy.interval(
+        Seen(
+            now=now,
+            last_at=known.visited_at,
+            interval_ms=known.interval_ms,
+            changed=changed,
+            visits=row.visit + 1,
+            changes=changes,
+            known_since=known.since,
+        )
+    )
+    if row.position < 0:
+        interval = min(interval, SITEMAP_FRESH)  # one that lists new pages has told of them for a day at most
+    wait = min(interval, _SOON) if row.result in _FAILED else interval
+    return UrlState(
+        seed_id=known.seed_id,
+        url_hash=row.url_hash,
+        url=row.url,
+        depth=row.depth,
+        position=row.position,
+        flags=row.flags,
+        referrer=row.referrer,
+        visit=row.visit,
+        visited_at=now,
+        result=row.result,
+        digest=b"",
+        payload_url="",
+        payload_at=0,
+        length=0,
+        etag="",
+        last_modified="",
+        known_since=known.since,
+        changed_at=now if changed else known.changed_at,
+        changes=changes,
+        missing=missing,
+        interval_ms=interval,
+        due_at=now + wait if interval else NEVER,
+    )
+
+
+def _with_payload(
+    state: UrlState,
+    before: UrlState | None,
+    row: PageRow,
+    validated: tuple[str, str],
+    original: tuple[str, Millis] | None,
+) -> UrlState:
+    """Add what is known of the payload: that of this visit, or, where it brought none, of the ones before."""
+    if row.result == Result.REDIRECT.value:
+        return state._replace(payload_url=row.detail)
+    if row.result != Result.FETCHED.value:
+        if before is None or before.result == Result.REDIRECT.value:
+            return state
+        # What was read in part stays so: the next visit asks for all of it.
+        flags = state.flags | (before.flags & (PageFlag.TRUNCATED | PageFlag.NOFOLLOW))
+        return state._replace(
+            flags=flags, digest=before.digest, payload_url=before.payload_url, payload_at=before.payload_at,
+            length=before.length, etag=before.etag, last_modified=before.last_modified,
+        )  # fmt: skip
+    state = state._replace(digest=row.digest, length=row.length)
+    if not row.warc_file:
+        return state  # no record could say to what it refers
+    payload_url, payload_at = "", row.fetched_at
+    if row.revisit:
+        if before is not None and before.digest == row.digest and before.payload_at:
+            payload_url, payload_at = before.payload_url, before.payload_at
+        elif original is not None:
+            payload_url, payload_at = original
+        else:
+            return state
+    etag, last_modified = validated
+    return state._replace(
+        payload_url="" if payload_url == row.url else payload_url, payload_at=payload_at,
+        etag=etag, last_modified=last_modified,
+    )  # fmt: skip

@@ -1,0 +1,120 @@
+"""What visits have found changed, what is known of single URLs, and the rounds of seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from sqlalchemy import and_, or_, select
+
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import SeedCounts
+from scrawler.model.terms import Millis
+from scrawler.model.visits import UrlState
+from scrawler.store.engine import Database
+from scrawler.store.frontier import state_of
+from scrawler.store.rows import AnySelect, sliced
+from scrawler.store.tables import SEED_COUNTS, page, seed, seed_round, url_change, url_state
+
+_READ = 1_000  # rows held in memory at a time
+_MOST = 1_000  # visits to a URL that are looked at
+_COUNTS = [column.name for column in SEED_COUNTS]
+
+
+class ChangeView(NamedTuple):
+    """A change that a visit has found."""
+
+    id: int
+    at: Millis  # of that visit
+    kind: str  # new, changed, gone, back, moved
+    url: str
+    seed: str  # URL of the seed
+    visit: int
+    detail: str  # where it has moved
+
+
+class RoundView(NamedTuple):
+    """A round of a seed; its counts are those of this round alone."""
+
+    seed: str
+    number: int
+    began_at: Millis | None
+    ended_at: Millis | None  # None: it goes on
+    end_reason: str | None
+    elapsed_ms: int
+    counts: SeedCounts
+
+
+class Changes:
+    """Reads of visits after the first."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`."""
+        self._database = database
+
+    def found(self, since: Millis = 0, seed_id: int | None = None, kinds: Collection[str] = ()) -> Iterator[ChangeView]:
+        """Yield what was found changed since a time, in the order of the visits: of one seed or all."""
+        columns = (url_change.c.id, url_change.c.at, url_change.c.kind, url_change.c.url, seed.c.url)
+        query = select(*columns, url_change.c.visit, url_change.c.detail)
+        query = query.join(seed, seed.c.id == url_change.c.seed_id)
+        if seed_id is not None:
+            query = query.where(url_change.c.seed_id == seed_id)
+        if kinds:
+            query = query.where(url_change.c.kind.in_(kinds))
+        query = query.order_by(url_change.c.at, url_change.c.id).limit(_READ)
+        at, after = since, 0
+        while True:
+            behind = or_(url_change.c.at > at, and_(url_change.c.at == at, url_change.c.id > after))
+            rows = self._database.plain_rows(query.where(url_change.c.at >= at, behind))
+            yield from map(ChangeView._make, rows)
+            if len(rows) < _READ:
+                return
+            after, at = rows[-1][0], rows[-1][1]
+
+    def states(self, hashes: Collection[bytes]) -> list[UrlState]:
+        """Return what is known of URLs by their visits; they are found by those of their pages."""
+        pages = select(page.c.seed_id).where(page.c.url_hash.in_(hashes)).limit(_MOST)
+        seeds = sorted({row[0] for row in self._database.plain_rows(pages)})
+        columns = [url_state.c[name] for name in UrlState._fields]
+        mine = url_state.c.seed_id.in_(seeds), url_state.c.url_hash.in_(hashes)
+        return [state_of(row) for row in self._database.rows(select(*columns).where(*mine))]
+
+    def visits(self, hashes: Collection[bytes]) -> list[PageRow]:
+        """Return the visits to URLs, the newest first."""
+        columns = [page.c[name] for name in PageRow._fields]
+        query = select(*columns).where(page.c.url_hash.in_(hashes)).order_by(page.c.id.desc()).limit(_MOST)
+        return [PageRow(*row) for row in self._database.plain_rows(query)]
+
+    def rounds(self, seed_id: int | None = None) -> Iterator[RoundView]:
+        """Yield the rounds of a seed, or of all, seed by seed from the first on."""
+        after = 0
+        while seeds := self._database.plain_rows(_seeds(seed_id, after)):
+            over = select(
+                seed_round.c.seed_id, seed_round.c.round, seed_round.c.began_at, seed_round.c.ended_at,
+                seed_round.c.end_reason, seed_round.c.elapsed_ms, *(seed_round.c[name] for name in _COUNTS),
+            )  # fmt: skip
+            by_seed: dict[int, list[tuple[Any, ...]]] = {}
+            for part in sliced([row[0] for row in seeds]):
+                rows = over.where(seed_round.c.seed_id.in_(part)).order_by(seed_round.c.seed_id, seed_round.c.round)
+                for row in self._database.plain_rows(rows):
+                    by_seed.setdefault(row[0], []).append(row)
+            for identity, url, *last in seeds:
+                yield from _rounds(url, [*by_seed.get(identity, []), (identity, *last)])
+            after = seeds[-1][0]
+
+
+def _seeds(seed_id: int | None, after: int) -> AnySelect:
+    counts = (seed.c[name] for name in _COUNTS)
+    columns = seed.c.round, seed.c.round_at, seed.c.ended_at, seed.c.end_reason, seed.c.elapsed_ms
+    query = select(seed.c.id, seed.c.url, *columns, *counts).where(seed.c.id > after)
+    query = query if seed_id is None else query.where(seed.c.id == seed_id)
+    return query.order_by(seed.c.id).limit(_READ)
+
+
+def _rounds(url: str, rows: list[tuple[Any, ...]]) -> Iterator[RoundView]:
+    """Make rounds of what was counted at the end of each, and by now."""
+    before = (0,) * (1 + len(_COUNTS))
+    for _, number, began_at, ended_at, reason, *sums in rows:
+        elapsed, *counts = (now - then for now, then in zip(sums, before, strict=True))
+        yield RoundView(url, number, began_at or None, ended_at, reason or None, elapsed, SeedCounts(*counts))
+        before = tuple(sums)

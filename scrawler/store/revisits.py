@@ -1,0 +1,377 @@
+"""Rounds: ended seeds are visited again, all of them by order, or those of which URLs are due.
+
+Before a seed's second round, what is known of its URLs is derived from the rows of its pages: a crawl that is done once
+writes none of that. Then the URLs are listed in a lane of their own, so many a transaction, and with the last of them
+the round begins: the counts of the one before go into the table `seed_round`, and the seed goes on as one whose machine
+was stopped. Cut short at any point, it is done again: what is derived, or listed, is marked so in the same transaction.
+Only seeds that are done, at sites that no machine has in work, are touched.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from sqlalchemy import Connection, case, insert, or_, select, update
+from sqlalchemy import func as sql
+
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import SeedState
+from scrawler.model.terms import Millis
+from scrawler.model.visits import LISTED, NEVER, UrlState
+from scrawler.revisit.due import RevisitPolicy, Seen
+from scrawler.revisit.visit import SITEMAP_FRESH, after_visit
+from scrawler.store.bulk import BulkInsert
+from scrawler.store.engine import Database, database_time
+from scrawler.store.frontier import state_of
+from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
+from scrawler.store.rows import AnyRow, AnySelect, sliced
+from scrawler.store.tables import SEED_COUNTS, crawl, lane, page, seed, seed_round, site, url_state
+
+_SEEDS = 200  # seeds that are looked at together
+_ROWS = 1_000  # URLs of one transaction, and of one chunk at most
+_PAGE = [page.c[name] for name in PageRow._fields]
+_STATE = [url_state.c[name] for name in UrlState._fields]
+_COUNTS = [column.name for column in SEED_COUNTS]
+
+# Returns of pages ETag and Last-Modified, as far as the archive has them, and URL and time of the record to which their
+# own one refers, if it is known.
+Headers = Callable[[Sequence[PageRow]], Iterable[tuple[str, str, tuple[str, Millis] | None]]]
+
+
+class Order(NamedTuple):
+    """A round that was ordered; it stands in the row of the crawl until all its seeds have begun it."""
+
+    at: Millis
+    before: Millis  # URLs that were visited later are left out
+    seeds: tuple[int, ...] | None  # None: all
+
+    def text(self) -> str:
+        """Return it as the database keeps it."""
+        return json.dumps({"at": self.at, "before": self.before, "seeds": self.seeds})
+
+    @classmethod
+    def of(cls, text: str) -> Order:
+        """Read what `text` has written."""
+        values = json.loads(text)
+        seeds = values["seeds"]
+        return cls(values["at"], values["before"], None if seeds is None else tuple(seeds))
+
+
+class Begun(NamedTuple):
+    """How many seeds begin a round with how many URLs, and how many are left: machines have their sites in work."""
+
+    seeds: int = 0
+    urls: int = 0
+    in_work: int = 0
+
+    def plus(self, other: Begun) -> Begun:
+        """Add up."""
+        return Begun._make(map(sum, zip(self, other, strict=True)))
+
+
+class Revisits:
+    """Begins rounds.
+
+    `pack` makes the data of a chunk of (url, depth, position, referrer); `site_key` tells whose a URL is, `policy` how
+    the URLs of a site become due, by the site's key; `headers` reads the archive.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        pack: Packed,
+        lane_number: int,
+        site_key: Callable[[str], str],
+        policy: Callable[[str], RevisitPolicy],
+        headers: Headers,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Work on `database`, until `stopping`: what is left is done next time."""
+        self._database = database
+        self._site_key = site_key
+        self._policy = policy
+        self._headers = headers
+        self._stopping = stopping
+        self._lane = lane_number
+        self._relisting = Relisting(database, pack, lane_number)
+        self._states = BulkInsert.ignoring(url_state, UrlState._fields, database.compiler)
+
+    # -- by order ------------------------------------------------------------------------------------------
+
+    def order(self, older_than: Millis, seeds: Sequence[int] | None) -> Order:
+        """Note that a round is wanted, of URLs that were visited at least so long ago; one that is left goes on first.
+
+        Returns the one that is to be carried out now.
+        """
+
+        def work(connection: Connection) -> Order:
+            left = connection.scalar(select(crawl.c.again))
+            if left:
+                return Order.of(left)
+            now = database_time(connection, self._database.clock)
+            made = Order(now, now - older_than, None if seeds is None else tuple(sorted(seeds)))
+            connection.execute(update(crawl).values(again=made.text()))
+            return made
+
+        return self._database.retrying(work)
+
+    def left(self) -> Order | None:
+        """Return the order that was not carried out to its end, if there is one."""
+        text = self._database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
+        return Order.of(text) if text else None
+
+    def carry_out(self, order: Order) -> Begun:
+        """Begin the round for all seeds of an order."""
+        total = Begun()
+        for row in self._ended(order):
+            if self._stopping():
+                return total
+            total = total.plus(self._begin(row, partial(old_urls, row.id, order)))
+        self._database.retrying(lambda connection: connection.execute(update(crawl).values(again=None)))
+        return total
+
+    def _ended(self, order: Order) -> Iterator[AnyRow]:
+        """Yield the seeds of an order that have not begun its round yet."""
+        wanted = _ended_seeds().where(seed.c.round_at < order.at)
+        if order.seeds is not None:
+            for part in sliced(order.seeds, _SEEDS):
+                yield from self._database.rows(wanted.where(seed.c.id.in_(part)).order_by(seed.c.id))
+            return
+        after = 0
+        while rows := self._database.rows(wanted.where(seed.c.id > after).order_by(seed.c.id).limit(_SEEDS)):
+            yield from rows
+            after = rows[-1].id
+
+    # -- as they become due --------------------------------------------------------------------------------
+
+    def begin_due(self, pause: Millis) -> Begun:
+        """Begin a round for seeds of which URLs are due, no sooner than `pause` after their last one.
+
+        Seeds are found by an index on their next time, and their URLs by another: what is not due costs nothing.
+        """
+        now = self._now()
+        total, after = Begun(), (0, 0)
+        while rows := self._database.rows(due_seeds(now, after)):
+            for row in rows:
+                if self._stopping():
+                    return total
+                total = total.plus(self._begin_if_due(row, now, pause))
+            after = rows[-1].due_at, rows[-1].id
+        return total
+
+    def schedule(self) -> None:
+        """Give all URLs of ended seeds their time that have none: derived, or visited while nothing was to be due."""
+        after = 0
+        while rows := self._database.rows(_ended_seeds().where(seed.c.id > after).order_by(seed.c.id).limit(_SEEDS)):
+            for row in rows:
+                if self._stopping():
+                    return
+                self._derive(row)
+                self._give_times(row)
+            after = rows[-1].id
+
+    def _now(self) -> Millis:
+        return self._database.reading(lambda connection: database_time(connection, self._database.clock))
+
+    def _give_times(self, row: AnyRow) -> None:
+        policy = self._policy(row.site_key)
+
+        def work(connection: Connection) -> int:
+            if not _is_free(connection, row):
+                return 0
+            timeless = url_state.c.seed_id == row.id, url_state.c.due_at == NEVER
+            some = connection.execute(select(*_STATE).where(*timeless).limit(_ROWS)).all()
+            by_wait: defaultdict[int, list[bytes]] = defaultdict(list)
+            for one in map(state_of, some):
+                by_wait[first_interval(one, policy)].append(one.url_hash)
+            for wait, hashes in by_wait.items():
+                if wait:
+                    values = {"interval_ms": wait, "due_at": url_state.c.visited_at + wait}
+                    _update_states(connection, row.id, hashes, values)
+            if by_wait:
+                connection.execute(update(seed).where(seed.c.id == row.id).values(due_at=0))
+            return 0 if 0 in by_wait else len(some)  # 0: nothing of this site is ever due
+
+        while self._database.retrying(work) == _ROWS and not self._stopping():
+            pass
+
+    def _begin_if_due(self, row: AnyRow, now: Millis, pause: Millis) -> Begun:
+        if not self._derive(row):
+            return Begun(in_work=1)
+        first = self._database.rows(next_due(row.id))[0][0]
+        if first is not None and first <= now and row.ended_at <= now - pause:
+            return self._begin(row, partial(due_urls, row.id, now))
+        still = seed.c.id == row.id, seed.c.state == SeedState.DONE.value, seed.c.due_at == row.due_at
+        at = None if first is None else max(first, row.ended_at + pause)
+        if at != row.due_at:
+            noted = update(seed).where(*still).values(due_at=at)
+            self._database.retrying(lambda connection: connection.execute(noted))
+        return Begun()
+
+    # -- one seed ------------------------------------------------------------------------------------------
+
+    def _begin(self, row: AnyRow, wanted: Callable[[bytes], AnySelect]) -> Begun:
+        """Derive what is known of a seed's URLs, list those that are `wanted(after)`, and begin its round."""
+        if not self._derive(row):
+            return Begun(in_work=1)
+        urls, after = 0, b""
+        while not self._stopping():
+            query = wanted(after)
+            listed = self._database.retrying(partial(self._list, row=row, query=query))
+            if listed is None:
+                return Begun(urls=urls, in_work=1)
+            urls += listed[0]
+            if not listed[1]:
+                return Begun(seeds=int(urls > 0), urls=urls)
+            after = listed[1]
+        return Begun(urls=urls)
+
+    def _list(self, connection: Connection, row: AnyRow, query: AnySelect) -> tuple[int, bytes] | None:
+        """List some URLs of a seed; return how many, and the last one's hash if there may be more.
+
+        With the last of them the round begins. None: a machine has the seed in work.
+        """
+        if not _is_free(connection, row):
+            return None
+        found = [state_of(one) for one in connection.execute(query)]
+        own = [one for one in found if self._site_key(one.url) == row.site_key]
+        own.sort(key=_in_order)
+        _update_states(connection, row.id, [one.url_hash for one in own], {"due_at": LISTED})
+        moved = [one.url_hash for one in found if self._site_key(one.url) != row.site_key]
+        _update_states(connection, row.id, moved, {"due_at": NEVER})  # of a site at which the seed was before
+        if own:
+            self._relisting.list_again(connection, {row.id: own})
+        if len(found) == _ROWS:
+            return len(own), found[-1].url_hash
+        if self._is_left(connection, row.id):
+            _begin_round(connection, row.id, database_time(connection, self._database.clock))
+            let_go_on(connection, [row.id], [row.site_id], forgetting=False)
+        return len(own), b""
+
+    def _is_left(self, connection: Connection, seed_id: int) -> bool:
+        """Tell whether URLs of a seed are listed to be visited again, now or by a try that was cut short."""
+        mine = lane.c.seed_id == seed_id, lane.c.kind == self._lane, lane.c.cursor_position < lane.c.length
+        return connection.scalar(select(lane.c.seed_id).where(*mine)) is not None
+
+    def _derive(self, row: AnyRow) -> bool:
+        """Derive the states of URLs that the first round of a seed has brought; False where a machine has it in work.
+
+        Records are read outside of transactions: while nobody has the seed in work, its rows stay what they are.
+        """
+        policy = self._policy(row.site_key)
+        while not self._stopping():
+            at, rows = self._database.reading(partial(_underived, seed_id=row.id))
+            if not rows:
+                return True
+            states = sorted(self._states_of(rows, policy), key=itemgetter(0, 1))
+            keep = partial(self._keep, row=row, states=states, at=at, last=rows[-1].id)
+            if not self._database.retrying(keep):
+                return False
+        return False
+
+    def _keep(self, connection: Connection, row: AnyRow, states: list[UrlState], at: int, last: int) -> bool:
+        if not _is_free(connection, row):
+            return False
+        mine = seed.c.id == row.id, seed.c.states_to == at, seed.c.round == 0
+        if connection.execute(update(seed).where(*mine).values(states_to=last)).rowcount:
+            self._states.run(connection, states)
+        return True
+
+    def _states_of(self, rows: Sequence[AnyRow], policy: RevisitPolicy) -> Iterator[UrlState]:
+        """Make states of page rows, but for those that have one; of two rows of a URL the last one counts."""
+        newest = {bytes(row.url_hash): row for row in rows}
+        for part in sliced(newest):
+            mine = url_state.c.seed_id == rows[0].seed_id, url_state.c.url_hash.in_(part)
+            for known in self._database.rows(select(url_state.c.url_hash).where(*mine)):
+                del newest[bytes(known[0])]
+        pages = [_page_of(row) for row in newest.values()]
+        for one, (etag, last_modified, original) in zip(pages, self._headers(pages), strict=True):
+            yield after_visit(None, one, etag, last_modified, policy, in_round=False, original=original).state
+
+
+def first_interval(state: UrlState, policy: RevisitPolicy) -> int:
+    """Return how long after its last visit a URL is due of which that was not said then."""
+    told = Seen(state.visited_at, 0, 0, False, state.visit + 1, state.changes, state.known_since)
+    return policy.interval(told)
+
+
+def due_seeds(now: Millis, after: tuple[Millis, int] = (0, 0)) -> AnySelect:
+    """Return the query for ended seeds that have URLs to visit now, or of which that is to be looked up.
+
+    They come in the order of their times and ids, behind such a pair.
+    """
+    at, seed_id = after
+    due = _ended_seeds().where(seed.c.due_at.between(at, now), or_(seed.c.due_at > at, seed.c.id > seed_id))
+    return due.order_by(seed.c.due_at, seed.c.id).limit(_SEEDS)
+
+
+def next_due(seed_id: int) -> AnySelect:
+    """Return the query for the time when the first URL of a seed is due; NULL: never."""
+    return select(sql.min(url_state.c.due_at)).where(url_state.c.seed_id == seed_id, url_state.c.due_at > NEVER)
+
+
+def due_urls(seed_id: int, now: Millis, after: bytes = b"") -> AnySelect:
+    """Return the query for the URLs of a seed that are due; those that are listed are no more among them."""
+    due = url_state.c.seed_id == seed_id, url_state.c.due_at > NEVER, url_state.c.due_at <= now
+    return select(*_STATE).where(*due).order_by(url_state.c.due_at).limit(_ROWS)
+
+
+def old_urls(seed_id: int, order: Order, after: bytes) -> AnySelect:
+    """Return the query for the URLs of a seed that an order wants, by hash; sitemaps by an age of their own."""
+    stale = case((url_state.c.position < 0, order.at - SITEMAP_FRESH), else_=order.before)
+    mine = url_state.c.seed_id == seed_id, url_state.c.url_hash > after, url_state.c.due_at != LISTED
+    return select(*_STATE).where(*mine, url_state.c.visited_at <= stale).order_by(url_state.c.url_hash).limit(_ROWS)
+
+
+def _ended_seeds() -> AnySelect:
+    query = select(seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, site.c.site_key)
+    return query.join(site, site.c.id == seed.c.site_id).where(seed.c.state == SeedState.DONE.value)
+
+
+def _is_free(connection: Connection, row: AnyRow) -> bool:
+    """Lock a seed's site; return whether the seed is there, done, and no machine has the site in work."""
+    if sites_in_work(connection, [row.site_id]):
+        return False
+    found = connection.execute(select(seed.c.state, seed.c.site_id).where(seed.c.id == row.id)).one()
+    return bool(found.state == SeedState.DONE.value and found.site_id == row.site_id)
+
+
+def _underived(connection: Connection, seed_id: int) -> tuple[int, Sequence[AnyRow]]:
+    """Return rows of a seed's first round of which no states were derived yet, and up to which row some were."""
+    found = connection.execute(select(seed.c.states_to, seed.c.round).where(seed.c.id == seed_id)).one()
+    if found.round:
+        return found.states_to, ()
+    query = select(page.c.id, *_PAGE).where(page.c.seed_id == seed_id, page.c.id > found.states_to)
+    return found.states_to, connection.execute(query.order_by(page.c.id).limit(_ROWS)).all()
+
+
+def _page_of(row: AnyRow) -> PageRow:
+    made = PageRow._make(row[1:])
+    return made._replace(url_hash=bytes(made.url_hash), digest=bytes(made.digest), referrer=bytes(made.referrer))
+
+
+def _in_order(state: UrlState) -> tuple[bool, int, Millis]:
+    """Sort URLs as they were first visited: sitemaps first, then by depth."""
+    return state.position >= 0, state.depth, state.known_since
+
+
+def _update_states(connection: Connection, seed_id: int, hashes: Sequence[bytes], values: Mapping[str, Any]) -> None:
+    for part in sliced(hashes):
+        theirs = url_state.c.seed_id == seed_id, url_state.c.url_hash.in_(part)
+        connection.execute(update(url_state).where(*theirs).values(values))
+
+
+def _begin_round(connection: Connection, seed_id: int, now: Millis) -> None:
+    """Keep what the round that is over has come to, and let the next one begin."""
+    kept = (seed.c.id, seed.c.round, seed.c.round_at, seed.c.ended_at, seed.c.end_reason, seed.c.end_detail)
+    columns = "seed_id", "round", "began_at", "ended_at", "end_reason", "end_detail", "elapsed_ms", *_COUNTS
+    counts = (seed.c.elapsed_ms, *(seed.c[name] for name in _COUNTS))
+    over = select(*kept, *counts).where(seed.c.id == seed_id)
+    connection.execute(insert(seed_round).from_select(columns, over))
+    values = {"round": seed.c.round + 1, "round_at": now, "internal_errors": 0, "due_at": 0}
+    connection.execute(update(seed).where(seed.c.id == seed_id).values(values))

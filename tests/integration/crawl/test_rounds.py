@@ -1,0 +1,289 @@
+"""Rounds: what was crawled is visited again, by order or as it becomes due; what a kill leaves of one."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections import Counter
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import Engine, event
+
+from scrawler.app import begin_again
+from scrawler.core.party.depth import decode
+from scrawler.model.lanes import REVISIT
+from scrawler.model.results import Result
+from scrawler.model.rows import PageRow
+from scrawler.model.seeds import EndReason, SeedState
+from scrawler.store import revisits
+from scrawler.store.engine import Database, open_database
+from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
+from tests.consistency import check_records
+from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
+from tests.integration.crawl.rig import running
+from tests.integration.fetch.servers import RawServer, Visit, path_of
+from tests.limits import HANGS
+from tests.torture.crawl import wait_for
+
+if TYPE_CHECKING:
+    from tests.integration.crawl.conftest import Crawl
+
+Serve = Callable[..., RawServer]
+
+NOT_MODIFIED = b'HTTP/1.1 304 Not Modified\r\nETag: "1"\r\nContent-Length: 0\r\n\r\n'
+ROBOTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 32\r\n\r\nUser-agent: *\nDisallow: /secret/\n"
+
+
+class Site:
+    """A site that changes from round to round: `now` is how often it has changed."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.held: threading.Event | None = None  # what /tagged waits for
+        self.asked = threading.Event()
+
+    def __call__(self, visit: Visit) -> None:
+        while head := visit.request():
+            visit.send(self.answer(path_of(head), head))
+
+    def answer(self, path: str, head: bytes) -> bytes:
+        """Return what is at a path now."""
+        links = ("/same", "/tagged", "/changes", "/goes", "/moves", *(["/new"] if self.now else ()))
+        pages = {
+            "/": page("home", links=links),
+            "/same": page("the same text for ever"),
+            "/changes": page(f"text {self.now}"),
+            "/goes": page("here") if self.now in (0, 3) else NOT_FOUND,
+            "/moves": redirect("/new", "301 Moved Permanently") if self.now else page("here as well"),
+            "/new": page("new"),
+        }
+        if path == "/tagged":
+            if self.held is not None and self.now:
+                self.asked.set()
+                assert self.held.wait(HANGS)
+            return NOT_MODIFIED if b'If-None-Match: "1"\r\n' in head else page("tagged", 'ETag: "1"')
+        return pages.get(path, NOT_FOUND)
+
+
+def again(crawl: Crawl, *seeds: str, older_than: float = 0.0) -> list[str]:
+    """Let a round begin; return what is said."""
+    said: list[str] = []
+    begin_again(crawl.settings(), seeds, older_than, threading.Event(), said.append)
+    return said
+
+
+def rows_of(crawl: Crawl, server: RawServer) -> dict[tuple[str, int], PageRow]:
+    """Path and visit -> row; each is there once."""
+    rows = crawl.pages()
+    found = {(row.url.removeprefix(server.url("")) or "/", row.visit): row for row in rows}
+    assert len(found) == len(rows)
+    return found
+
+
+def changes(crawl: Crawl, server: RawServer) -> list[tuple[str, str, int]]:
+    """Kind, path and visit of what has changed."""
+    with closing(open_database(crawl.url)) as database, database.read() as connection:
+        found = connection.exec_driver_sql("SELECT kind, url, visit FROM url_change ORDER BY visit, kind, url").all()
+    return [(kind, url.removeprefix(server.url("")), visit) for kind, url, visit in found]
+
+
+def test_what_was_crawled_is_visited_again(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl, site = crawl_on_both, Site()
+    server = serve(site)
+    crawl.add([server.url()])
+    crawl.run(max_pages=6)
+    assert again(crawl, older_than=3600) == ["to be visited again: 0 URLs of 0 seeds"]
+    for site.now in (1, 2, 3):
+        assert "of 1 seed" in again(crawl)[-1]
+        assert crawl.run(max_pages=9).outcome == "ended"  # a limit of each round
+    rows = rows_of(crawl, server)
+    assert {key: row.status for key, row in rows.items() if key[0] == "/goes"} == {
+        ("/goes", 0): 200, ("/goes", 1): 404, ("/goes", 2): 404, ("/goes", 3): 200
+    }  # fmt: skip
+    assert [rows["/tagged", visit].result for visit in range(4)] == [Result.FETCHED, *[Result.NOT_MODIFIED] * 3]
+    assert [rows["/same", visit].revisit for visit in range(4)] == [0, 1, 1, 1]
+    assert [rows["/changes", visit].revisit for visit in range(4)] == [0, 0, 0, 0]
+    assert changes(crawl, server) == [
+        ("new", "/new", 0),
+        ("changed", "/", 1), ("changed", "/changes", 1), ("moved", "/moves", 1),
+        ("changed", "/changes", 2), ("gone", "/goes", 2),
+        ("back", "/goes", 3), ("changed", "/changes", 3),
+    ]  # fmt: skip
+    seed = crawl.seed(server.url())
+    assert (seed.round, seed.end_reason, seed.counts.not_modified) == (3, EndReason.COMPLETED, 3)
+    assert seed.counts.saved == 3 * rows["/tagged", 0].length
+    check_records(crawl.url, crawl.folder / "pages")
+
+
+def test_a_round_goes_on_after_a_kill(crawl_on_both: Crawl, serve: Serve) -> None:
+    """The machine is killed once something of the round is committed, and while an answer is on its way."""
+    crawl, site = crawl_on_both, Site()
+    server = serve(site)
+    crawl.add([server.url()])
+    crawl.run()
+    again(crawl)
+    site.now, site.held = 1, threading.Event()
+    with running(crawl, "--checkpoint-interval", "0.1") as process:
+        assert site.asked.wait(HANGS)
+        wait_for(lambda: any(row.visit for row in crawl.pages()), HANGS, "a visit is committed")
+        process.kill()
+        process.wait()
+    site.held.set()
+    crawl.run()
+    visits = Counter(url for (url, _visit) in rows_of(crawl, server))
+    assert visits == Counter(dict.fromkeys(("/", "/same", "/tagged", "/changes", "/goes", "/moves"), 2) | {"/new": 1})
+    assert rows_of(crawl, server)["/tagged", 1].result == Result.NOT_MODIFIED
+    assert crawl.seed(server.url()).round == 1
+    check_records(crawl.url, crawl.folder / "pages")
+
+
+class _KilledError(BaseException):
+    """Stands for SIGKILL: nothing that is done for errors is done."""
+
+
+@pytest.mark.heavy
+def test_a_round_that_is_cut_short_while_it_begins_is_begun_by_the_next_run(
+    crawl: Crawl, serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever statement was the last one: each URL is listed once, and nothing is left over."""
+    monkeypatch.setattr(revisits, "_ROWS", 2)
+    crawl.add([serve(Site()).url()])
+    crawl.run()
+    file = Path(crawl.url.removeprefix("sqlite:///"))
+    kept = tmp_path / "kept.db"
+    shutil.copy(file, kept)
+    for number in range(1, 100):
+        left = number
+        for stale in file.parent.glob(f"{file.name}*"):
+            stale.unlink()
+        shutil.copy(kept, file)
+
+        def count_down(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+            nonlocal left
+            left -= statement.startswith(("INSERT", "UPDATE", "DELETE"))
+            if left == 0:
+                raise _KilledError
+
+        event.listen(Engine, "after_cursor_execute", count_down)
+        try:
+            again(crawl)
+        except _KilledError:
+            pass
+        finally:
+            event.remove(Engine, "after_cursor_execute", count_down)
+        whole = left > 0
+        if not whole:
+            again(crawl)
+        with closing(open_database(crawl.url)) as database:
+            _check_listed(database)
+        if whole:
+            assert number > 10
+            return
+    raise AssertionError("it never comes to its end")
+
+
+def _check_listed(database: Database) -> None:
+    with database.read() as connection:
+        chunks = connection.exec_driver_sql(f"SELECT data FROM chunk WHERE kind = {REVISIT.number}").scalars()
+        urls = [entry.url for data in chunks for entry in decode(data)]
+        states = connection.exec_driver_sql("SELECT url FROM url_state WHERE due_at = -1").scalars().all()
+        seed = connection.exec_driver_sql("SELECT state, round FROM seed").one()
+        rounds = connection.exec_driver_sql("SELECT round, pages FROM seed_round").all()
+        order = connection.exec_driver_sql("SELECT again FROM crawl").scalar_one()
+    assert len(urls) == 6
+    assert sorted(urls) == sorted(states)
+    assert (seed.state, seed.round, order) == (SeedState.ACTIVE.value, 1, None)
+    assert [tuple(row) for row in rounds] == [(0, 6)]
+
+
+def test_a_crawl_that_is_kept_visits_what_is_due_until_it_is_stopped(crawl: Crawl, serve: Serve) -> None:
+    site, stop = Site(), threading.Event()
+    server = serve(site)
+    crawl.add([server.url()])
+    crawl.run()  # nothing of this is due: what the first round brought is scheduled when the crawl is kept
+    runs = threading.Thread(
+        target=lambda: crawl.run(stop=stop, keep=True, revisit="fixed", revisit_interval=1, revisit_pause=0)
+    )
+    runs.start()
+    try:
+        wait_for(lambda: crawl.seed(server.url()).round >= 2, HANGS, "a second round")
+    finally:
+        stop.set()
+        runs.join()
+    assert {path for path, visit in rows_of(crawl, server) if visit} >= {"/", "/same", "/tagged", "/changes"}
+    crawl.run()  # what was stopped in the midst goes on
+    check_records(crawl.url, crawl.folder / "pages")
+
+
+def test_what_robots_txt_forbids_by_now_is_not_asked_for(crawl: Crawl, serve: Serve) -> None:
+    forbids = False
+
+    def script(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            if path == "/robots.txt":
+                visit.send(ROBOTS if forbids else NOT_FOUND)
+            else:
+                visit.send(page(path, links=("/secret/1",)))
+
+    server = serve(script)
+    crawl.add([server.url()])
+    crawl.run()
+    forbids = True
+    with closing(open_database(crawl.url)) as database, database.begin() as connection:  # a day later
+        connection.exec_driver_sql("UPDATE robots SET fetched_at = fetched_at - 90000000")
+    again(crawl, server.url())
+    crawl.run()
+    assert rows_of(crawl, server)["/secret/1", 1].result == Result.ROBOTS_DENIED
+    assert [path_of(head) for head in server.heads].count("/secret/1") == 1
+
+
+@pytest.mark.parametrize("database_url", ["sqlite", "mariadb", "postgresql"], indirect=True)
+def test_what_is_due_is_found_by_indexes(database_url: str) -> None:
+    """However many URLs there are, only those that are due are read."""
+    from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+    dialects: dict[str, Any] = {"sqlite": sqlite, "mysql": mysql, "mariadb": mysql, "postgresql": postgresql}
+    with closing(open_database(database_url)) as database, database.begin() as connection:
+        kind = connection.dialect.name
+        _fill(connection, kind)
+        order = revisits.Order(10**13, 10**12, None)
+        for query, index in (
+            (due_seeds(1_000), "seed_due"),
+            (next_due(7), "url_state_due"),
+            (due_urls(7, 1_000), "url_state_due"),
+            (old_urls(7, order, b"\1"), {"sqlite": "PRIMARY KEY", "postgresql": "url_state_pkey"}.get(kind, "PRIMARY")),
+        ):
+            text = str(query.compile(dialect=dialects[kind].dialect(), compile_kwargs={"literal_binds": True}))
+            explain = "EXPLAIN QUERY PLAN " if kind == "sqlite" else "EXPLAIN "
+            plan = "\n".join(map(str, connection.exec_driver_sql(explain + text.replace("%", "%%")).all()))
+            assert index in plan or "optimized away" in plan, f"{text}\n{plan}"
+
+
+def _fill(connection: Any, kind: str) -> None:
+    """Make tables so large that a plan with an index is the better one."""
+    hashed = {"sqlite": "randomblob(16)", "postgresql": "decode(md5(n::text), 'hex')"}.get(kind, "UNHEX(MD5(n))")
+    series = (
+        "SELECT generate_series AS n FROM generate_series(1, 5000)"
+        if kind == "postgresql"
+        else "WITH RECURSIVE s(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < 900) SELECT n FROM s"
+    )
+    empty = "''" if kind != "sqlite" else "x''"
+    seeds = "CASE WHEN n < 50 THEN 7 ELSE n END"
+    connection.exec_driver_sql(
+        "INSERT INTO url_state (seed_id, url_hash, url, depth, position, flags, visit, visited_at, result, digest,"
+        " payload_url, payload_at, length, etag, last_modified, known_since, changed_at, changes, missing, interval_ms,"
+        f" due_at) SELECT {seeds}, {hashed}, 'http://a/', 1, 1, 0, 0, n, 'fetched', {empty}, '', n, 1, '', '', n,"
+        f" 0, 0, 0, 5, n * 1000 FROM ({series}) AS numbers"
+    )
+    connection.exec_driver_sql(
+        "INSERT INTO seed (site_id, url, url_hash, state, added_at, due_at, ended_at)"
+        f" SELECT n, 'http://a/', {hashed}, 'done', 1, n * 1000, 5 FROM ({series}) AS numbers"
+    )
+    connection.exec_driver_sql(
+        {"sqlite": "ANALYZE", "postgresql": "ANALYZE"}.get(kind, "ANALYZE TABLE url_state, seed")
+    )
