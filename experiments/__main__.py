@@ -27,6 +27,8 @@ EXPERIMENTS = {  # and the modules that they are
     "granularity": "granularity",
     "agents": "agents",
     "broad": "bench.broad_bench",
+    "two_nodes": "two_nodes",
+    "all_station": "all_station",
     "moving": "moving",
     "focused": "focused",
     "freshness": "freshness",
