@@ -33,6 +33,7 @@ EXPERIMENTS = {  # and the modules that they are
     "focused": "focused",
     "freshness": "freshness",
     "quality": "quality",
+    "hidden": "hidden",
     "endurance": "bench.endurance_bench",
 }
 

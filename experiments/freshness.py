@@ -61,8 +61,9 @@ class Arm(NamedTuple):
     @property
     def name(self) -> str:
         """What it is called in tables."""
-        asks = self.policy in (Policy.PROPORTIONAL, Policy.OPTIMAL)
-        return f"{self.policy}, {'true rates' if self.knows else 'learned'}" if asks else str(self.policy)
+        if self.policy not in (Policy.PROPORTIONAL, Policy.OPTIMAL):
+            return str(self.policy)
+        return f"{self.policy}, {'true rates' if self.knows else 'learned'}"
 
 
 ARMS = (
