@@ -31,6 +31,7 @@ typedef struct { const char *text; size_t length; } Text;
 /* What goes into the records, each as it is written. */
 typedef struct {
     Text url, address, spoken, kind, extra, request, head, body;
+    int marked; /* whether fields of the head get another name */
     char date[DATE + 8], ids[2][UUID], digest[32], request_length[24], answer_length[24];
 } Parts;
 
@@ -88,27 +89,61 @@ static int write_date(char *to, long long date_ms)
     return 1;
 }
 
-/* Tell whether a head goes into the archive as it came: no line of it begins as white ones do, and no field tells of a
- * transfer coding. The second is looked for by its hyphen. */
-static int is_plain(Text head)
+/* Tell whether a line begins with the name of a field, in letters of any case, and a colon. */
+static int is_field(const char *at, const char *end, Text name)
 {
-    static const char NAME[] = "transfer-encoding";
+    if ((size_t)(end - at) <= name.length)
+        return 0;
+    for (size_t i = 0; i < name.length; i++)
+        if (((unsigned char)at[i] | (name.text[i] == '-' ? 0 : 0x20)) != (unsigned char)name.text[i])
+            return 0;
+    for (at += name.length; at < end && (*at == ' ' || *at == '\t');)
+        at++;
+    return at < end && *at == ':';
+}
+
+static const Text CODING = {"transfer-encoding", 17}, LENGTH = {"content-length", 14};
+enum { BEFORE_HYPHEN = 8, BEHIND_HYPHEN = 9 }; /* letters of the first of them */
+
+/* Tell how a head goes into the archive: 0 as it came, 1 with the fields of its transfer marked, -1: Python is to say so.
+ * The latter is where a line may begin as white ones do, or where a coding is named but by a field of its own. */
+static int how_archived(Text head)
+{
     const char *at = head.text, *end = head.text + head.length;
+    int marked = 0;
     while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL && ++at < end) {
         unsigned char c = (unsigned char)*at;
         if (c == '\r' ? end - at < 2 || at[1] != '\n' : c < '!' || c > '~')
-            return 0;
+            return -1;
     }
     for (at = head.text; (at = memchr(at, '-', (size_t)(end - at))) != NULL; at++) {
-        if (at - head.text < 8 || end - at < 9)
+        if (at - head.text < BEFORE_HYPHEN || end - at < BEHIND_HYPHEN)
             continue;
+        const char *begin = at - BEFORE_HYPHEN;
         int i = 0;
-        while (i < 17 && ((unsigned char)at[i - 8] | (NAME[i] == '-' ? 0 : 0x20)) == (unsigned char)NAME[i])
+        while (i < (int)CODING.length
+               && ((unsigned char)begin[i] | (CODING.text[i] == '-' ? 0 : 0x20)) == (unsigned char)CODING.text[i])
             i++;
-        if (i == 17)
-            return 0;
+        if (i < (int)CODING.length)
+            continue;
+        if (begin == head.text || begin[-1] != '\n' || !is_field(begin, end, CODING))
+            return -1;
+        marked = 1;
     }
-    return 1;
+    return marked && is_field(head.text, end, LENGTH) ? -1 : marked;
+}
+
+static void write_head(Out *out, Text head, int marked)
+{
+    const char *line = head.text, *end = head.text + head.length;
+    while (marked && line < end) {
+        const char *line_end = memchr(line, '\n', (size_t)(end - line)), *next = line_end ? line_end + 1 : end;
+        if (line > head.text && (is_field(line, end, CODING) || is_field(line, end, LENGTH)))
+            PUT(out, "X-Archive-Orig-");
+        put(out, line, (size_t)(next - line));
+        line = next;
+    }
+    put(out, line, (size_t)(end - line));
 }
 
 static void write_common(Out *out, const Parts *p)
@@ -160,7 +195,7 @@ static void write_answer(Out *out, const Parts *p)
     PUT(out, "\r\nContent-Type: application/http;msgtype=response\r\nContent-Length: ");
     put(out, p->answer_length, strlen(p->answer_length));
     PUT(out, "\r\n\r\n");
-    put(out, p->head.text, p->head.length);
+    write_head(out, p->head, p->marked);
     put(out, p->body.text, p->body.length);
     PUT(out, "\r\n\r\n");
 }
@@ -211,13 +246,15 @@ static PyObject *pair(PyObject *module, PyObject *args)
     Parts p = {.request = bytes_of(request), .head = bytes_of(head), .body = bytes_of(body)};
     if (!take_text(&p.url, url) || !take_text(&p.address, address) || !take_text(&p.spoken, spoken)
         || !take_text(&p.kind, kind) || !take_text(&p.extra, extra) || !write_date(p.date, date_ms)
-        || !is_plain(p.head))
+        || (p.marked = how_archived(p.head)) < 0)
         Py_RETURN_NONE;
+    Out archived = {NULL, 0};
+    write_head(&archived, p.head, p.marked);
     write_uuid(p.ids[0], (const unsigned char *)PyBytes_AS_STRING(random));
     write_uuid(p.ids[1], (const unsigned char *)PyBytes_AS_STRING(random) + RANDOM / 2);
     write_base32(p.digest, (const unsigned char *)PyBytes_AS_STRING(digest));
     snprintf(p.request_length, sizeof p.request_length, "%zu", p.request.length);
-    snprintf(p.answer_length, sizeof p.answer_length, "%zu", p.head.length + p.body.length);
+    snprintf(p.answer_length, sizeof p.answer_length, "%zu", archived.size + p.body.length);
     PyObject *result = NULL, *asked = written(write_request, &p), *answer = asked ? written(write_answer, &p) : NULL;
     if (answer)
         result = PyTuple_Pack(2, asked, answer);

@@ -76,7 +76,8 @@ class CurlDownloader:
         self._timers.clear()  # it wants to be called at once, and is
         self._timer_at = None
         self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
-        self._note_timer()
+        if self._timers:
+            self._note_timer()
 
     @property
     def in_flight(self) -> int:
@@ -87,7 +88,8 @@ class CurlDownloader:
         """Wait for a ready socket, a timer of libcurl's or `wake`; what is ready is left to `completed`."""
         if self._done or self._running < len(self._active):
             return
-        self._note_timer()
+        if self._timers:
+            self._note_timer()
         if self._timer_at is not None:
             seconds = min(seconds, max(0.0, self._timer_at - monotonic()))
         self._ready = self._poller.wait(seconds)
@@ -102,7 +104,8 @@ class CurlDownloader:
         ready, self._ready = self._ready, []
         for fd, events in ready:
             self._running = self._multi.socket_action(fd, _select_bits(events))[1]
-        self._note_timer()
+        if self._timers:
+            self._note_timer()
         if self._timer_at is not None and monotonic() >= self._timer_at:
             self._timer_at = None
             self._running = self._multi.socket_action(pycurl.SOCKET_TIMEOUT, 0)[1]
@@ -182,11 +185,10 @@ class CurlDownloader:
         return int(pycurl.SOCKOPT_OK)
 
     def _note_timer(self) -> None:
-        """Take over when libcurl wants to be called, by the last that it has said of that."""
-        if self._timers:
-            milliseconds = self._timers[-1]
-            self._timers.clear()
-            self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000
+        """Take over when libcurl wants to be called, by the last that it has said of that; it has said something."""
+        milliseconds = self._timers[-1]
+        self._timers.clear()
+        self._timer_at = None if milliseconds < 0 else monotonic() + milliseconds / 1000
 
 
 @lru_cache(maxsize=64)

@@ -18,7 +18,7 @@ from scrawler.tuples.quick import quick
 from scrawler.urls.filetype import NOT_DOCUMENTS, is_refused_type
 from scrawler.urls.hrefs import in_bytes
 from scrawler.urls.lookup import CACHED_HREF, COMPILED, Known, KnownLinks, LinkCache, NameRules, look_up
-from scrawler.urls.normalise import MAX_URL_LENGTH, normalise, resolve_plain
+from scrawler.urls.normalise import HTTP_SCHEMES, MAX_URL_LENGTH, is_plain_url, normalise, resolve_plain
 from scrawler.urls.query import AS_UTF_8, encode_query
 from scrawler.urls.refusals import LONGEST_REFUSED, Sample, words_for
 from scrawler.urls.scope import ScopeRule, folder_of, origin, with_authority
@@ -202,8 +202,10 @@ class UrlAnalyzer:
     def _learn(self, base: str, cache: LinkCache, charset: str, href: str, path: str) -> tuple[Known, bool]:
         """Judge an href that is not known, and say whether to remember what it came to; `path` is as in `look_up`."""
         keeps = 0 < len(path) <= CACHED_HREF
+        is_whole = keeps and path.startswith(HTTP_SCHEMES)
         # What is plain means the same in its folder: the cheaper question comes first.
-        plain = resolve_plain(path, cache.folder, cache.root) if keeps else ""
+        is_elsewhere = is_whole and not path.startswith(cache.root)
+        plain = resolve_plain(path, cache.folder, cache.root) if keeps and not is_elsewhere else ""
         if plain and len(plain) <= self._max_length:
             folder = plain[: plain.rindex("/") + 1]
             if cache.is_plain and folder in self._sure_folders and not is_refused_type(plain, self._refused_types):
@@ -212,6 +214,8 @@ class UrlAnalyzer:
                 verdict, url = self._judge_url(plain if cache.is_plain else self._spelt(plain))
             if verdict is _INTERNAL and cache.is_plain:
                 self._trust(path[: path.rfind("/") + 1], folder, cache)
+        elif is_whole and len(path) <= self._max_length and is_plain_url(path):  # as most links to other sites are
+            verdict, url = self._judge_url(self._spelt(path))
         else:
             keeps = keeps and _means_the_same_in_folder(path)
             text = path if keeps else href

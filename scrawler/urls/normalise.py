@@ -32,7 +32,7 @@ _PLAIN_SEGMENTS = r"(?:[\w~-][\w.~-]*/){0,100}(?:[\w~-][\w.~-]*)?"
 _plain_path = re.compile(rf"(?:\./)?((?:\.\./){{0,100}}){_PLAIN_SEGMENTS}", re.ASCII).fullmatch
 is_plain_name = re.compile(r"[\w~-][\w.~-]*|", re.ASCII).fullmatch  # it takes one such segment, or an empty text
 # A URL in which the standard finds nothing to do: a name that is no address and has no punycode to be checked, no port.
-_plain_url = re.compile(
+is_plain_url = re.compile(
     rf"https?://(?:(?!xn--)[a-z0-9-]+\.){{1,100}}[a-z]+/{_PLAIN_SEGMENTS}(?:\?[\w.~=&;%+/:,*!-]*)?", re.ASCII
 ).fullmatch
 _SHOWN = 40  # characters of a bad part that a message quotes
@@ -69,7 +69,7 @@ def normalise(text: str, base: str | None = None, max_length: int = MAX_URL_LENG
         if len(head) > max_length:
             return _judge_long(head[:max_length], base)
         text = head + sharp  # with its "#": without that a space before it would be trimmed, not encoded
-    elif _plain_url(text):
+    elif is_plain_url(text):
         return Normalised(text)
     try:
         url = normalize_url(text) if base is None else join_url(base, text)

@@ -133,16 +133,17 @@ class Visits:
         self._over(flight_of(request), request, now, 0.0)
 
     def _over(self, flight: Flight, request: Request, now: float, elapsed: float) -> float:
-        rules, site = flight.asked.own_rules or self._rules, flight.site
+        site, asked = flight.site, flight.asked
+        rules = asked.own_rules or self._rules
         site.in_flight -= 1
         self._budget.over(request.address, now)
-        delay = self._delay(flight)
+        delay = self._delay(flight, rules)
         if delay > 0:
             delay = max(delay, slow_pause(elapsed, rules.delay, rules.delay_factor, rules.delay_cap))
-        return self._pause(site, flight.asked, delay, now)
+        return self._pause(site, asked, delay, now)
 
-    def _delay(self, flight: Flight) -> float:
-        rules = flight.asked.own_rules or self._rules
+    @staticmethod
+    def _delay(flight: Flight, rules: CrawlRules) -> float:
         slow = isinstance(flight, PageFlight) and flight.lane.slow
         return max(rules.delay, rules.slow_delay) if slow else rules.delay
 
@@ -285,7 +286,8 @@ class Visits:
         rules = site.own_rules or self._rules
         if rules.most_in_flight > 1:  # the next one may start before this one is over, not before the pause is
             flight = flight_of(request)
-            self._pause(site, flight.asked, self._delay(flight), now)
+            asked = flight.asked
+            self._pause(site, asked, self._delay(flight, asked.own_rules or self._rules), now)
         self._downloader.start(request)
 
 

@@ -71,7 +71,8 @@ class _Generation:
         packed = zlib.decompress(self._blocks[block]) if block < len(self._blocks) else self._open
         begin = 0
         for _ in range(behind):
-            begin += _RECORD.size + sum(_RECORD.unpack_from(packed, begin)[:2])
+            rest, url, _date = _RECORD.unpack_from(packed, begin)
+            begin += _RECORD.size + rest + url
         rest, url, date_ms = _RECORD.unpack_from(packed, begin)
         begin += _RECORD.size
         if packed[begin : begin + rest] != digest[_KEY:]:

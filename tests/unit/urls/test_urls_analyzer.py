@@ -180,6 +180,26 @@ def test_every_pair_of_pages_and_hrefs_in_one_party(scope: Scope, compiled: Form
 
 
 @pytest.mark.parametrize("compiled", FORMS)
+@pytest.mark.parametrize("max_length", [30, 2048])
+def test_a_whole_url_is_judged_as_where_nothing_is_remembered(compiled: Form, max_length: int) -> None:
+    steps = make_steps(["session-ids", "percent-case", "tracking", "empty-query"])
+    part = UrlAnalyzer(
+        scope_of("http://h.org/", Scope.HOST), max_length=max_length, steps=steps, limits=UrlLimits(3, 1, 2),
+        aliases={"other.org": "h.org"}, compiled=compiled,
+    )  # fmt: skip
+    page = "http://h.org/a/"
+    roots = ["http://h.org", "https://h.org", "http://far.org", "http://other.org", "http://h.org.evil.org"]
+    hosts = [*roots, "HTTP://far.org", "http://1.2.3.4", "http://far.org:25", "http://u@far.org", "http://far.org."]
+    ends = ["", "/", "/x", "/x.png", "/a/a/a/", "/1/2/3/4", "/x?", "/x?utm_a=1&b", "/%7ex", "/x?%7e", "/./x", "/x;y"]
+    for href in (host + end for host in hosts for end in ends):
+        verdict, url = part.judge(href, page)
+        for link in (href, href + "#f"):
+            found = part.analyze(page, [link])
+            assert found.counts == {verdict: 1}, link
+            assert [*found.internal, *found.external] == [url] * (url != ""), link
+
+
+@pytest.mark.parametrize("compiled", FORMS)
 @pytest.mark.parametrize("limits", [None, UrlLimits(3, 1, 2), UrlLimits(6, 2, 2)])
 @pytest.mark.parametrize("max_length", [24, 2048])
 def test_a_name_in_a_folder_that_is_known_is_judged_like_any_url(
