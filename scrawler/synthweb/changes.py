@@ -29,6 +29,7 @@ _LONGEST_LIFE_S = 60 * DAY_S
 _NORMAL = NormalDist()
 _DRAWS = 1 << 53
 _LATEST_S = 1e11  # virtual time is within three thousand years
+_LAST_DATE = 253_402_300_799  # the last second of the year 9999
 
 
 class Process(IntEnum):
@@ -180,7 +181,8 @@ class Clock:
 
     def date(self, at: float) -> datetime:
         """Return the date that a client, whose clock is not virtual, would see at a virtual time, in whole seconds."""
-        return datetime.fromtimestamp(max(0.0, math.floor(self._epoch + at / self._scale)), UTC)
+        seconds = math.floor(self._epoch + at / self._scale)
+        return datetime.fromtimestamp(min(max(seconds, 0), _LAST_DATE), UTC)
 
 
 def _poisson(share: float, mean: float = IN_CELL) -> int:

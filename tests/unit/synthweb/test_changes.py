@@ -158,6 +158,11 @@ def test_a_clock_stands_still_while_its_file_is_half_written(tmp_path: Path) -> 
             Clock(0, 1, tmp_path / "now").now()
 
 
+def test_every_time_has_a_date() -> None:
+    assert Clock(1e11, 1e-6).date(1e11).year == 9999
+    assert Clock(0, 1).date(-1e11).year == 1970
+
+
 @pytest.mark.parametrize("known", ["", "yesterday", "Thu, 01 Jan 1970", '"other"', ","])
 def test_what_names_no_version_is_answered_in_full(known: str) -> None:
     validator = Validator('"v1"', "Thu, 01 Jan 2026 00:00:00 GMT")
