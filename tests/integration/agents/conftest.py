@@ -87,12 +87,12 @@ class Agents:
             finally:
                 stop.set()
 
-    def start(self, name: str, dead: float, delay: float) -> subprocess.Popen[bytes]:
+    def start(self, name: str, dead: float, delay: float, **changes: object) -> subprocess.Popen[bytes]:
         """Start one as a process of its own."""
         given = self.values(name, dead)
         given |= {"db": self.crawls[name].url, "pages_dir": self.folder / name / "pages", "delay": delay, "patience": 0}
         given |= {"output_dir": self.folder / name / "out", "threads": 4, "retry_pause": 0.05, "timeout": 10}
-        flags = [f"--{key.replace('_', '-')}={value}" for key, value in given.items()]
+        flags = [f"--{key.replace('_', '-')}={value}" for key, value in (given | changes).items()]
         log = (self.folder / name / "log").open("ab")
         with log:
             return subprocess.Popen(

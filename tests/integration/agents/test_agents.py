@@ -6,7 +6,7 @@ import itertools
 import json
 import subprocess
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -25,17 +25,31 @@ from scrawler.store.inboxes import exchanged
 from scrawler.synthweb.process import LoggedRequest, SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party, reachable
+from scrawler.synthweb.web import SyntheticWeb
 from scrawler.urls.scope import site_key
-from tests.integration.agents.conftest import SCRAWLER, Agents, kill
+from tests.integration.agents.conftest import SCRAWLER, Agents, free_port, kill
+from tests.integration.crawl.hostile import NOT_FOUND, page
+from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.proxy import Proxy
 from tests.torture.crawl import wait_for
 
 SPEC = WebSpec(seed=7, sites=16, mean_pages=8, page_bytes=300, links=8)
 SEEDS = 4
+FEWEST = 12  # pages of an agent
 ALIASES = WebSpec(seed=5, sites=15, mean_pages=6, page_bytes=300, alias_every=3)
 SLOW = WebSpec(seed=7, sites=24, mean_pages=10, page_bytes=300, links=8)
-LARGE = WebSpec(seed=7, sites=12, mean_pages=40, max_pages=60, page_bytes=300, links=8)  # at work for a minute
+
+
+def served(spec: WebSpec, seeds: int) -> SynthServer:
+    """Serve a web at a port by which each of three agents has a part of it: sites are named after the port as well."""
+    view = View(dict.fromkeys("abc", 1))
+    while True:
+        port = free_port()
+        web = SyntheticWeb(spec, port)
+        owners = Counter(view.owner(site_key(url, Scope.HOST)) for url in reachable(web, web.seeds()[:seeds]))
+        if len(owners) == len(view.weights) and min(owners.values()) >= FEWEST:
+            return SynthServer(spec, port)
 
 
 def sums(agents: Agents) -> tuple[int, int, int]:
@@ -68,7 +82,7 @@ def test_three_agents_fetch_all_that_the_seeds_lead_to_once_and_heed_no_stranger
                 stranger.tell("beat", {"view": "another"}, "a")
                 stranger.tell("over", {"view": "another"}, "a")
 
-    with SynthServer(SPEC) as server:
+    with served(SPEC, SEEDS) as server:
         seeds = server.web.seeds()[:SEEDS]
         evil = server.web.seeds()[-1]
         address = f"tcp://127.0.0.1:{agents.ports['a']}"
@@ -159,8 +173,8 @@ class _Processes:
         self._agents, self._dead, self._delay = agents, dead, delay
         self.running: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, name: str) -> None:
-        self.running[name] = self._agents.start(name, self._dead, self._delay)
+    def start(self, name: str, **changes: object) -> None:
+        self.running[name] = self._agents.start(name, self._dead, self._delay, **changes)
 
     def kill(self, name: str) -> None:
         kill(self.running.pop(name))
@@ -187,7 +201,7 @@ def _fetched_by(agents: Agents, name: str, number: int) -> None:
 
 @pytest.mark.heavy
 def test_the_heirs_of_a_dead_agent_fetch_what_was_its_own(agents: Agents, processes: _Processes) -> None:
-    with SynthServer(SLOW) as server:
+    with served(SLOW, 6) as server:
         seeds = server.web.seeds()[:6]
         expected = reachable(server.web, seeds)
         agents.add(seeds)
@@ -208,25 +222,51 @@ def test_the_heirs_of_a_dead_agent_fetch_what_was_its_own(agents: Agents, proces
 
 @pytest.mark.heavy
 def test_an_agent_that_comes_back_has_its_sites_again(agents: Agents, processes: _Processes) -> None:
-    with SynthServer(LARGE) as server:
-        seeds = server.web.seeds()
+    """The crawl does not end before that: a site of another agent does not answer until `b` is back."""
+    is_back = threading.Event()
+
+    def late(visit: Visit) -> None:
+        while head := visit.request():
+            if path_of(head) == "/robots.txt":
+                visit.send(NOT_FOUND)
+            else:
+                is_back.wait(HANGS)
+                visit.send(page("late"))
+
+    with served(SLOW, 6) as server, ExitStack() as stack:
+        gate = RawServer(late)
+        stack.callback(gate.stop)
+        host = _owned_by("a", gate)
+        seeds = server.web.seeds()[:6]
         expected = reachable(server.web, seeds)
-        agents.add(seeds)
+        agents.add([*seeds, gate.url(host=host)])
+        given = {"resolve": f"{host}=127.0.0.1", "timeout": HANGS}
         for name in agents.names:
-            processes.start(name)
+            processes.start(name, **given)
         _fetched_by(agents, "b", 8)
         processes.kill("b")
         wait_for(lambda: agents.views("a")[-1] == {"a", "c"}, HANGS, "the death of b")
         before = len(agents.crawls["b"].fetched())
-        processes.start("b")
+        processes.start("b", **given)
+        wait_for(lambda: agents.views("a")[-1] == {"a", "b", "c"}, HANGS, "that b is back")
+        is_back.set()
         processes.end()
         log = server.log()
     assert in_flight_together(log) == []
-    assert agents.html() == expected
+    assert agents.html() == expected | {gate.url(host=host)}
     assert agents.views("a")[-1] == {"a", "b", "c"}
-    assert len(agents.crawls["b"].fetched()) > before
+    assert len(agents.crawls["b"].fetched()) >= before
     for crawl in agents.crawls.values():
         crawl.check()
+
+
+def _owned_by(name: str, server: RawServer) -> str:
+    """A host of the server that is this agent's, whether or not `b` lives."""
+    views = [View(dict.fromkeys(names, 1)) for names in ("ac", "abc")]
+    hosts = (f"late{number}.example" for number in itertools.count())
+    return next(
+        host for host in hosts if all(view.owner(site_key(server.url(host=host), Scope.HOST)) == name for view in views)
+    )
 
 
 class _Split:
@@ -264,7 +304,7 @@ def test_a_network_that_was_split_loses_nothing(agents: Agents, dead: float) -> 
         cut_off.set()
         split.heal()
 
-    with SynthServer(SLOW) as server, ExitStack() as stack:
+    with served(SLOW, 6) as server, ExitStack() as stack:
         split = _Split(agents, stack)
         seeds = server.web.seeds()[:6]
         expected = reachable(server.web, seeds)
@@ -281,7 +321,7 @@ def test_a_network_that_was_split_loses_nothing(agents: Agents, dead: float) -> 
 
 @pytest.mark.heavy
 def test_status_is_asked_of_all(agents: Agents, processes: _Processes, tmp_path: Path) -> None:
-    with SynthServer(SLOW) as server:
+    with served(SLOW, 6) as server:
         agents.add(server.web.seeds()[:6])
         for name in ("a", "b"):
             processes.start(name)
