@@ -20,7 +20,9 @@ from scrawler.insight.summing import (
     verdicts_table,
 )
 from scrawler.model.terms import url_hash
+from scrawler.model.visits import ChangeKind
 from scrawler.settings import crawl_title
+from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.inboxes import exchanged
@@ -35,7 +37,9 @@ _TYPES_SHOWN = 25
 _SLOWEST = ("site", "a_request_ms", "requests", "pages", "in_work_ms", "wait_ms", "slowest_answer_ms")
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
 _WISHES = ("denied", "noindex", "nofollow", "assets")
-_COUNTS = tuple(dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped")))
+_COUNTS = tuple(
+    dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped", "not_modified", "saved"))
+)
 
 
 def make_report(database: Database, crawl: Crawl, view: SeedView | None) -> Report:
@@ -73,6 +77,7 @@ class _Maker:
             self._link_section,
             Section("refused", "Refused links", tables=(samples_table(self._reports.samples(self._seed_id)),)),
             self._duplicates(),
+            self._visits(),
             self._traps(),
             self._politeness(),
         )
@@ -158,6 +163,15 @@ class _Maker:
             **{f"with_{kind}": times for kind, times in sorted(relations.items())},
         }
         return Section("duplicates", "Duplicates", values)
+
+    def _visits(self) -> Section:
+        numbers = Changes(self._database).numbers(self._seed_id)
+        values = {
+            "not_modified": self._counts["not_modified"],
+            "saved_bytes": self._counts["saved"],
+            **{kind.value: numbers.get(kind.value, 0) for kind in ChangeKind},
+        }
+        return Section("visits", "Visits after the first", values)
 
     def _traps(self) -> Section:
         columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")

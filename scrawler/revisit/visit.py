@@ -12,6 +12,7 @@ from scrawler.revisit.due import RevisitPolicy, Seen
 
 GONE = (404, 410)
 _PERMANENT = (301, 308)
+_THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value)
 _FLAG = {
     ChangeKind.NEW: PageFlag.NEW,
     ChangeKind.CHANGED: PageFlag.CHANGED,
@@ -99,11 +100,13 @@ def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[Change
     if before is None:
         return [ChangeKind.NEW] if in_round and fetched else []
     kinds = []
-    if before.missing >= 2 and (fetched or row.result == Result.NOT_MODIFIED.value):
+    if fetched and before.result not in _THERE and not before.digest:  # nobody has seen it until now
+        kinds.append(ChangeKind.NEW)
+    if before.missing >= 2 and before.digest and (fetched or row.result == Result.NOT_MODIFIED.value):
         kinds.append(ChangeKind.BACK)
     if fetched and before.digest and row.digest and before.digest != row.digest:
         kinds.append(ChangeKind.CHANGED)
-    if row.status in GONE and before.missing == 1:
+    if row.status in GONE and before.missing == 1 and before.digest:
         kinds.append(ChangeKind.GONE)
     if row.status in _PERMANENT and row.result == Result.REDIRECT.value and before.payload_url != row.detail:
         kinds.append(ChangeKind.MOVED)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from sqlalchemy import and_, or_, select
+from sqlalchemy import func as sql
 
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedCounts
@@ -70,6 +71,12 @@ class Changes:
             if len(rows) < _READ:
                 return
             after, at = rows[-1][0], rows[-1][1]
+
+    def numbers(self, seed_id: int | None = None) -> dict[str, int]:
+        """Return how many changes of each kind were found: of one seed or all."""
+        query = select(url_change.c.kind, sql.count()).group_by(url_change.c.kind)
+        query = query if seed_id is None else query.where(url_change.c.seed_id == seed_id)
+        return {row[0]: row[1] for row in self._database.plain_rows(query)}
 
     def states(self, hashes: Collection[bytes]) -> list[UrlState]:
         """Return what is known of URLs by their visits; they are found by those of their pages."""

@@ -284,7 +284,7 @@ class Revisits:
 
     def _states_of(self, rows: Sequence[AnyRow], policy: RevisitPolicy) -> Iterator[UrlState]:
         """Make states of page rows, but for those that have one; of two rows of a URL the last one counts."""
-        newest = {bytes(row.url_hash): row for row in rows}
+        newest = {bytes(row.url_hash): row for row in rows if not row.visit}  # others have theirs with another seed
         for part in sliced(newest):
             mine = url_state.c.seed_id == rows[0].seed_id, url_state.c.url_hash.in_(part)
             for known in self._database.rows(select(url_state.c.url_hash).where(*mine)):

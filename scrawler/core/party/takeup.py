@@ -23,7 +23,7 @@ from scrawler.fetch.cookies import CookieJar
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
-from scrawler.model.lanes import NORMAL, ChunkRow, LaneState, lane_key
+from scrawler.model.lanes import NORMAL, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -76,6 +76,11 @@ class Frontier(Protocol):
 
         Of each its hash, its depth and position as they are stored, and its referrer.
         """
+
+
+def _is_revisited(state: LaneState) -> bool:
+    """Whether URLs of a lane were visited before: an ended seed may have left it to others of its site."""
+    return lane_key(state.kind).kind is LaneKind.REVISIT
 
 
 def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
@@ -148,7 +153,7 @@ class SiteTaker:
         site.health.pushbacks = min(claimed.pushbacks, rules.max_pushbacks - 1)  # the site is asked once at least
         site.rest_until = time.monotonic() + rest_ms / 1000
         states = [] if claimed.fresh else self._frontier.lanes(claimed.id)
-        if any(seed.round for seed in claimed.seeds):
+        if any(seed.round for seed in claimed.seeds) or any(_is_revisited(state) for state in states):
             site.visited = {}
         site.set_aside.extend(self.party(site, seed, states) for seed in claimed.seeds)
         if not claimed.fresh:
@@ -207,7 +212,7 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
-        if seed.round or rules.revisit != "off":
+        if site.visited is not None or rules.revisit != "off":
             self._keep_states(site, party, rules)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))

@@ -141,6 +141,24 @@ def test_a_round_goes_on_after_a_kill(crawl_on_both: Crawl, serve: Serve) -> Non
     check_records(crawl.url, crawl.folder / "pages")
 
 
+def test_what_a_limit_leaves_of_a_round_is_visited_by_whoever_comes_next(crawl: Crawl, serve: Serve) -> None:
+    server = serve(Site())
+    crawl.add([server.url()])
+    crawl.run()
+    again(crawl)
+    crawl.run(max_pages=2)
+    assert sum(row.visit for row in crawl.pages()) == 2
+    crawl.add([server.url("/new")])  # another seed of the site, in its first round
+    crawl.run()
+    visits = Counter(url for (url, _visit) in rows_of(crawl, server))
+    assert visits == Counter(dict.fromkeys(("/", "/same", "/tagged", "/changes", "/goes", "/moves"), 2) | {"/new": 1})
+    with closing(open_database(crawl.url)) as database, database.read() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM url_state WHERE due_at = -1").scalar() == 0
+    again(crawl)  # all of both
+    crawl.run()
+    assert sum(row.visit == 2 for row in crawl.pages()) == 6
+
+
 class _KilledError(BaseException):
     """Stands for SIGKILL: nothing that is done for errors is done."""
 
