@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from scrawler.store.engine import open_database
+from tests.limits import HANGS
 from tests.mariadb import _folder_in_memory, _free_port
 
 _ADMINISTRATOR = "postgres"
 _USER = "scrawler"  # has no rights but those of who owns a database
 _PASSWORD = "s3cret"
 _PATTERN = "pattern"  # a database
-_START = 60  # seconds
+_START = HANGS
 _INSTALLED = Path("/usr/lib/postgresql")  # Debian puts each version into a folder of its own there
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import pytest
-from sqlalchemy import update
+from sqlalchemy import literal_column, update
 
 from scrawler.model.machines import LEASE, Command, MachineState
 from scrawler.model.scope import Scope
@@ -38,6 +39,26 @@ def ask(scrawler: Scrawler, database_url: str) -> Scrawler:
 
 def _register(database: Database) -> int:
     return Machines(database).register("m", os.getpid(), database.now()).id
+
+
+@contextmanager
+def _leases(database: Database, *machines: int) -> Iterator[None]:
+    """Prolong the leases of machines in the block, also of those that are to be removed, however long commands take."""
+    done = threading.Event()
+
+    def prolong() -> None:
+        while not done.wait(0.5):
+            with database.begin() as connection:
+                mine = update(machine).where(machine.c.id.in_(machines))
+                connection.execute(mine.values(heartbeat_at=literal_column(database.clock)))
+
+    thread = threading.Thread(target=prolong)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 def _command(database: Database, machine_id: int) -> Command:
@@ -79,27 +100,22 @@ def test_machines_that_are_being_started_are_told_of_and_obey(ask: Scrawler, dat
 
 def test_a_crawl_and_single_machines_are_told_what_to_do(ask: Scrawler, database: Database) -> None:
     one, two, three, four = machines = [_register(database) for _ in range(4)]
-
-    def tell(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
-        for living in machines:  # their leases are over, on a busy machine, when several commands have run
-            Machines(database).beat(living)
-        return ask(*words, code=code)
-
-    assert "m-2 obeys with the next heartbeat, within 2s" in tell("pause", "--machine", "m-2").stdout
-    assert (_command(database, one), _command(database, two)) == (Command.RUN, Command.PAUSE)
-    assert "m-1, m-2, m-3, m-4 obey" in tell("pause").stdout
-    assert _command(database, one) is Command.PAUSE
-    assert "resume it" in tell("resume", "--machine", "m-2", code=4).stderr
-    tell("resume")
-    assert _command(database, two) is Command.RUN
-    tell("stop", "--machine", "m-2", "--machine", "m-3")
-    assert _command(database, two) is _command(database, three) is Command.STOP
-    assert "m-1 begins with the next heartbeat" in tell("machines", "drain", "m-1").stdout
-    assert _command(database, one) is Command.DRAIN
-    assert "m-4 ends with the next heartbeat" in tell("machines", "remove", "m-4").stdout
-    assert _command(database, four) is Command.REMOVE
-    assert tell("pause", "--machine", "m-9", code=4).stderr.endswith("running are m-1, m-2, m-3, m-4\n")
-    assert tell("stop").stdout.startswith("stopping; m-1, m-2, m-3, m-4 obey")
+    with _leases(database, *machines):
+        assert "m-2 obeys with the next heartbeat, within 2s" in ask("pause", "--machine", "m-2").stdout
+        assert (_command(database, one), _command(database, two)) == (Command.RUN, Command.PAUSE)
+        assert "m-1, m-2, m-3, m-4 obey" in ask("pause").stdout
+        assert _command(database, one) is Command.PAUSE
+        assert "resume it" in ask("resume", "--machine", "m-2", code=4).stderr
+        ask("resume")
+        assert _command(database, two) is Command.RUN
+        ask("stop", "--machine", "m-2", "--machine", "m-3")
+        assert _command(database, two) is _command(database, three) is Command.STOP
+        assert "m-1 begins with the next heartbeat" in ask("machines", "drain", "m-1").stdout
+        assert _command(database, one) is Command.DRAIN
+        assert "m-4 ends with the next heartbeat" in ask("machines", "remove", "m-4").stdout
+        assert _command(database, four) is Command.REMOVE
+        assert ask("pause", "--machine", "m-9", code=4).stderr.endswith("running are m-1, m-2, m-3, m-4\n")
+        assert ask("stop").stdout.startswith("stopping; m-1, m-2, m-3, m-4 obey")
 
 
 def test_machines_are_listed_with_what_they_hold(ask: Scrawler, database: Database) -> None:
@@ -111,19 +127,20 @@ def test_machines_are_listed_with_what_they_hold(ask: Scrawler, database: Databa
     with database.begin() as connection:
         older = machine.c.heartbeat_at - LEASE
         connection.execute(update(machine).where(machine.c.id == silent).values(heartbeat_at=older))
-    ask("pause")
-    rows = [json.loads(line) for line in ask("machines", "--json").stdout.splitlines()]
-    assert [(row["name"], row["state"]) for row in rows] == [("m-1", "paused"), ("m-2", "dead")]
-    first = rows[0]
-    assert (first["sites"], first["seeds"], first["held"], first["memory"]) == (2, 3, [2, 1], 50_000_000)
-    assert (first["wanted"], first["pid"], first["host"]) == ("pause", os.getpid(), "m")
-    assert first["heartbeat_age_ms"] < LEASE
-    everyone = [json.loads(line) for line in ask("machines", "--all", "--json").stdout.splitlines()]
-    assert [row["state"] for row in everyone] == ["paused", "dead", "stopped"]
-    head, line, *_ = ask("machines").stdout.splitlines()
-    assert head.split() == ["name", "host", "pid", "state", "heartbeat", "sites", "seeds", "pages/s", "memory"]
-    assert line.endswith("50.0 MB")
-    assert "1 paused, 1 dead, 1 stopped" in ask("status").stdout
+    with _leases(database, lives):
+        ask("pause")
+        rows = [json.loads(line) for line in ask("machines", "--json").stdout.splitlines()]
+        assert [(row["name"], row["state"]) for row in rows] == [("m-1", "paused"), ("m-2", "dead")]
+        first = rows[0]
+        assert (first["sites"], first["seeds"], first["held"], first["memory"]) == (2, 3, [2, 1], 50_000_000)
+        assert (first["wanted"], first["pid"], first["host"]) == ("pause", os.getpid(), "m")
+        assert first["heartbeat_age_ms"] < LEASE
+        everyone = [json.loads(line) for line in ask("machines", "--all", "--json").stdout.splitlines()]
+        assert [row["state"] for row in everyone] == ["paused", "dead", "stopped"]
+        head, line, *_ = ask("machines").stdout.splitlines()
+        assert head.split() == ["name", "host", "pid", "state", "heartbeat", "sites", "seeds", "pages/s", "memory"]
+        assert line.endswith("50.0 MB")
+        assert "1 paused, 1 dead, 1 stopped" in ask("status").stdout
     assert "was silent for more than 15s and is dead now" in ask("machines", "remove", "m-2").stdout
     assert Machines(database).gone() == [silent, ended]
 
@@ -135,9 +152,11 @@ def test_status_tells_of_each_machine_that_lives_why_the_crawl_is_not_over(ask: 
         Machines(database).beat(one, kept_open_by=why)
     Machines(database).stop(ended)
     Machines(database).beat(new)
-    told = json.loads(ask("status", "--json").stdout)
+    with _leases(database, new, at_work):
+        told = json.loads(ask("status", "--json").stdout)
+        status = ask("status").stdout
     assert [one["kept_open_by"] for one in told["machines"]] == ["", why, ""]
-    lines = {line.split()[1]: line for line in ask("status").stdout.splitlines() if line.startswith("  machine ")}
+    lines = {line.split()[1]: line for line in status.splitlines() if line.startswith("  machine ")}
     assert set(lines) == {"m-1", "m-2"}
     assert [line.endswith(f"; the crawl is not over: {why}") for line in lines.values()] == [False, True]
 
