@@ -41,7 +41,8 @@ def _families_once_counted(url: str) -> dict[str, Metric]:
 def test_figures_are_served_while_machines_work(machines: int, scrawler: Scrawler, tmp_path: Path) -> None:
     with GatedSite(pages=5, answered_at_once=1) as site:
         scrawler("import", "-", given=f"{site.seed}\n")
-        run = (*CRAWL, "--machines", str(machines), "--metrics", "0", "-v", "--no-export")
+        copies = ("--archive-to", (tmp_path / "copies").as_uri())
+        run = (*CRAWL, "--machines", str(machines), "--metrics", "0", "-v", "--no-export", *copies)
         with started(tmp_path, *run) as running:
             assert running.stderr is not None
             told = next(line for line in running.stderr if line.startswith("metrics are at "))
