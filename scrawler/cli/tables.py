@@ -5,11 +5,12 @@ from __future__ import annotations
 import csv
 import functools
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import category, combining, east_asian_width
 
 import click
@@ -20,7 +21,9 @@ from scrawler.model.seeds import EndReason, SeedState
 Row = Mapping[str, Any]
 _TEXT = "text"  # the form for people
 _TIMES = ("_at", "until", "not_before", "lastmod")  # what the names of times end with
-_WIDEST = 100  # cells of a terminal that a column takes at most
+_WIDEST = 100  # cells of a line that a column is padded to at most
+_NARROWEST = 16  # columns so wide are not shortened: a number, or a word, is of no use in part
+_BETWEEN = 2  # cells between columns
 _NO_WIDTH = ("Mn", "Me", "Cf")  # categories of marks, and of what joins letters
 _TWO_CELLS = ("W", "F")
 _SAMPLE = 1000  # columns are aligned by so many rows
@@ -122,22 +125,60 @@ def print_pairs(title: str, pairs: Mapping[str, str]) -> None:
 
 def _print_aligned(rows: Iterable[Row], columns: Sequence[str]) -> None:
     waiting: list[list[str]] = [list(columns)]
-    widths: list[int] | None = None
+    layout: _Layout | None = None
     for row in rows:
         waiting.append([_cell(row[name]) for name in columns])
         if len(waiting) > _SAMPLE:
-            widths = _print_block(waiting, widths)
-    _print_block(waiting, widths)
+            layout = _print_block(waiting, layout)
+    _print_block(waiting, layout)
 
 
-def _print_block(lines: list[list[str]], widths: list[int] | None) -> list[int]:
+class _Layout(NamedTuple):
+    """How a table is laid out, in cells of a terminal."""
+
+    widths: Sequence[int]  # to which columns are padded
+    longest: int | None  # what a column may take; None where nothing is shortened
+    room: int | None  # what a line may take
+
+
+def _print_block(lines: list[list[str]], layout: _Layout | None) -> _Layout:
     """Write and empty `lines`; the first block fixes the widths."""
-    if widths is None:
-        widths = [max(cells_wide(line[column]) for line in lines) for column in range(len(lines[0]))]
+    if layout is None:
+        layout = _laid_out([max(cells_wide(line[column]) for line in lines) for column in range(len(lines[0]))])
     for line in lines:
-        click.echo("  ".join(_padded(cell, width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        cells = [_shortened(cell, layout.longest) for cell in line]
+        padded = (" " * _BETWEEN).join(map(_padded, cells, layout.widths))
+        click.echo(_cut(padded.rstrip(), layout.room))
     lines.clear()
-    return widths
+    return layout
+
+
+def _laid_out(widths: Sequence[int]) -> _Layout:
+    """Lay a table out whose columns are so wide: what is read by a program, or kept in a file, is never shortened."""
+    room = _terminal_columns()
+    if room is None:
+        return _Layout([min(width, _WIDEST) for width in widths], None, None)
+    longest = _longest(widths, room - _BETWEEN * (len(widths) - 1)) if room else _WIDEST
+    return _Layout([min(width, longest) for width in widths], longest, room or None)
+
+
+def _longest(widths: Sequence[int], room: int) -> int:
+    """Return how wide the widest columns may be, for all of them to have room beside the others."""
+    left = room
+    for number, width in enumerate(sorted(widths)):
+        share = left // (len(widths) - number)
+        if width > share:
+            return max(share, _NARROWEST)
+        left -= width
+    return max(*widths, _NARROWEST)
+
+
+def _terminal_columns() -> int | None:
+    """Return how wide the terminal is, 0 where it does not say; None where the output is no terminal."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else None
+    except (OSError, ValueError):
+        return None
 
 
 def printable(text: str) -> str:
@@ -146,18 +187,31 @@ def printable(text: str) -> str:
 
 
 def _cell(value: object) -> str:
-    text = printable("" if value is None else str(value))
-    return text if cells_wide(text) <= _WIDEST else _cut(text)
+    return printable("" if value is None else str(value))
 
 
-def _cut(text: str) -> str:
-    kept, wide = 0, 0
+def _shortened(text: str, longest: int | None) -> str:
+    """Keep both ends of what is too long: URLs of one site begin alike."""
+    if longest is None or cells_wide(text) <= longest:
+        return text
+    end = _fitting(reversed(text), (longest - 1) // 2)
+    begin = _fitting(text, longest - 1 - sum(map(_wide, end)))
+    return f"{begin}…{end[::-1]}"
+
+
+def _cut(text: str, longest: int | None) -> str:
+    return text if longest is None or cells_wide(text) <= longest else f"{_fitting(text, longest - 1)}…"
+
+
+def _fitting(text: Iterable[str], room: int) -> str:
+    """Return the first characters that fit into so many cells."""
+    kept = []
     for character in text:
-        wide += _wide(character)
-        if wide >= _WIDEST:
+        room -= _wide(character)
+        if room < 0:
             break
-        kept += 1
-    return text[:kept] + "…"
+        kept.append(character)
+    return "".join(kept)
 
 
 def _padded(text: str, width: int) -> str:

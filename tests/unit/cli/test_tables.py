@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import string
+import sys
+import termios
+import threading
 
 import pytest
 
 from scrawler.cli.tables import cells_wide, csv_cell, json_line, print_rows
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason, SeedState
+from tests.terminals import open_terminal, read_terminal
 
 
 @pytest.mark.parametrize("start", [*"=+-@", " =", "\t=", "\n@", "\r+", "\uff1d", "\uff0b", "\uff0d", "\uff20"])
@@ -62,5 +67,39 @@ def test_columns_are_as_wide_as_a_terminal_shows_them(capsys: pytest.CaptureFixt
     heads, *rows = capsys.readouterr().out.splitlines()
     assert cells_wide("日本語") == 6
     assert cells_wide("e\u0301") == 1
-    assert {cells_wide(row.removesuffix("1")) for row in rows} == {cells_wide(heads.removesuffix("length"))}
-    assert rows[-1].startswith("漢" * 49 + "…")
+    *short, whole = rows
+    assert {cells_wide(row.removesuffix("1")) for row in short} == {cells_wide(heads.removesuffix("length"))} == {102}
+    assert whole == "漢" * 200 + "  1"  # what is no terminal gets all
+
+
+@pytest.mark.parametrize("columns", [30, 60, 80, 400, 0])
+def test_a_line_of_a_table_is_no_wider_than_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    long = "http://site.example/" + "docs/" * 30 + "page.html"
+    rows = [{"url": long, "pages": 1_234_567, "detail": "no route to host"}] * 1002 + [
+        {"url": "漢" * 200, "pages": 1, "detail": "e\u0301" * 100},
+        {"url": "http://a.example/", "pages": 10**20, "detail": ""},
+    ]
+    lines = _on_a_terminal(rows, columns, monkeypatch)
+    assert max(map(cells_wide, lines)) <= (columns or 250)
+    assert all("1234567" in line for line in lines[1:1000])
+    assert ("no route to host" in lines[1]) == (columns != 30)
+    begin, _, end = lines[1].split("  ")[0].partition("…")
+    assert long.startswith(begin)
+    assert long.endswith(end)
+    assert len(begin) > 7
+    assert (long in lines[1]) == (columns == 400)
+
+
+def _on_a_terminal(rows: list[dict[str, object]], columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    ours, theirs = open_terminal()
+    termios.tcsetwinsize(theirs, (25, columns))
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(read_terminal(ours)))
+    reader.start()
+    with open(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        print_rows(rows, tuple(rows[0]), None)
+        monkeypatch.undo()
+    reader.join()
+    os.close(ours)
+    return read[0].decode().splitlines()
