@@ -14,24 +14,22 @@ from itertools import chain
 
 from scrawler.assembly.agents import check_agents
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
+from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.revisits import make_revisits
 from scrawler.assembly.topics import make_focus
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.records import Records
-from scrawler.core.rules import proxy_of
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError
-from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
 from scrawler.model.partitions import PartitionKind
-from scrawler.model.proxy import NO_PROXY
 from scrawler.model.records import LossState
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
-from scrawler.settings import Settings, live_text, of_tables
+from scrawler.settings import Settings, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
@@ -57,7 +55,8 @@ _PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thre
 
 
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
-    """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises StoreError."""
+    """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises as that does."""
+    check_proxies(settings, os.environ, stop, say)
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         _check_partition(settings, database)
@@ -83,13 +82,16 @@ def run_crawl(
     Raises:
         StoreAwayError: the database was locked or away for too long; all that was checkpointed is kept.
         StoreError, ArchiveError: the database or the archive refused; all that was checkpointed is kept.
-        SettingsError: a part of another package cannot be used (before anything is begun), or fails; the same.
+        SettingsError: a part of another package cannot be used, or a proxy's name is not known (before anything is
+            begun), or a part fails; the same.
     """
     check_parts(settings)
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)
     make_focus(settings)  # it can be made, before anything is begun
+    if launch is None:
+        check_proxies(settings, os.environ, stop, say)
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         if own_process:
@@ -118,18 +120,6 @@ def run_crawl(
             return summary
         found = Upkeep(settings, database, crawl, say).untold(stop.is_set)
         return replace(summary, lost=found.sum, lost_records=found.files)
-
-
-def proxies_told(settings: Settings, environment: Mapping[str, str]) -> list[str]:
-    """Say, without secrets, through which proxies a crawl goes, and who has named them."""
-    told = [f"{proxy} (by the setting proxy)"] if (proxy := proxy_of(settings)) is not None else []
-    if settings.proxy is None:
-        told += EnvironmentProxies.of(environment).told()
-    for name in settings.sites:
-        own = of_tables(settings, [name])
-        if "proxy" in settings.sites[name]:
-            told.append(f"{proxy_of(own) or NO_PROXY} for {name}")
-    return told
 
 
 def mark_losses_told(settings: Settings, summary: RunSummary) -> None:
@@ -363,4 +353,5 @@ def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, seeds: Seeds, s
         seed_counts(seeds.counts()),
         tuple(chain.from_iterable(one.warc_files for one in ended)),
         *faults_told(settings, crawl, seeds),
+        dead_at_proxies=seeds.dead_at_proxies(),
     )

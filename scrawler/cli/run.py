@@ -23,7 +23,8 @@ from scrawler.api.crawl import Crawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.observing import LOG
 from scrawler.api.running import LOST, Before, GivenUpError, before, cautions
-from scrawler.app import mark_losses_told, patiently_opened, proxies_told, run_crawl
+from scrawler.app import mark_losses_told, patiently_opened, run_crawl
+from scrawler.assembly.proxies import proxies_told
 from scrawler.cli.database import opened
 from scrawler.cli.export import write_export
 from scrawler.cli.hints import what_next
@@ -32,6 +33,7 @@ from scrawler.cli.log import LogOptions, logged, with_log
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import FILLED, Command, FileName, InGroups, with_settings
 from scrawler.cli.progress import ProgressLine
+from scrawler.cli.proxies import proxies_text
 from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
 from scrawler.copying import Copying
@@ -304,6 +306,7 @@ def _print_summary(summary: RunSummary, settings: Settings) -> None:
             **_faults(summary),
             "DNS look-ups": f"{summary.lookups:,}",
             **{f"seeds {name}": f"{count:,}" for name, count in summary.seeds.items()},
+            **proxies_text(*summary.dead_at_proxies),
             "WARC files": _files(summary.warc_files),
             **_copies(summary, settings),
             **_lost(summary),

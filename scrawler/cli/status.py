@@ -14,6 +14,7 @@ from scrawler.cli.database import opened
 from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
+from scrawler.cli.proxies import proxies_text
 from scrawler.cli.tables import json_line, print_pairs
 from scrawler.copying_note import CopiesNote
 from scrawler.dates import iso_date
@@ -27,6 +28,7 @@ from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.reports import Reports
+from scrawler.store.seeds import Seeds
 from scrawler.units import counted, human_bytes
 
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
@@ -54,13 +56,17 @@ def status(settings: Settings, as_json: bool) -> None:
         counts, lost = dict(Reports(database).counts(None)), Losses(database).totals()
         left = _seconds_left(one, summary, orders)
         urls = exchanged(database)
+        proxies = Seeds(database).dead_at_proxies()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
             values |= {"exchange": urls._asdict(), "copies": _copies_values(one.copies())}
+            values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
             archive = _lost_text(lost) | _copies_text(one.copies())
-            _print(crawl, database.where, orders, summary, counts | _told_of(urls), archive, left)
+            _print(
+                crawl, database.where, orders, summary, counts | _told_of(urls), proxies_text(*proxies) | archive, left
+            )
 
 
 def _told_of(urls: Exchanged) -> dict[str, int]:
@@ -139,7 +145,7 @@ def _print(
     orders: CrawlOrders,
     summary: Summary,
     counts: Mapping[str, int],
-    archive: Mapping[str, str],
+    told: Mapping[str, str],
     left: float | None,
 ) -> None:
     lines = {
@@ -153,7 +159,7 @@ def _print(
         "errors": f"{summary.errors:,}",
     }
     lines |= {label(name): shown(name, counts[name]) for name in _TOLD if counts[name]}
-    lines |= archive
+    lines |= told
     lines |= _orders_text(orders)
     states = Counter(machine.state.value for machine in summary.machines)
     if any(machine.state.value in LIVING for machine in summary.machines):

@@ -216,12 +216,14 @@ def _failure(error: Exception, exchange: Exchange, scheme: str) -> tuple[Result,
     def among(*kinds: type[BaseException]) -> bool:
         return any(isinstance(cause, kinds) for cause in causes)
 
+    refused = among(urllib3.exceptions.ProxyError, requests.exceptions.ProxyError) and exchange.proxy is not None
+    at_proxy = f"proxy {exchange.proxy}: {detail}"
     if among(urllib3.exceptions.NewConnectionError):  # it is asked first, for requests counts it among the timeouts
-        return Result.CONNECT_FAILED, detail
+        return Result.CONNECT_FAILED, at_proxy if refused else detail
     if among(TimeoutError, requests.Timeout, urllib3.exceptions.TimeoutError):
         return Result.TIMEOUT, detail
-    if among(urllib3.exceptions.ProxyError, requests.exceptions.ProxyError) and exchange.proxy is not None:
-        return Result.CONNECT_FAILED, f"proxy {exchange.proxy}: {detail}"
+    if refused:
+        return Result.CONNECT_FAILED, at_proxy
     if among(ssl.SSLError, urllib3.exceptions.SSLError):
         return Result.TLS_FAILED, detail
     cut_between_chunks = type(causes[-1]) is urllib3.exceptions.ProtocolError

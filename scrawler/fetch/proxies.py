@@ -46,10 +46,9 @@ class EnvironmentProxies:
             return None
         return found[1]
 
-    def told(self) -> Iterator[str]:
-        """Yield in words which variable names which proxy."""
-        for name, proxy in dict(self.by_scheme.values()).items():
-            yield f"{proxy} (by {name} of the environment)"
+    def named(self) -> Iterator[tuple[str, Proxy]]:
+        """Yield which variable names which proxy."""
+        yield from dict(self.by_scheme.values()).items()
 
 
 def _read(name: str, text: str) -> Proxy | None:

@@ -6,6 +6,7 @@ import socket
 from ipaddress import ip_address
 from math import inf
 from time import monotonic
+from typing import Any
 
 from scrawler.model.proxy import Proxy
 
@@ -85,19 +86,26 @@ def _left(deadline: float) -> float | None:
 def _connected(proxy: Proxy, deadline: float) -> socket.socket:
     """Connect to a proxy, at the first of its addresses that answers."""
     failed: OSError | None = None
-    for family, kind, protocol, _, place in socket.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM):
+    for family, kind, protocol, _, place in _places(proxy):
         sock = socket.socket(family, kind, protocol)
         try:
             sock.settimeout(_left(deadline))
             sock.connect(place)
         except OSError as error:
             sock.close()
-            failed = error
             if isinstance(error, TimeoutError):
-                break
+                raise
+            failed = error
         else:
             return sock
-    raise failed or OSError(f"proxy {proxy}: it has no address")
+    raise OSError(f"proxy {proxy}: {failed or 'it has no address'}") from failed
+
+
+def _places(proxy: Proxy) -> list[Any]:
+    try:
+        return socket.getaddrinfo(proxy.host, proxy.port, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise OSError(f"proxy {proxy}: {error.strerror}") from error
 
 
 def _address(proxy: Proxy, host: str) -> bytes:

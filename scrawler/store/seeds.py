@@ -68,6 +68,9 @@ class Added(NamedTuple):
     duplicate: int
 
 
+_AT_PROXY = "%proxy %://%: %"  # the details of what downloaders lay to a proxy
+
+
 @dataclass(frozen=True, slots=True)
 class SeedView:
     """A seed with all that is known of it, for people and exports."""
@@ -282,6 +285,14 @@ class Seeds:
     def internal_errors(self) -> int:
         """Return how many answers of all seeds met a fault of this program."""
         return int(self._database.rows(select(sql.coalesce(sql.sum(seed.c.internal_errors), 0)))[0][0])
+
+    def dead_at_proxies(self) -> tuple[int, str]:
+        """Return how many seeds are dead by what a proxy said or did, and the detail of most of them."""
+        number = sql.count()
+        mine = (seed.c.state == SeedState.DONE, seed.c.end_reason == EndReason.DEAD, seed.c.end_detail.like(_AT_PROXY))
+        query = select(seed.c.end_detail, number).where(*mine).group_by(seed.c.end_detail)
+        found = self._database.rows(query.order_by(number.desc(), seed.c.end_detail))
+        return sum(count for _, count in found), found[0][0] if found else ""
 
 
 def _machine_lives(connection: Connection) -> bool:

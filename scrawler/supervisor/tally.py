@@ -87,6 +87,7 @@ class Tally:
             crawl = Crawls(database).open(settings.name, settings.scope)
             whole = Machines(database).summary()
             faults = faults_told(settings, crawl.name, Seeds(database))
+            dead_at_proxies = Seeds(database).dead_at_proxies()
             lost = Upkeep(settings, database, crawl, say).untold(lambda: outcome == "stopped")
         finally:
             database.close()
@@ -110,6 +111,7 @@ class Tally:
             restarts=restarts,
             lost=lost.sum,
             lost_records=lost.files,
+            dead_at_proxies=dead_at_proxies,
             given_up=tuple(given_up),
         )
 

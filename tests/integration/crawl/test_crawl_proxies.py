@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import socket
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -123,9 +124,9 @@ def test_which_variables_of_the_environment_count() -> None:
             "ALL_PROXY": "socks5h://s.example",
         }
     )
-    assert list(environment.told()) == [
-        "socks5h://s.example:1080 (by ALL_PROXY of the environment)",
-        "http://me:***@p.example:80 (by HTTPS_PROXY of the environment)",
+    assert [(name, str(proxy)) for name, proxy in environment.named()] == [
+        ("ALL_PROXY", "socks5h://s.example:1080"),
+        ("HTTPS_PROXY", "http://me:***@p.example:80"),
     ]
     with pytest.raises(SettingsError) as told:
         EnvironmentProxies.of({"http_proxy": "ftp://me:secret@p.example"})
@@ -160,3 +161,15 @@ def test_no_secret_of_a_proxy_is_told_or_written(crawl: Crawl, serve: Serve, tmp
         data = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
         assert b"s3cret-word" not in data
         assert b"Proxy-Authorization" not in data
+
+
+@pytest.mark.parametrize("profile", ["default", "classic"])
+@pytest.mark.parametrize("scheme", ["http", "socks5h"])
+def test_seeds_that_a_proxy_has_cost_are_counted(crawl: Crawl, profile: str, scheme: str) -> None:
+    crawl.add(f"http://{name}/" for name in NAMES)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        place = f"{scheme}://127.0.0.1:{nobody.getsockname()[1]}"
+        seeds, detail = crawl.run(proxy=place, profile=profile, retries=0, outage_patience=0).dead_at_proxies
+    assert seeds == 2
+    assert f"proxy {place}: " in detail
