@@ -38,7 +38,7 @@ def test_sites_are_given_and_nothing_is_lost(killed: str, database_url: str, tmp
             wait_for(lambda: not crawl.runs(), HANGS, "the end of the crawl")
             again = PACE.places * math.ceil((PACE.checkpoint_interval + _COMMIT) / PACE.delay)
             verify(crawl, web, 0 if killed == "nobody" else again).raise_if_any()
-            if killed == "nobody":  # they do not go to and fro, though one may go back from a machine that comes to a stop
+            if killed == "nobody":  # they do not go to and fro, though one may go back from a machine that stands
                 assert crawl.sql.one("SELECT SUM(token) FROM site") <= 2 * WEB.sites
         finally:
             crawl.stop()
