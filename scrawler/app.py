@@ -39,7 +39,7 @@ from scrawler.store.orphans import Orphans
 from scrawler.store.overview import LIVING
 from scrawler.store.pages import Pages
 from scrawler.store.retries import Retries
-from scrawler.store.revisits import Revisits
+from scrawler.store.revisits import Revisits, order_left
 from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.suspects import Suspects
@@ -192,7 +192,7 @@ def begin_again(
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         revisits = _revisits(settings, database, crawl, stop)
-        left = revisits.left()
+        left = order_left(database)
         if left is not None:
             say("a round that was cut short while it was begun goes on; the next --again begins another")
         wanted = _ids_of(database, settings, seeds)
@@ -208,6 +208,8 @@ def _ids_of(database: Database, settings: Settings, given: Sequence[str]) -> lis
         return None
     seeds, steps = Seeds(database), make_steps(settings.normalise)
     found = []
+    if "" in given:
+        raise InputError("the URL of a seed, or a file of seeds, is wanted to visit it again, not an empty text")
     for url in chain.from_iterable(map(partial(_urls_in, settings), given)):
         plain, problem = seed_url(url)
         if problem:
@@ -235,8 +237,11 @@ def _revisits(settings: Settings, database: Database, crawl: Crawl, stop: thread
 
 def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> None:
     """Go on with a round that was ordered, and give URLs their times where the crawl is to be kept."""
+    left = order_left(database)
+    if left is None and not settings.keep:
+        return
     revisits = _revisits(settings, database, crawl, stop)
-    if (left := revisits.left()) is not None:
+    if left is not None:
         revisits.carry_out(left)
     if settings.keep:
         if settings.revisit == "off" and all(one.get("revisit", "off") == "off" for one in settings.sites.values()):

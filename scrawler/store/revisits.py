@@ -120,11 +120,6 @@ class Revisits:
 
         return self._database.retrying(work)
 
-    def left(self) -> Order | None:
-        """Return the order that was not carried out to its end, if there is one."""
-        text = self._database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
-        return Order.of(text) if text else None
-
     def carry_out(self, order: Order) -> Begun:
         """Begin the round for all seeds of an order."""
         total = Begun()
@@ -292,6 +287,12 @@ class Revisits:
         pages = [_page_of(row) for row in newest.values()]
         for one, (etag, last_modified, original) in zip(pages, self._headers(pages), strict=True):
             yield after_visit(None, one, etag, last_modified, policy, in_round=False, original=original).state
+
+
+def order_left(database: Database) -> Order | None:
+    """Return the order that was not carried out to its end, if there is one."""
+    text = database.reading(lambda connection: connection.scalar(select(crawl.c.again)))
+    return Order.of(text) if text else None
 
 
 def first_interval(state: UrlState, policy: RevisitPolicy) -> int:
