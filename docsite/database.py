@@ -32,6 +32,7 @@ TABLES = {
     "suspect": "A row for each URL that was read when a machine died.",
     "candidate": "A row for each external URL and seed that found it.",
     "inbox": "A row for each URL that waits for the owner of its site, with mode `exchange`.",
+    "outbox": "A row for each URL that a machine sends by its communicator, until that is acknowledged.",
     "server": "A row for each IP address and machine: when it may be asked next.",
     "server_place": "A row for each IP address and machine that asks it: how many requests it may have in flight.",
     "machine": "A row for each machine that ever took part: what it is doing, and what it was told to do.",

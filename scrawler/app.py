@@ -13,6 +13,7 @@ from functools import partial
 from itertools import chain
 
 from scrawler.assembly.agents import check_agents
+from scrawler.assembly.exchange import check_exchange
 from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_filters, with_authorities
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.revisits import make_revisits
@@ -57,6 +58,7 @@ _PROMPT = 10.0  # seconds after which a thread's transaction fails, and the thre
 def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str], None] = lambda line: None) -> Launch:
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises as that does."""
     check_proxies(settings, os.environ, stop, say)
+    check_exchange(settings)
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         _check_partition(settings, database)
@@ -86,6 +88,7 @@ def run_crawl(
             begun), or a part fails; the same.
     """
     check_parts(settings)
+    check_exchange(settings)
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)

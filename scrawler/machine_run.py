@@ -15,6 +15,7 @@ from typing import Any
 from scrawler.archive.archive import Archive
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
+from scrawler.assembly.exchange import Exchange, make_exchange, scheme_of
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
@@ -43,6 +44,7 @@ from scrawler.store.engine import Database
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
+from scrawler.store.outbox import Carried
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
 from scrawler.store.partitions import Partition
@@ -174,7 +176,7 @@ class MachineRun:
         folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
         given = public_values(self._settings) | folder
         run_id = crawls.begin_run(self._machine_id, given)
-        archive, stores, machine, resolver = self._build(run_id)
+        archive, stores, machine, resolver, exchange = self._build(run_id)
         try:
             heartbeat = self._heartbeat(machine, stores)
             look = partial(self._look, machine, stores, resolver, on_progress)
@@ -193,6 +195,8 @@ class MachineRun:
         finally:
             resolver.close()
             archive.close()
+            if exchange is not None:
+                exchange.communicator.close()
         files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
@@ -242,7 +246,7 @@ class MachineRun:
             stopping.set()
             keeper.join()
 
-    def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver]:
+    def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver, Exchange | None]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
@@ -251,13 +255,17 @@ class MachineRun:
             )
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
+            exchange = make_exchange(self._settings, self._crawl, self._machine_id, self._prompt, self._say)
+            if exchange is not None:
+                failing.callback(exchange.communicator.close)
+                self._externals.carry(Carried(self._machine_id, scheme_of(self._settings)))
             machine, resolver = build_machine(
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
-                None if self._agent is None else self._agent.standing,
+                None if self._agent is None else self._agent.standing, exchange,
             )  # fmt: skip
             failing.pop_all()
-        return archive, stores, machine, resolver
+        return archive, stores, machine, resolver, exchange
 
     def _finish_gone(self, database: Database, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""

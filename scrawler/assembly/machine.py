@@ -12,6 +12,7 @@ from typing import Any
 from scrawler.agents.standing import Standing
 from scrawler.archive.archive import Archive
 from scrawler.assembly.collectors import collector_maker
+from scrawler.assembly.exchange import Exchange, Mail
 from scrawler.assembly.parts import maker, product_token
 from scrawler.assembly.sites import condemned, make_taker, recall_robots
 from scrawler.assembly.stores import Stores
@@ -58,12 +59,14 @@ def build_machine(
     slots: Slots | None = None,
     look_at_deaths: Callable[[], None] = lambda: None,
     standing: Standing | None = None,
+    exchange: Exchange | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
     `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
     `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
     dead machines are taken up. `standing` is what other agents have to say, if there are any.
+    `exchange` carries URLs to other machines; None: the database alone does.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -75,7 +78,18 @@ def build_machine(
     with ExitStack() as failing:
         failing.callback(resolver.close)  # its threads would outlive a part that cannot be made
         machine = _put_together(
-            resolver, settings, stores, archive, stop, on_settings, machines, filters, slots, look_at_deaths, standing
+            resolver,
+            settings,
+            stores,
+            archive,
+            stop,
+            on_settings,
+            machines,
+            filters,
+            slots,
+            look_at_deaths,
+            standing,
+            exchange,
         )
         failing.pop_all()
     return machine, resolver
@@ -93,6 +107,7 @@ def _put_together(
     slots: Slots,
     look_at_deaths: Callable[[], None],
     standing: Standing | None,
+    exchange: Exchange | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -104,6 +119,7 @@ def _put_together(
     make_distribution: Callable[..., Distribution[SiteContext]] = maker("distribution", settings)
     distribution = make_distribution(queue, crew.collectors, turn, stopping)
     ending = Ending(crew, distribution, inbox, rules)
+    mail = Mail()
     checkpointer = Checkpointer(
         stores.checkpoints,
         archive.flush,
@@ -112,9 +128,12 @@ def _put_together(
         _ROWS_WAITING,
         settings.database_patience,
         inbox.let_go,
+        mail.durable,
     )
     standstill = Standstill(rules, turn, resolver, StandstillPorts(crew.sites, look_again, crew.go_on))
     permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer)
+    if exchange is not None:
+        mail.open(exchange, settings, crew, permission, ending)
     sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.read)
     origins = Origins(
         turn,
@@ -187,6 +206,8 @@ def _put_together(
         selector=selector,
         inbox=inbox,
         listener=listener if settings.mode is Mode.EXCHANGE else None,
+        receiver=mail.receiver,
+        sender=mail.sender,
         checkpointer=checkpointer,
         sharing=sharing,
         standstill=standstill,

@@ -157,6 +157,8 @@ def _metavar(key: str) -> str:
         "allow_addresses": "NETWORK,...",
         "archive_to": "URL",
         "capacity": "auto|N",
+        "communicator": "db|URL",
+        "exchange_secret": "TEXT",
         "db": "URL",
         "nofollow": "REL,...",
         "normalise": "STEP,...",

@@ -17,7 +17,7 @@ class Mode(StrEnum):
 class WaitingUrl(NamedTuple):
     """A URL in the inbox of its site, until a checkpoint of the site's owner has taken it out."""
 
-    id: int
+    id: int  # of its row; negative: it came by a communicator, and has no row here
     url: str
     depth: int  # links from the seed that a user gave, over all sites between
     referrer: bytes = b""  # hash of the URL of the page that links to it
@@ -28,6 +28,7 @@ class Exchanged(NamedTuple):
 
     sent: int = 0
     received: int = 0
-    waiting: int = 0  # in inboxes now
+    waiting: int = 0  # in inboxes and outboxes now
+    carried: int = 0  # of what was received: from machine to machine, not by the inbox of its site
     reopened: int = 0  # parties that had ended, and went on for such URLs
     dropped: int = 0

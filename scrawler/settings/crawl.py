@@ -22,6 +22,7 @@ from scrawler.settings.kinds import (
     ByHost,
     Bytes,
     Capacity,
+    CommunicatorUrl,
     CrawlName,
     DatabaseUrl,
     FileName,
@@ -40,6 +41,7 @@ from scrawler.settings.kinds import (
     Relations,
     RemoteFolder,
     Seconds,
+    SharedSecret,
     TokenText,
     UrlPatternTexts,
     UserName,
@@ -97,9 +99,6 @@ class CrawlSettings(BaseModel):
         description="File with the agents of a crawl without a common database, a line each: NAME tcp://HOST:PORT"
         " [CAPACITY]. Each has a database of its own, and the sites that consistent hashing gives it; --agent says"
         " which of them this is.",
-    )
-    exchange_secret_file: FileName = Field(
-        None, description="File with the secret that all agents share, 16 characters at least; others are not heard."
     )
     agents_beat: Seconds = Field(1.0, ge=0.05, le=60, description="Time between two signs of life of an agent.")
     agents_suspect: Seconds = Field(
@@ -332,8 +331,24 @@ class CrawlSettings(BaseModel):
         500,
         ge=1,
         le=100_000,
-        description="With mode exchange: URLs of other sites with which a site is committed early, and which are taken"
-        " out of inboxes at a time.",
+        description="With mode exchange: URLs of other sites with which a site is committed early, which are taken out"
+        " of inboxes at a time, and which a communicator sends at a time.",
+    )
+    send_wait: Seconds = Field(
+        5.0, ge=0, le=3600, description="Longest time for which a communicator waits until there are so many."
+    )
+    communicator: CommunicatorUrl = Field(
+        None,
+        description="With mode exchange: what carries URLs to the machines that own their sites: the database (db; none"
+        " is the same), machines directly, each listening at an address of its own, or a broker.",
+    )
+    exchange_secret: SharedSecret = Field(
+        None, description="Secret that all machines share, by which they sign what they send each other."
+    )
+    exchange_secret_file: FileName = Field(
+        None,
+        description="File with the secret that all machines, or agents, share, 16 characters at least; others are not"
+        " heard.",
     )
     hops: Annotated[int, Live()] = Field(
         0, ge=0, le=100, description="Crawl the candidate seeds found up to this many sites away."

@@ -9,7 +9,8 @@ from typing import Any
 from scrawler.settings.parts import SETTING_NAMES
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "crawl": ("db", "name", "scope", "boundary", "mode", "send_list_max", "hops", "sitemaps", "assets"),
+    "crawl": ("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets"),
+    "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
     "machines": (
         "machines",
         "threads",
@@ -21,7 +22,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "partition",
         "agent",
         "capacity",
-        *("agents", "exchange_secret_file", "agents_beat", "agents_suspect", "agents_dead"),
+        *("agents", "agents_beat", "agents_suspect", "agents_dead"),
     ),
     "politeness": (
         *("delay", "per_site", "per_ip", "delay_per_ip", "delay_factor", "delay_cap"),

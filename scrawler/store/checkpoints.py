@@ -170,7 +170,7 @@ class Checkpoints:
         self._write_seeds(connection, seeds)
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)
-        if taken := [number for one in deltas for number in one.taken]:
+        if taken := [number for one in deltas for number in one.taken if number > 0]:
             exchanged = {**(exchanged or {}), "received": take_out(connection, taken)}
         return exchanged
 

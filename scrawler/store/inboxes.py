@@ -25,10 +25,11 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import take_out
 from scrawler.store.engine import Database
 from scrawler.store.openings import Opening, Party, opening
+from scrawler.store.outboxes import take_back
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import inbox, lane, machine, page, seed, site
+from scrawler.store.tables import inbox, lane, machine, outbox, page, seed, site
 from scrawler.urls.scope import site_key
 
 _PARTIES = 200  # seeds of a site that is done which are looked at: one that could go on is among the first
@@ -78,6 +79,10 @@ class Inboxes:
                 break
         return found
 
+    def take_back(self) -> None:
+        """Put what machines that are gone have left in their outboxes into the inboxes of its sites."""
+        take_back(self._database)
+
     def exchanged(self) -> Exchanged:
         """Return the sums over all machines, and how many URLs wait, as they are at one moment."""
         return exchanged(self._database)
@@ -105,7 +110,7 @@ class Inboxes:
                 reopened.add(seed_id)
             elif what is Opening.NONE:
                 done.append(one.id)
-            else:
+            elif what is Opening.NEW:
                 key = site_key(one.url, self._scope)
                 new[key] = min(new.get(key, one), one, key=lambda url: url.depth)
         self._let_go_on(reopened, done)
@@ -181,7 +186,8 @@ class Inboxes:
 def exchanged(database: Database) -> Exchanged:
     """Return the sums over all machines, and how many URLs wait, in one query: so they are of one moment."""
     totals = [sql.coalesce(sql.sum(machine.c[name]), 0).label(name) for name in Exchanged._fields if name in machine.c]
-    waiting = select(sql.count(inbox.c.id)).scalar_subquery().label("waiting")
+    inboxes, outboxes = (select(sql.count(one.c.id)).scalar_subquery() for one in (inbox, outbox))
+    waiting = (inboxes + outboxes).label("waiting")
     row = database.rows(select(*totals, waiting))[0]
     return Exchanged(**{name: int(getattr(row, name)) for name in Exchanged._fields})
 

@@ -28,7 +28,10 @@ _COLUMNS = {  # what names tables and columns in one statement, where SQLAlchemy
 }
 _DONE_BEFORE = {1050, 1060, 1061, 1091}  # MySQL: table, column or index exists; what is to be dropped does not
 _POSTGRESQL_DONE_BEFORE = {"42P07", "42701", "42703", "42704"}  # the same
-_SQLITE_DONE_BEFORE = re.compile(r"(?:table|index) \S+ already exists|duplicate column name: |no such column: ")
+_SQLITE_DONE_BEFORE = re.compile(
+    r"(?:table|index) \S+ already exists|duplicate column name: |no such column: "
+    r"|there is already another table or index with this name: |no such table: inbox$"
+)
 _TURN_S = 60  # seconds for which a program waits until another one has changed the schema
 _OTHERS = "another program is changing the schema of the database; try again later"
 _CHANGES_TABLES = re.compile(r"CREATE |ALTER |DROP ")

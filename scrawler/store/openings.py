@@ -29,14 +29,19 @@ _NO_PARTIES = frozenset(
         EndReason.ELSEWHERE.value,
     }
 )
+_IN_WORK = frozenset({SeedState.READY.value, SeedState.ACTIVE.value})
 
 
 class Opening(Enum):
-    """What is done for a URL: a party goes on, a new one begins, or none, for the site has been given up."""
+    """What is done for a URL: a party goes on, a new one begins, or none, for the site has been given up.
+
+    Or nothing as yet: a party of the site is in work again, since somebody else let it go on.
+    """
 
     REOPEN = auto()
     NEW = auto()
     NONE = auto()
+    WAIT = auto()
 
 
 class Party(NamedTuple):
@@ -56,6 +61,9 @@ def opening(url: str, depth: int, parties: Iterable[Party], scope: Scope) -> tup
     in it, a URL is left out where its party has come to a limit, or the site was given up.
     """
     given_up = False
+    parties = list(parties)
+    if any(one.state in _IN_WORK for one in parties):
+        return Opening.WAIT, 0
     for one in parties:
         if not scope_of(one.home_url, scope).contains(url) or one.end_reason in _NO_PARTIES:
             continue

@@ -1,4 +1,6 @@
-"""The outbox: external URLs that a checkpoint brings go into the inboxes of their sites, in its transaction.
+"""External URLs that a checkpoint brings go into the inboxes of their sites, in its transaction.
+
+With a communicator those of sites that another machine has go into the outbox of the machine that has found them.
 
 A URL is sent once for each seed that finds it, and once more where it is found nearer to a user's seed: the rows of
 `candidate` say what was sent, and are kept, as those of candidates are, by the seed that found them. So no two machines
@@ -8,7 +10,7 @@ ever write the same row, and `why` knows who has sent a URL.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
@@ -20,15 +22,31 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
 from scrawler.store.externals import AsCandidates
+from scrawler.store.outboxes import owners
 from scrawler.store.rows import sliced
-from scrawler.store.tables import candidate, inbox, seed
+from scrawler.store.tables import candidate, inbox, outbox, seed
 from scrawler.urls.scope import site_key
 
 KEPT, PROMOTED, SENT = 0, 1, 2  # values of candidate.promoted
 
 _CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer")
 _INBOX = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
+_OUTBOX = ("machine_id", *_INBOX)
 _LOOKED_UP = 200  # rows that one query looks up, each by both columns of its key
+
+
+_SentRow: TypeAlias = tuple[bytes, str, int, int, int, bytes]  # as _INBOX
+
+
+class Carried(NamedTuple):
+    """What a communicator carries for a machine: URLs of the sites that others have to whom it can send."""
+
+    machine_id: int
+    scheme: str  # of the addresses of these
+
+    def away(self, connection: Connection, key_hashes: Iterable[bytes]) -> set[bytes]:
+        """Return those of some sites that are with another machine which listens."""
+        return set(owners(connection, self.machine_id, f"{self.scheme}:", key_hashes))
 
 
 class _Known(NamedTuple):
@@ -51,6 +69,8 @@ class Outbox:
 
     def __init__(self, database: Database, scope: Scope) -> None:
         """Work on `database`."""
+        self.carried: Carried | None = None
+        self._outbox = BulkInsert.inserting(outbox, _OUTBOX, database.compiler)
         self._scope = scope
         self._candidates = BulkInsert.replacing(candidate, _CANDIDATE, database.compiler)
         self._inbox = BulkInsert.inserting(inbox, _INBOX, database.compiler)
@@ -71,7 +91,7 @@ class Outbox:
         finders = _finders(connection, {row.seed_id for row in found})
         known = _known(connection, found)
         candidates: dict[tuple[int, bytes], tuple[int, bytes, str, int, int, int, bytes]] = {}
-        sent: list[tuple[bytes, str, int, int, int, bytes]] = []
+        sent: list[_SentRow] = []
         for row in found:
             key = row.seed_id, row.url_hash
             before = known.get(key, _Known(0, row.depth, KEPT))
@@ -87,8 +107,17 @@ class Outbox:
             known[key] = _Known(before.count + row.count, nearest, promoted)
             candidates[key] = (*key, row.url, nearest, before.count + row.count, promoted, row.referrer)
         self._candidates.run(connection, [*candidates.values()])
-        self._inbox.run(connection, sent)
+        self._put(connection, sent)
         return len(sent)
+
+    def _put(self, connection: Connection, sent: Sequence[_SentRow]) -> None:
+        """Put each URL where its owner will find it, or whence it is carried there."""
+        away: set[bytes] = set()
+        if self.carried is not None and sent:
+            away = self.carried.away(connection, {row[0] for row in sent})
+            machine_id = self.carried.machine_id
+            self._outbox.run(connection, [(machine_id, *row) for row in sent if row[0] in away])
+        self._inbox.run(connection, [row for row in sent if row[0] not in away] if away else sent)
 
 
 class ByMode(AsCandidates):
@@ -101,6 +130,10 @@ class ByMode(AsCandidates):
         self._mode = mode
         self._outbox = Outbox(database, scope)
         self.max_depth = max_depth  # the machine changes it while it runs, as users do
+
+    def carry(self, carried: Carried | None) -> None:
+        """Leave what may be carried to a communicator from now on; None: leave nothing to it any more."""
+        self._outbox.carried = carried
 
     def keep(self, connection: Connection, found: Sequence[ExternalRow]) -> Mapping[str, int] | None:
         """Do with what was found as the mode says."""

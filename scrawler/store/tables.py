@@ -45,6 +45,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "mysql": {"engine": "InnoDB", "charset": "utf8mb4", "collate": "utf8mb4_bin"},
     "sqlite": {"strict": True},
 }
+# Rows that come and go: an id that was taken out already must never be that of another row, which SQLite else allows.
+_IN_PASSING: dict[str, Any] = {"info": {"in_passing": True}}
 _CLUSTERED: dict[str, Any] = {"info": {"clustered": True}}  # small rows that are read in key order
 
 
@@ -137,6 +139,8 @@ def set_options(table: Table, dialect: str) -> None:
     options = _OPTIONS.get(dialect, {})
     if dialect == "sqlite" and table.info.get("clustered"):
         options = {**options, "with_rowid": False}
+    if dialect == "sqlite" and table.info.get("in_passing"):
+        options = {**options, "autoincrement": True}
     for name, value in options.items():
         table.dialect_options[dialect][name] = value
 
@@ -589,6 +593,22 @@ inbox = Table(
     _number("seed_id", "the seed whose party has found it"),
     _referrer("page.url_hash of the page where it was found"),
     *_index("inbox_key_hash", "key_hash"),
+    **_IN_PASSING,
+)
+
+outbox = Table(
+    "outbox",
+    metadata,
+    _id(),
+    _number("machine_id", "the machine that has found it, and sends it by its communicator"),
+    _bytes("key_hash", _HASH, "as in inbox, and all others; the row goes when the receiver has acknowledged it ..."),
+    _text("url", "... or into the inbox of its site, where no other machine owns that"),
+    _small("depth"),
+    _small("hops"),
+    _number("seed_id"),
+    _referrer("page.url_hash of the page where it was found"),
+    *_index("outbox_machine_id", "machine_id"),
+    **_IN_PASSING,
 )
 
 server = Table(
@@ -636,12 +656,14 @@ machine = Table(
         "agent", 255, "its identifier, which a consistent partition is made from; kept when it starts anew", default=""
     ),
     _small("weight", "how much of the crawl it takes, compared with the others", default=1),
-    _tally("sent", "URLs that it has put into inboxes"),
+    _tally("sent", "URLs that it has put into inboxes, or into its outbox"),
     _tally(
-        "received", "URLs that it has taken out of inboxes: of all machines, sent less received is what waits there"
+        "received", "URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits"
     ),
     _tally("reopened", "parties that had ended, and that it let go on for URLs in their inboxes"),
     _tally("dropped", "external URLs that it has forgotten, as mode drop wants"),
+    _tally("carried", "URLs that other machines have acknowledged to its communicator; counted as received as well"),
+    _word("address", 255, "where its communicator listens, as tcp://host:port; empty: it has none", default=""),
     Index("machine_state", "state"),
 )
 

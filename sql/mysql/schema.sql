@@ -374,6 +374,19 @@ CREATE TABLE inbox (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
 
+CREATE TABLE outbox (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    machine_id BIGINT NOT NULL,  -- the machine that has found it, and sends it by its communicator
+    key_hash BINARY(16) NOT NULL,  -- as in inbox, and all others; the row goes when the receiver has acknowledged it ...
+    url TEXT NOT NULL,  -- ... or into the inbox of its site, where no other machine owns that
+    depth INTEGER NOT NULL,
+    hops INTEGER NOT NULL,
+    seed_id BIGINT NOT NULL,
+    referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was found
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX outbox_machine_id ON outbox (machine_id);
+
 CREATE TABLE server (
     address VARCHAR(64) NOT NULL,  -- IP address
     machine_id BIGINT NOT NULL,  -- with delay_per_ip: the machine that may ask it next, or was the last to ask ...
@@ -411,10 +424,12 @@ CREATE TABLE machine (
     kept_open_by VARCHAR(64) NOT NULL DEFAULT '',  -- why the crawl was not over when it last looked; empty: it has not looked
     agent VARCHAR(255) NOT NULL DEFAULT '',  -- its identifier, which a consistent partition is made from; kept when it starts anew
     weight INTEGER NOT NULL DEFAULT 1,  -- how much of the crawl it takes, compared with the others
-    sent BIGINT NOT NULL DEFAULT 0,  -- URLs that it has put into inboxes
-    received BIGINT NOT NULL DEFAULT 0,  -- URLs that it has taken out of inboxes: of all machines, sent less received is what waits there
+    sent BIGINT NOT NULL DEFAULT 0,  -- URLs that it has put into inboxes, or into its outbox
+    received BIGINT NOT NULL DEFAULT 0,  -- URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits
     reopened BIGINT NOT NULL DEFAULT 0,  -- parties that had ended, and that it let go on for URLs in their inboxes
     dropped BIGINT NOT NULL DEFAULT 0,  -- external URLs that it has forgotten, as mode drop wants
+    carried BIGINT NOT NULL DEFAULT 0,  -- URLs that other machines have acknowledged to its communicator; counted as received as well
+    address VARCHAR(255) NOT NULL DEFAULT '',  -- where its communicator listens, as tcp://host:port; empty: it has none
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX machine_state ON machine (state);
@@ -446,4 +461,4 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (8, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (9, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

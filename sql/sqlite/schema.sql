@@ -378,16 +378,27 @@ CREATE TABLE candidate (
 CREATE INDEX candidate_url_hash ON candidate (promoted, url_hash);
 
 CREATE TABLE inbox (
-    id INTEGER NOT NULL,
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     key_hash BLOB NOT NULL,  -- site.key_hash of the URL's site, which may not be in the database yet
     url TEXT NOT NULL,  -- sent to the owner of the site; the row goes with the checkpoint that lists it
     depth INTEGER NOT NULL,  -- links from a user's seed, over all sites between
     hops INTEGER NOT NULL,  -- sites from a user's seed
     seed_id INTEGER NOT NULL,  -- the seed whose party has found it
-    referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was found
-    PRIMARY KEY (id)
+    referrer BLOB DEFAULT x'' NOT NULL  -- page.url_hash of the page where it was found
 ) STRICT;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
+
+CREATE TABLE outbox (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    machine_id INTEGER NOT NULL,  -- the machine that has found it, and sends it by its communicator
+    key_hash BLOB NOT NULL,  -- as in inbox, and all others; the row goes when the receiver has acknowledged it ...
+    url TEXT NOT NULL,  -- ... or into the inbox of its site, where no other machine owns that
+    depth INTEGER NOT NULL,
+    hops INTEGER NOT NULL,
+    seed_id INTEGER NOT NULL,
+    referrer BLOB DEFAULT x'' NOT NULL  -- page.url_hash of the page where it was found
+) STRICT;
+CREATE INDEX outbox_machine_id ON outbox (machine_id);
 
 CREATE TABLE server (
     address TEXT NOT NULL,  -- IP address
@@ -428,10 +439,12 @@ CREATE TABLE machine (
     kept_open_by TEXT DEFAULT '' NOT NULL,  -- why the crawl was not over when it last looked; empty: it has not looked
     agent TEXT DEFAULT '' NOT NULL,  -- its identifier, which a consistent partition is made from; kept when it starts anew
     weight INTEGER DEFAULT 1 NOT NULL,  -- how much of the crawl it takes, compared with the others
-    sent INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has put into inboxes
-    received INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has taken out of inboxes: of all machines, sent less received is what waits there
+    sent INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has put into inboxes, or into its outbox
+    received INTEGER DEFAULT 0 NOT NULL,  -- URLs that it has taken out of inboxes, or that receivers have acknowledged: sent less that waits
     reopened INTEGER DEFAULT 0 NOT NULL,  -- parties that had ended, and that it let go on for URLs in their inboxes
     dropped INTEGER DEFAULT 0 NOT NULL,  -- external URLs that it has forgotten, as mode drop wants
+    carried INTEGER DEFAULT 0 NOT NULL,  -- URLs that other machines have acknowledged to its communicator; counted as received as well
+    address TEXT DEFAULT '' NOT NULL,  -- where its communicator listens, as tcp://host:port; empty: it has none
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX machine_state ON machine (state);
@@ -466,4 +479,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (8, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (9, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

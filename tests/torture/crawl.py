@@ -50,6 +50,7 @@ class Pace:
     moody: bool = False  # the web pushes back, is slow or broken at times
     slow_pass: str = "party"
     mode: str = "firewall"
+    more: tuple[str, ...] = ()  # further options
     apart: bool = False  # each run in a pid namespace of its own, as on another host: its lease alone tells (as root)
 
     @property
@@ -69,6 +70,7 @@ class Pace:
             f"--seeds-per-thread={self.seeds_per_thread}",
             f"--delay={self.delay}",
             f"--mode={self.mode}",
+            *self.more,
             f"--checkpoint-interval={self.checkpoint_interval}",
             "--timeout=5",  # so long rests what a killed machine may have asked, and what has never answered
             *(self._patient() if self.moody else ()),

@@ -16,19 +16,23 @@ from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb
 
 SPEC = WebSpec(seed=3, sites=24, mean_pages=12, page_bytes=300, links=6)
+# As many sites as there are places: all of them have owners from the start.
+DENSE = WebSpec(seed=5, sites=12, mean_pages=50, page_bytes=300, links=12, alias_every=0)
 TIMEOUT = 120  # seconds
 
 pytestmark = pytest.mark.heavy
 
 
-def _served_by_three(url: str, folder: Path, delay: float, kills: int) -> None:
+def _served_by_three(url: str, folder: Path, delay: float, kills: int, more: tuple[str, ...] = ()) -> None:
     """Crawl all that three seeds lead to with three machines, of which some are killed; compare with the truth."""
     log = folder / "access.log"
-    with ServerProcess(SPEC, log=log) as server:
-        seeds = tuple(server.web.seeds()[:3])
+    with ServerProcess(DENSE if more else SPEC, log=log) as server:
+        seeds = tuple(server.web.seeds() if more else server.web.seeds()[:3])
         web = TortureWeb(server.web, seeds, Requests(log))
         expected = reachable(server.web, seeds)
-        crawl = CrawlUnderTest(folder, url, Pace(runs=3, delay=delay, checkpoint_interval=0.3, mode="exchange"))
+        crawl = CrawlUnderTest(
+            folder, url, Pace(runs=3, delay=delay, checkpoint_interval=0.3, mode="exchange", more=more)
+        )
         try:
             crawl.add_seeds(seeds)
             crawl.start()
@@ -63,6 +67,9 @@ def _verify(crawl: CrawlUnderTest, web: TortureWeb, expected: set[str], kills: i
     sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
     assert sent == received > 0
     assert crawl.sql.one("SELECT COUNT(*) FROM inbox") == 0
+    assert crawl.sql.one("SELECT COUNT(*) FROM outbox") == 0
+    carried = crawl.sql.one("SELECT SUM(carried) FROM machine")
+    assert bool(carried) is bool(crawl.pace.more)
     overlap = {url for url, times in Counter(one.url for one in web.requests.pages()).items() if times > 1}
     if not kills:
         assert not overlap
@@ -74,3 +81,18 @@ def test_three_machines_fetch_all_that_three_seeds_lead_to_once(database_url: st
 
 def test_three_machines_lose_nothing_when_some_of_them_are_killed(database_url: str, tmp_path: Path) -> None:
     _served_by_three(database_url, tmp_path, delay=0.1, kills=3)
+
+
+def _secret(folder: Path) -> str:
+    (folder / "secret").write_text("a secret that is long enough")
+    return f"--exchange-secret-file={folder / 'secret'}"
+
+
+def test_three_machines_that_send_to_each_other_fetch_all_once(database_url: str, tmp_path: Path) -> None:
+    more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", _secret(tmp_path))
+    _served_by_three(database_url, tmp_path, delay=0, kills=0, more=more)
+
+
+def test_what_is_sent_is_not_lost_with_sender_or_receiver(database_url: str, tmp_path: Path) -> None:
+    more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", _secret(tmp_path))
+    _served_by_three(database_url, tmp_path, delay=0.1, kills=3, more=more)

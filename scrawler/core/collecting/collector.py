@@ -340,6 +340,8 @@ class UrlCollector:
         """Start what the site may start now, end its parties that are over, and note when to come back."""
         if not site.is_held_by(self):
             return
+        if site.arrived:
+            self._take_arrived(site)  # whatever holds requests up: whoever has sent it may rest until it is listed
         if not self._ports.may_start():
             if self._ports.may_probe(site):
                 self._schedule.put(site, self._visits.probe(site, now))
@@ -347,8 +349,6 @@ class UrlCollector:
             self._blocked = True
             site.held_since = 0.0  # by something else than politeness
             return
-        if site.arrived:
-            self._take_arrived(site)
         inactive = site.inactive
         if site.going and inactive and not site.queued:
             self._release(site, now)
@@ -361,6 +361,7 @@ class UrlCollector:
         at = self._visits.start_requests(site, now)
         self._handover.changed(site, now)
         if site.arrived and not [party for party in site.parties if not party.ended]:
+            site.leave(site.arrived)
             site.put_aside()  # whoever has the site when it goes on finds them where they are
         if [party for party in site.parties if party.ended] or (not site.parties and site.inactive):
             self._settle(site, now)
@@ -388,6 +389,7 @@ class UrlCollector:
                     site.taken.append(one.id)
                 else:
                     site.leaves_inbox = True
+                    site.leave([one])
             finally:
                 self._slot.leave()
         self._handover.changes(site, time.monotonic())

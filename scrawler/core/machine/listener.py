@@ -17,6 +17,7 @@ from scrawler.errors import StoreBusyError
 from scrawler.model.exchange import Exchanged, WaitingUrl
 
 _LOOK_EVERY = 0.5  # seconds between two looks: URLs come with the checkpoints of other sites, which are seconds apart
+_TAKE_BACK_EVERY = 5.0  # seconds between two looks at what machines that are gone have left to be sent
 _SHARE = 20  # a look that takes long is followed by a pause of so many times that
 
 
@@ -28,6 +29,9 @@ class Inboxes(Protocol):
 
     def open_parties(self, limit: int) -> int:
         """Let parties begin or go on for URLs whose sites nobody has in work; return how many were looked at."""
+
+    def take_back(self) -> None:
+        """Put what machines that are gone have left in their outboxes into the inboxes of its sites."""
 
     def exchanged(self) -> Exchanged:
         """Return the sums over all machines, as they are at one moment."""
@@ -60,13 +64,19 @@ class InboxListener(threading.Thread):
         self._halt = stop
         self._at_a_time = at_a_time
 
+    def wake(self) -> None:
+        """Let it see that the machine stops: what it waits for is set by then."""
+
     def run(self) -> None:
         """Look until the machine stops; a database that is busy is asked again with the next look."""
-        pause = _LOOK_EVERY
+        pause, take_back_at = _LOOK_EVERY, 0.0
         try:
             while not self._halt.wait(pause):
                 began = time.monotonic()
                 try:
+                    if began >= take_back_at:
+                        self._inboxes.take_back()
+                        take_back_at = began + _TAKE_BACK_EVERY
                     self._look()
                 except StoreBusyError:
                     continue
@@ -126,6 +136,7 @@ class Arrivals:
         self._sums = self._inboxes.exchanged()
         if not self._sums.waiting:
             return False
+        self._inboxes.take_back()
         self._inboxes.open_parties(self._at_a_time)
         return True
 

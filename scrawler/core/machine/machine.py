@@ -21,11 +21,13 @@ from scrawler.core.machine.ending import Ending
 from scrawler.core.machine.heartbeat import Heartbeat
 from scrawler.core.machine.listener import InboxListener
 from scrawler.core.machine.permission import Permission
+from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.core.machine.waits import Wait, waits
 from scrawler.core.outage.standstill import Standstill
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.errors import LeaseLostError, StartError, StoreBusyError
+from scrawler.exchange.sender import UrlSender
 from scrawler.model.machines import Command, Living, MachineState, Orders
 from scrawler.settings import Settings
 from scrawler.threads import start
@@ -43,6 +45,8 @@ class MachineParts:
     selector: UrlSelector
     inbox: SelectorInbox
     listener: InboxListener | None  # with mode exchange
+    receiver: UrlReceiver | None  # with mode exchange and a communicator, as the next
+    sender: UrlSender | None
     checkpointer: Checkpointer
     sharing: ServerSharing
     standstill: Standstill
@@ -86,6 +90,8 @@ class Machine:
         self._selector = parts.selector
         self._inbox = parts.inbox
         self._listener = parts.listener
+        self._receiver = parts.receiver
+        self._sender = parts.sender
         self._make_collector = parts.make_collector
         self._on_settings = on_settings
         self._expected = machines  # how many share the crawl at first
@@ -103,8 +109,9 @@ class Machine:
             self._beat(heartbeat)  # before collectors start: it brings the orders
             self.set_threads(self.threads)
             start(self._selector)
-            if self._listener is not None:
-                start(self._listener)
+            for listens in (self._listener, self._receiver, self._sender):
+                if listens is not None:
+                    start(listens)
             self._watch(heartbeat, look, look_every)
         except BaseException as error:
             self.ending.failed(error)
@@ -221,6 +228,8 @@ class Machine:
             return None
         if self.permission.paused:
             return Wait.PAUSED
+        if self.permission.outbox_full:
+            return Wait.OUTBOX
         return Wait.OUTAGE if self.standstill.resting else Wait.DATABASE
 
     def _state(self) -> MachineState:
@@ -232,8 +241,10 @@ class Machine:
         """End the threads upstream to downstream; what the queue still holds goes back to the database."""
         self.ending.stop()
         self._join(self._selector, heartbeat)
-        if self._listener is not None:
-            self._join(self._listener, heartbeat)
+        for listens in (self._listener, self._receiver):
+            if listens is not None:
+                listens.wake()
+                self._join(listens, heartbeat)
         if self._distributing:
             self.distribution.join()
         for collector in self.crew.every:
@@ -245,6 +256,9 @@ class Machine:
                 give_back(self.crew.queue.take(), self.checkpointer.submit)
         self.checkpointer.close(max(_LAST_TRY, self.ending.at - time.monotonic()))
         self._join(self.checkpointer, heartbeat)
+        if self._sender is not None:
+            self._sender.close()
+            self._join(self._sender, heartbeat)
 
     def _join(self, thread: threading.Thread, heartbeat: Heartbeat) -> None:
         """Wait for the end of a thread; the lease is kept meanwhile, so that its work can still be committed."""

@@ -14,12 +14,13 @@ class Permission:
     def __init__(self, lease: Lease, standstill: Standstill, checkpointer: Checkpointer) -> None:
         self.lease = lease
         self.paused = False  # by an order
+        self.outbox_full = False  # with what others have not acknowledged: sites rest until there is room
         self._standstill = standstill
         self._checkpointer = checkpointer
 
     def may_start(self) -> bool:
         """Return whether requests may be started now. A caller that gets False is woken when this changes."""
-        if self.paused or self._standstill.resting:
+        if self.paused or self._standstill.resting or self.outbox_full:
             return False
         return self.lease.good and self._checkpointer.has_room()
 

@@ -26,6 +26,7 @@ class Wait(StrEnum):
     STORE = "store"  # the database is to tell something
     PAUSED = "paused"  # an order of the user's
     OUTAGE = "outage"  # no host answers
+    OUTBOX = "outbox"  # other machines have not acknowledged what they were sent
     DATABASE = "database"  # rows wait to be written, or the lease is not renewed
     TURN = "turn"  # nothing: it is about to go on
 

@@ -146,6 +146,7 @@ class SiteContext:
     next_party: int = 0  # whose turn it is, round robin
     arrived: Sequence[WaitingUrl] = ()  # out of its inbox, to be listed: the site stays until that is done
     taken: list[int] = field(default_factory=list)  # of these, by id, what the next checkpoint takes out of there
+    left: list[int] = field(default_factory=list)  # of what a communicator brought: what is for no party here
     leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
 
     @property
@@ -174,6 +175,10 @@ class SiteContext:
         """Give it URLs out of its inbox, which its holder lists with its next visit."""
         self.arrived = urls
         self.await_answer()
+
+    def leave(self, urls: Sequence[WaitingUrl]) -> None:
+        """Note that some of what was brought is not for the parties here: it waits in the inbox, or goes back there."""
+        self.left += [one.id for one in urls if one.id < 0]
 
     def put_aside(self) -> None:
         """Note that what was brought is listed, or left where it is."""

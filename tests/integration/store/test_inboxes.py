@@ -177,6 +177,8 @@ COMPLETED, LIMIT, COVERED = (one.value for one in (EndReason.COMPLETED, EndReaso
         ([(1, "/", "done", COMPLETED, 3)], (Opening.NEW, 0)),  # no deeper than the party's own URL
         ([(1, "/", "done", COMPLETED, 3), (2, "/", "slow", None, 2)], (Opening.REOPEN, 2)),
         ([(1, "/", "done", LIMIT, 0)], (Opening.NONE, 0)),
+        ([(1, "/", "active", None, 0)], (Opening.WAIT, 0)),  # another machine has let it go on meanwhile
+        ([(1, "/", "done", COMPLETED, 0), (2, "/", "ready", None, 0)], (Opening.WAIT, 0)),
         ([(1, "/", "done", LIMIT, 0), (2, "/", "done", COMPLETED, 0)], (Opening.REOPEN, 2)),
         ([(1, "/", "done", COVERED, 0)], (Opening.NEW, 0)),
         ([(1, "/other/", "done", COMPLETED, 0)], (Opening.NEW, 0)),  # out of its prefix

@@ -1,0 +1,152 @@
+"""What carries URLs from machine to machine, by the settings."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from scrawler.core.machine.crew import Crew, look_again
+from scrawler.core.machine.ending import Ending
+from scrawler.core.machine.permission import Permission
+from scrawler.core.machine.receiver import UrlReceiver
+from scrawler.errors import SettingsError
+from scrawler.exchange.communicator import Communicator
+from scrawler.exchange.door import Door
+from scrawler.exchange.sender import SEND_AGAIN, UrlSender
+from scrawler.model.exchange import Mode
+from scrawler.settings import Settings
+from scrawler.settings.kinds import SHARED_SECRET_LENGTH
+from scrawler.store.crawls import Crawl
+from scrawler.store.engine import Database
+from scrawler.store.outboxes import MachineOutbox
+
+_NEEDED = {"tcp": "zmq", "amqp": "kombu", "amqps": "kombu", "redis": "redis", "rediss": "redis"}
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A machine's communicator, and its outbox."""
+
+    communicator: Communicator
+    outbox: MachineOutbox
+
+
+class Mail:
+    """The threads that send and receive, once there are any, and what tells them of checkpoints."""
+
+    def __init__(self) -> None:
+        self.sender: UrlSender | None = None
+        self.receiver: UrlReceiver | None = None
+
+    def open(self, exchange: Exchange, settings: Settings, crew: Crew, permission: Permission, ending: Ending) -> None:
+        """Make the threads; they are not started."""
+        outbox, communicator = exchange.outbox, exchange.communicator
+        sender = UrlSender(
+            outbox,
+            communicator,
+            ending.failed,
+            partial(_outbox_full, crew, permission),
+            settings.send_list_max,
+            settings.send_wait,
+            max(SEND_AGAIN, 2 * settings.checkpoint_interval),
+        )
+        self.sender = sender
+        self.receiver = UrlReceiver(
+            communicator,
+            crew.held_sites,
+            look_again,
+            sender.receipt,
+            outbox.alive,
+            ending.failed,
+            crew.turn,
+            crew.stopping,
+            settings.scope,
+            settings.send_list_max,
+        )
+
+    def durable(self, taken: Sequence[int]) -> None:
+        """Note a checkpoint: what sites have taken of others is durable, and there may be something to send."""
+        if self.receiver is not None:
+            self.receiver.durable(taken)
+        if self.sender is not None:
+            self.sender.news()
+
+
+def _outbox_full(crew: Crew, permission: Permission, full: bool) -> None:
+    """Let sites rest while the outbox is full; nobody waits for anything under the turn."""
+    with crew.turn:
+        permission.outbox_full = full
+        if not full:
+            for collector in crew.every:
+                collector.unblocked()
+
+
+def scheme_of(settings: Settings) -> str:
+    """Return how URLs go from machine to machine: tcp, amqp, ...; empty: by the database, or not at all."""
+    if settings.agents is not None or settings.communicator is None or settings.mode is not Mode.EXCHANGE:
+        return ""
+    return settings.communicator.get_secret_value().partition("://")[0].removesuffix("db")
+
+
+def check_exchange(settings: Settings) -> None:
+    """Look whether there is all that the communicator needs. Raises SettingsError."""
+    if settings.agents is not None and settings.communicator is not None:
+        raise SettingsError("agents send to each other at the addresses of their file: leave --communicator out")
+    scheme = scheme_of(settings)
+    if not scheme:
+        return
+    if importlib.util.find_spec(_NEEDED[scheme]) is None:
+        raise SettingsError(f"communicator {scheme} needs an extra: pip install 'scrawler[exchange]'")
+    shared_secret(settings)
+
+
+def shared_secret(settings: Settings) -> bytes:
+    """Return what all machines sign with. Raises SettingsError where there is none."""
+    if settings.exchange_secret is not None:
+        return settings.exchange_secret.get_secret_value().encode()
+    if settings.exchange_secret_file is None:
+        raise SettingsError(
+            f"communicator {scheme_of(settings)} needs a secret that all machines share: write one to a file"
+            " (openssl rand -hex 32), and name it with --exchange-secret-file, or set SCRAWLER_EXCHANGE_SECRET"
+        )
+    file = settings.exchange_secret_file
+    try:
+        secret = file.read_bytes().strip()
+    except OSError as error:
+        raise SettingsError(f"cannot read the secret of exchange_secret_file: {error.strerror}: {file}") from error
+    if not SHARED_SECRET_LENGTH <= len(secret) <= 1 << 16:
+        raise SettingsError(f"{file} is no secret: a text of {SHARED_SECRET_LENGTH} bytes at least")
+    return secret
+
+
+def make_exchange(
+    settings: Settings, crawl: Crawl, machine_id: int, database: Database, say: Callable[[str], None]
+) -> Exchange | None:
+    """Make the communicator of a machine, and tell the others where it listens; None: it has none.
+
+    Raises SettingsError where it cannot listen.
+    """
+    scheme = scheme_of(settings)
+    if not scheme or settings.communicator is None:
+        return None
+    outbox = MachineOutbox(database, machine_id, scheme)
+    identity = f"{crawl.name}-{crawl.created_at:x}"  # crawls of two databases may have one name
+    door = Door(identity, str(machine_id), shared_secret(settings), settings.max_url_length, say)
+    url = settings.communicator.get_secret_value()
+    if scheme == "tcp":
+        from scrawler.exchange.tcp import TcpCommunicator
+
+        listen = url.removeprefix("tcp://")
+        made: Communicator = TcpCommunicator(listen, outbox.address_of, door, settings.machines)
+    else:
+        from scrawler.exchange.broker import BrokerCommunicator
+
+        made = BrokerCommunicator(url, door, say)
+    try:
+        outbox.listen(made.address)
+    except BaseException:
+        made.close()
+        raise
+    return Exchange(made, outbox)
