@@ -25,7 +25,7 @@ unexport SCRAWLER_COMPILED
 # Hundreds of tests start a program, and each would compile all of its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help demo compiled test test-quick test-all test-servers test-compiled test-plain test-replay torture fuzz check format bench experiments schema reference docs man dist clean
+.PHONY: help demo compiled test test-quick test-all test-servers test-experiments test-compiled test-plain test-replay torture fuzz check format bench experiments schema reference docs man dist clean
 
 help:  ## Show these lines
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -47,19 +47,23 @@ compiled: $(HOT)/.installed  ## Compile the hot path by mypyc, for .venv-compile
 
 test: $(VENV)/.developed $(VECTORS)  ## Run the tests (those on MariaDB and PostgreSQL need their servers, and are skipped loudly without)
 	@echo "This takes some 10 minutes on two idle cores; make test-quick takes one, make test-all runs what is heavy too."
-	@$(PYTEST) -m "not heavy and not servers" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not heavy and not servers and not experiments" $(PYTEST_ARGS)
 
 test-quick: $(VENV)/.developed  ## Run the tests of decisions, without network and databases
 	@echo "This takes some 60 seconds on two idle cores."
-	@$(PYTEST) -m "not heavy" tests/unit $(PYTEST_ARGS)
+	@$(PYTEST) -m "not heavy and not servers and not experiments" tests/unit $(PYTEST_ARGS)
 
-test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run the heavy tests as well, all but those of test-servers
+test-all: $(VENV)/.developed $(VECTORS) $(REPLAY)/.installed  ## Run the heavy tests as well, all but those of test-servers and test-experiments
 	@echo "This takes some 15 minutes on two idle cores."
-	@$(PYTEST) -m "not servers" $(PYTEST_ARGS)
+	@$(PYTEST) -m "not servers and not experiments" $(PYTEST_ARGS)
 
 test-servers: $(VENV)/.developed  ## Run all whole crawls on MariaDB and PostgreSQL as well
 	@echo "This takes some 10 minutes on two idle cores."
 	@$(PYTEST) -m servers $(PYTEST_ARGS)
+
+test-experiments: $(VENV)/.developed  ## Run the short form of each experiment, and the crawlers beside which we stand
+	@echo "This takes some 10 minutes on two idle cores."
+	@$(PYTEST) -m experiments $(PYTEST_ARGS)
 
 test-compiled: $(HOT)/.installed $(VECTORS) $(REPLAY)/.installed  ## Run all tests with the hot path compiled by mypyc
 	@echo "This takes some 15 minutes on two idle cores."
@@ -67,7 +71,7 @@ test-compiled: $(HOT)/.installed $(VECTORS) $(REPLAY)/.installed  ## Run all tes
 
 test-plain: $(VENV)/.developed $(VECTORS)  ## Run the tests of decisions and the fault web without the compiled parts
 	@echo "This takes some 2 minutes on two idle cores."
-	@TEST_PLAIN=1 $(PYTEST) -m "not heavy" $(PLAIN) $(PYTEST_ARGS)
+	@TEST_PLAIN=1 $(PYTEST) -m "not heavy and not servers and not experiments" $(PLAIN) $(PYTEST_ARGS)
 
 torture: $(VENV)/.developed  ## Kill, freeze and restart machines, supervisors and databases for long; SEED=N repeats
 	@$(BIN)/python -m tests.torture $(if $(SEED),--seed $(SEED)) $(TORTURE_ARGS)

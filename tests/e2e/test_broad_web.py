@@ -122,7 +122,7 @@ def test_nginx_that_does_not_start_is_told(monkeypatch: pytest.MonkeyPatch) -> N
         pass
 
 
-@pytest.mark.heavy
+@pytest.mark.experiments
 def test_another_checkout_has_turns_as_well(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "experiments.bench.broad_bench", "--quick", "--no-set-up"]
     command += ["--arm", "places=8 delay=0.1 site-pages=20 page-kb=8 scheme=https", "--results", str(tmp_path)]
@@ -143,7 +143,7 @@ def _environment(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.heavy
+@pytest.mark.experiments
 def test_a_crawl_that_fails_is_told_with_its_words(tmp_path: Path) -> None:
     results, kept = tmp_path / "results", tmp_path / "kept"
     kept.mkdir()

@@ -20,7 +20,7 @@ _LONGEST = 300
 _ON_NGINX = ("broad", "endurance", "focused")  # the others do without it, or say that they do
 
 
-@pytest.mark.heavy
+@pytest.mark.experiments
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_the_short_form_runs(name: str, tmp_path: Path) -> None:
     if name in _ON_NGINX and (reason := why_not()):

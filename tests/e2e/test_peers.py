@@ -19,7 +19,7 @@ _LONGEST = 300  # in seconds; each takes some of them where nothing else runs
 _OTHERS = [peer for peer in peers() if not (peer.name.startswith("scrawler") or peer.slow_to_start)]
 
 
-@pytest.mark.heavy
+@pytest.mark.experiments
 @pytest.mark.parametrize("peer", _OTHERS, ids=lambda peer: str(peer.name))
 def test_a_peer_finds_every_page(peer: Peer) -> None:
     if reason := peer.why_not() or why_not():
