@@ -14,6 +14,7 @@ import pytest
 
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from tests.e2e.forks import Forks, forking
 from tests.limits import HANGS
 
 if TYPE_CHECKING:
@@ -92,22 +93,28 @@ def error_line(done: subprocess.CompletedProcess[str]) -> str:
     return last.removeprefix("scrawler: error: ")
 
 
+@pytest.fixture(scope="session")
+def forks() -> Iterator[Forks]:
+    """What runs commands that need no start of their own."""
+    with forking(environment()) as one:
+        yield one
+
+
 @pytest.fixture
-def scrawler(tmp_path: Path) -> Scrawler:
+def scrawler(tmp_path: Path, forks: Forks) -> Scrawler:
     """Runs the command line in a folder of its own, and checks the exit code."""
 
     def run(
         *arguments: str, code: int = 0, given: str | None = None, **variables: str
     ) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [SCRAWLER, *arguments],
-            cwd=tmp_path,
-            env=environment(**variables),
-            input=given,
-            capture_output=True,
-            text=True,
-            timeout=TIMEOUT,
-        )
+        command = [SCRAWLER, *arguments]
+        values = environment(**variables)
+        if all(name.startswith("SCRAWLER_") for name in variables):
+            done = forks.run(command, tmp_path, values, given, TIMEOUT)
+        else:  # Python reads some of the others when it starts
+            done = subprocess.run(
+                command, cwd=tmp_path, env=values, input=given, capture_output=True, text=True, timeout=TIMEOUT
+            )
         assert done.returncode == code, done.stderr
         return done
 

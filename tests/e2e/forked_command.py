@@ -1,0 +1,88 @@
+"""Loads the command line once; forks of this process are its commands, for `forks.py`, which starts it.
+
+A fork ends by the end of this file, as the script `scrawler` does: with its own exit code, its own descriptors, and all
+that Python does at the end of a process.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import socket
+import sys
+
+LONGEST = 2**20  # bytes of a command with its environment
+
+# What most commands load. Each of them takes longer than what a command does with it.
+_LOADED = (
+    "scrawler.api.bare",
+    "scrawler.insight.last_settings",
+    "sqlalchemy.dialects.sqlite",
+    "sqlalchemy.dialects.mysql",
+    "sqlalchemy.dialects.postgresql",
+)
+
+
+def asked_for(link: socket.socket) -> list[str]:
+    """Fork for each command that comes over the link; return its words, in the fork alone."""
+    running: dict[int, tuple[int, int]] = {}  # descriptor of a process -> its id, where its end is told
+    ready = select.poll()
+    ready.register(link, select.POLLIN)
+    while True:
+        for which, _ in ready.poll():
+            if which != link.fileno():
+                pid, told = running.pop(which)
+                ready.unregister(which)
+                os.close(which)
+                _tell(told, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+                os.close(told)
+                continue
+            message, received, _, _ = socket.recv_fds(link, LONGEST, 4)
+            if not message:
+                os._exit(0)  # who started this is gone
+            *streams, told = received
+            pid = os.fork()
+            if pid == 0:
+                for descriptor in (told, *running, *(told for _, told in running.values())):
+                    os.close(descriptor)
+                return _become(message, streams, link)
+            for descriptor in streams:
+                os.close(descriptor)
+            _tell(told, pid)
+            of_process = os.pidfd_open(pid)
+            running[of_process] = pid, told
+            ready.register(of_process, select.POLLIN)
+
+
+def _tell(told: int, number: int) -> None:
+    try:
+        os.write(told, number.to_bytes(4, "big", signed=True))
+    except BrokenPipeError:
+        return  # nobody waits for this command any more
+
+
+def _become(message: bytes, streams: list[int], link: socket.socket) -> list[str]:
+    link.close()
+    for number, descriptor in enumerate(streams):
+        os.dup2(descriptor, number)
+    for descriptor in streams:
+        os.close(descriptor)
+    command = json.loads(message)
+    os.chdir(command["folder"])
+    os.environ.clear()
+    os.environ.update(command["environment"])
+    words: list[str] = command["words"]
+    return words
+
+
+if __name__ == "__main__":
+    sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
+    from scrawler.cli import main
+
+    for module in _LOADED:
+        importlib.import_module(module)
+    # A duplicate above the three that are a command's own.
+    sys.argv = asked_for(socket.socket(fileno=os.dup(0)))
+    main()
