@@ -26,6 +26,7 @@ EXPERIMENTS = {  # and the modules that they are
     "balance": "balance",
     "granularity": "granularity",
     "agents": "agents",
+    "modes": "modes",
     "broad": "bench.broad_bench",
     "two_nodes": "two_nodes",
     "all_station": "all_station",

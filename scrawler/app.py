@@ -24,6 +24,7 @@ from scrawler.core.progress import Progress, RunSummary
 from scrawler.core.records.records import Records
 from scrawler.errors import InputError, SettingsError, StoreAwayError, StoreBusyError
 from scrawler.machine_run import LEASE_LOST, Ended, Launch, MachineRun, have_files
+from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.records import LossState
 from scrawler.model.scope import Scope
@@ -300,6 +301,11 @@ def _check_partition(settings: Settings, database: Database) -> None:
     check_agents(settings)
     if settings.partition is not PartitionKind.NONE and settings.agents is None:
         return
+    if settings.mode is Mode.EXCHANGE and settings.agents is None:
+        raise SettingsError(
+            "with partition none a machine knows of no other to which it could send URLs: use --mode firewall, drop or"
+            " cross-over, or another partition"
+        )
     others = any(one.state.value in LIVING for one in Machines(database).machines())
     if settings.agents is not None and others:
         raise SettingsError(f"another machine runs on {database.where}: each agent has a database of its own (--db)")

@@ -41,6 +41,7 @@ from scrawler.settings import Settings, public_values, with_live
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database
+from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines, MachineSample
 from scrawler.store.orphans import Orphans
@@ -155,6 +156,7 @@ class MachineRun:
         self._inboxes = Inboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
         if self._agent is not None:
             self._inboxes = self._agent.inboxes(self._boundary)
+        self._guest_inboxes = GuestInboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
         self._resting = Resting()  # as the sites were last counted ...
         self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds
@@ -251,8 +253,9 @@ class MachineRun:
         with ExitStack() as failing, no_room():
             failing.callback(self._fail, run_id)
             stores = Stores.of(
-                self._prompt, self._machine_id, self._externals, self._boundary, self._inboxes, self._partition
-            )
+                self._prompt, self._machine_id, self._externals, self._boundary, self._inboxes, self._guest_inboxes,
+                self._partition,
+            )  # fmt: skip
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             exchange = make_exchange(self._settings, self._crawl, self._machine_id, self._prompt, self._say)
@@ -307,6 +310,7 @@ class MachineRun:
         self._boundary.boundary = Boundary(changed.boundary)
         self._partition.kind = PartitionKind(changed.partition)
         self._externals.max_depth = self._inboxes.max_depth = changed.max_depth
+        self._guest_inboxes.max_depth = changed.max_depth
         machine.follow(changed)
         machine.set_threads(changed.threads)
 

@@ -16,6 +16,7 @@ from scrawler.core.machine.machine import Machine
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import Communicator
 from scrawler.exchange.door import Door
+from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
 from scrawler.settings import Settings
 from scrawler.store.agents import AgentInboxes, Mail
@@ -41,6 +42,11 @@ def check_agents(settings: Settings) -> None:
         raise SettingsError("an agent is one machine: start another agent, with a database of its own, for more")
     if settings.partition not in (PartitionKind.INDEPENDENT, PartitionKind.CONSISTENT):
         raise SettingsError(f"agents divide sites by consistent hashing, and partition is {settings.partition.value}")
+    if settings.mode is Mode.CROSS_OVER:
+        raise SettingsError(
+            "agents know of no leases on sites of others, under which mode cross-over fetches from them: use --mode"
+            " exchange"
+        )
     if settings.hops:
         raise SettingsError("agents follow links to other sites by --mode exchange; --hops is for a common database")
     if not settings.agents_beat < settings.agents_suspect < settings.agents_dead:

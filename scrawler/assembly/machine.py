@@ -28,6 +28,7 @@ from scrawler.core.distribution.selector import SelectorPorts, UrlSelector
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.machine.crew import Crew, look_again
 from scrawler.core.machine.ending import Ending, Stopping
+from scrawler.core.machine.guests import Guest
 from scrawler.core.machine.lease import Lease
 from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
@@ -41,7 +42,6 @@ from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import Mode, WaitingUrl
 from scrawler.model.machines import LEASE
 from scrawler.settings import Settings
-from scrawler.store.inboxes import Inboxes
 from scrawler.urls.filters import UrlFilters
 
 _LEASE_MARGIN = 3.0  # seconds before the end of its lease at which a machine stops to start requests
@@ -145,11 +145,15 @@ def _put_together(
         standstill.name_found,
         hosts,
     )
+    crosses_over = settings.mode is Mode.CROSS_OVER
+    open_parties = partial(stores.guest_inboxes.open_parties, settings.send_list_max) if crosses_over else _nothing
+    waits_for_guests = stores.guest_inboxes.waits if crosses_over else _nothing
+    guest = Guest(stores.visits, crew, open_parties, settings.seeds_per_thread)
     arrivals = Arrivals(stores.inboxes, settings.send_list_max)
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, stores.inboxes, settings),
+        partial(_waiting, stores, settings),
     )  # fmt: skip
     others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
     selector_ports = SelectorPorts(
@@ -157,6 +161,7 @@ def _put_together(
         held_sites=crew.held_sites,
         free_places=crew.free_places,
         may_claim=permission.may_start if standing is None else partial(_may_claim, permission, standing),
+        visit=guest.visit,
         give_back=partial(crew.give_back, checkpointer.submit),
         give_back_untaken=checkpointer.submit,
         sites_with_ready=stores.seeds.sites_with_ready,
@@ -164,10 +169,12 @@ def _put_together(
         openers=(
             Opener("external URLs became seeds", lambda: stores.externals.become_seeds() > 0),
             Opener("URLs are on their way between sites", arrivals.on_their_way),
+            Opener("guests have URLs to fetch", waits_for_guests),
             Opener("seeds went on with their slow lane", lambda: stores.slow.promote() > 0),
         ),
         last_openers=(
             Opener("URLs were sent meanwhile", arrivals.came_meanwhile),
+            Opener("guests have found URLs meanwhile", waits_for_guests),
             *others,
             *([Opener("it is kept: URLs become due", lambda: True)] if settings.keep else ()),
         ),
@@ -216,8 +223,8 @@ def _put_together(
         rules=rules,
         hosts=hosts,
         origins=origins,
-        follow_partition=stores.partition.follow,
-        is_mine=stores.partition.is_mine,
+        follow_partition=lambda living: stores.partition.follow(living) | guest.look(),
+        may_stay=lambda site: guest.may_stay(site) if site.visits else stores.partition.is_mine(site.key),
     )
     return Machine(parts, settings.threads, machines, on_settings)
 
@@ -226,9 +233,14 @@ def _may_claim(permission: Permission, standing: Standing) -> bool:
     return permission.may_start() and standing.may_claim()
 
 
-def _waiting(inboxes: Inboxes, settings: Settings, claimed: ClaimedSite) -> Sequence[WaitingUrl]:
+def _nothing() -> bool:
+    return False
+
+
+def _waiting(stores: Stores, settings: Settings, claimed: ClaimedSite) -> Sequence[WaitingUrl]:
     """Return what is in the inbox of a claimed site; with any other mode only machines before this one put it there."""
-    if settings.mode is Mode.EXCHANGE or any(seed.reopened for seed in claimed.seeds):
+    inboxes = stores.guest_inboxes if claimed.visits else stores.inboxes
+    if claimed.visits or settings.mode is Mode.EXCHANGE or any(seed.reopened for seed in claimed.seeds):
         return inboxes.of_sites([claimed.key], settings.send_list_max).get(claimed.key, ())
     return ()
 

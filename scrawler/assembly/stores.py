@@ -14,6 +14,7 @@ from scrawler.store.claims import Claims
 from scrawler.store.engine import Database
 from scrawler.store.externals import Externals
 from scrawler.store.frontier import Frontier
+from scrawler.store.guests import GuestInboxes, Visits
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.partitions import Partition
 from scrawler.store.robots import RobotsCopies
@@ -37,6 +38,8 @@ class Stores:
     externals: Externals
     boundary: CrawlBoundary
     inboxes: Inboxes
+    guest_inboxes: GuestInboxes
+    visits: Visits
     slow: SlowSeeds
     clock: DatabaseClock
     partition: Partition  # who owns which site
@@ -49,6 +52,7 @@ class Stores:
         externals: Externals,
         boundary: CrawlBoundary,
         inboxes: Inboxes,
+        guest_inboxes: GuestInboxes,
         partition: Partition | None = None,
     ) -> Stores:
         """Make the parts for one machine; `externals` are where its external URLs go.
@@ -71,6 +75,8 @@ class Stores:
             externals=externals,
             boundary=boundary,
             inboxes=inboxes,
+            guest_inboxes=guest_inboxes,
+            visits=Visits(database, machine_id),
             slow=SlowSeeds(database),
             clock=DatabaseClock(),
             partition=partition,

@@ -12,12 +12,14 @@ from scrawler.cli.database import crawl_database, opened
 from scrawler.cli.options import FILLED, with_settings
 from scrawler.cli.tables import format_options, json_line, print_pairs, print_rows
 from scrawler.errors import SettingsError
+from scrawler.insight.sections import label
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
 from scrawler.partition.maps import owner_map, slots_of
 from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.engine import Database
+from scrawler.store.guests import guests
 from scrawler.store.machines import Machines
 from scrawler.store.overlap import Overlap
 from scrawler.store.partitions import SlotTables
@@ -79,20 +81,23 @@ def set_kind(settings: Settings, kind: str) -> None:
 def overlap(settings: Settings, databases: tuple[str, ...], as_json: bool) -> None:
     """Count what crawls with databases of their own (--partition none) have fetched more than once.
 
-    The overlap is (pages - different pages) / different pages, as Cho and Garcia-Molina measure it. A hash of each URL
-    is held in memory.
+    One database counts as well: what guests of mode cross-over have fetched beside the owners. The overlap is
+    (pages - different pages) / different pages, as Cho and Garcia-Molina measure it. A hash of each URL is held in
+    memory.
     """
-    found = Overlap()
+    found, by_guests = Overlap(), []
     for url in databases:
         with crawl_database(settings.model_copy(update={"db": url})) as database:
             found.add(database)
+            by_guests.append(guests(database))
     told = {"pages": found.pages, "different": found.different, "overlap": round(found.share, 4)}
+    told |= {"guest_pages": sum(one.pages for one in by_guests), "guest_overlap": sum(one.overlap for one in by_guests)}
     if as_json:
         click.echo(json_line({"databases": dict(zip(databases, found.of_each, strict=True)), **told}))
         return
     of_each = {url: f"{pages:,}" for url, pages in zip(databases, found.of_each, strict=True)}
     print_pairs("pages fetched", of_each)
-    print_pairs("together", {name: f"{value:,}" for name, value in told.items()})
+    print_pairs("together", {label(name): f"{value:,}" for name, value in told.items()})
 
 
 def _shares(database: Database, kind: PartitionKind) -> list[dict[str, Any]]:

@@ -19,11 +19,12 @@ from scrawler.cli.tables import json_line, print_pairs
 from scrawler.copying_note import CopiesNote
 from scrawler.dates import iso_date
 from scrawler.insight.sections import label, shown
-from scrawler.model.exchange import Exchanged
+from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.records import LossState
 from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl
+from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
@@ -36,6 +37,7 @@ _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
     *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified"),
     *(f"urls_{name}" for name in Exchanged._fields),
+    *(f"guest_{name}" for name in Guests._fields),
 )
 
 
@@ -55,18 +57,16 @@ def status(settings: Settings, as_json: bool) -> None:
         summary, orders = one.status(), Control(database).orders()
         counts, lost = dict(Reports(database).counts(None)), Losses(database).totals()
         left = _seconds_left(one, summary, orders)
-        urls = exchanged(database)
+        urls, visits = exchanged(database), guests(database)
         proxies = Seeds(database).dead_at_proxies()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
-            values |= {"exchange": urls._asdict(), "copies": _copies_values(one.copies())}
+            values |= {"exchange": urls._asdict(), "guests": visits._asdict(), "copies": _copies_values(one.copies())}
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
-            archive = _lost_text(lost) | _copies_text(one.copies())
-            _print(
-                crawl, database.where, orders, summary, counts | _told_of(urls), proxies_text(*proxies) | archive, left
-            )
+            archive = proxies_text(*proxies) | _lost_text(lost) | _copies_text(one.copies())
+            _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
 
 
 def _told_of(urls: Exchanged) -> dict[str, int]:

@@ -25,6 +25,7 @@ from scrawler.settings import crawl_title
 from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
+from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses
 from scrawler.store.page_sums import page_sums
@@ -132,9 +133,10 @@ class _Maker:
         values: dict[str, Any] = {**shares, "candidates": distinct, "candidates_promoted": promoted}
         if self._view is None:
             values |= {f"urls_{name}": number for name, number in exchanged(self._database)._asdict().items()}
+            values |= guests(self._database).told()
             values["links_to_seeds"], values["seeds_that_link_to_seeds"] = self._reports.links_to_seeds()
             return Section("links", "Links", values, (table,))
-        values |= self._in_links(self._view)
+        values |= self._in_links(self._view) | guests(self._database, self._seed_id).told()
         top = self._reports.top_candidates(self._view.seed.id)
         return Section(
             "links", "Links", values, (table, Table("candidates_found", "Candidates found most", ("url", "times"), top))

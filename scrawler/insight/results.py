@@ -47,22 +47,24 @@ _FLAGS = {
 }
 
 
-def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "") -> Fact:
+def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "", *, guest: bool = False) -> Fact:
     """Say what came of a URL; `seed` is that for which it was fetched, `lister` that which listed it.
 
-    `referrer` is the page that listed it first, if any did.
+    `referrer` is the page that listed it first, if any did; `guest` says that it was fetched by a guest at its site.
     """
     values = page._asdict() | {"seed": seed, "listed_by": lister, "flags": flag_names(page.flags)}
-    values |= {"referrer": referrer}
+    values |= {"referrer": referrer, "guest": guest}
     values |= {"digest": page.digest.hex(), "simhash": f"{page.simhash & (1 << 64) - 1:016x}" if page.simhash else ""}
     for name in ("url_hash", "seed_id", "lane_seed"):
         del values[name]
-    return Fact("page", tuple(_lines(page, seed, lister, referrer)), values)
+    return Fact("page", tuple(_lines(page, seed, lister, referrer, guest)), values)
 
 
-def _lines(page: PageRow, seed: str, lister: str, referrer: str) -> Iterator[str]:
+def _lines(page: PageRow, seed: str, lister: str, referrer: str, guest: bool) -> Iterator[str]:
     nth = f", visit {page.visit + 1}" if page.visit else ""
     yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}{nth}"
+    if guest:
+        yield "as a guest at its site, for a machine with nothing else to do, whatever the owner has fetched there"
     if page.status:
         kind = page.content_type or "no Content-Type"
         took = f"{human_bytes(page.length)} in {page.elapsed_ms:,} ms"

@@ -15,6 +15,7 @@ from scrawler.insight.last_settings import crawl_settings
 from scrawler.insight.listing import listed
 from scrawler.insight.results import page_fact, relation_fact
 from scrawler.insight.scripts import scripts_fact
+from scrawler.model.exchange import GUEST, guest_key
 from scrawler.model.rows import PageRow, RejectionRow
 from scrawler.model.scope import Boundary, Scope
 from scrawler.model.seeds import EndReason, SeedState
@@ -111,6 +112,8 @@ class _Enquiry:
         if site_id is not None and not fetched:
             self._rest(site_id)
             self._take(*listed(self._traces, self._seeds, site_id, self._asked.forms))
+            if (visits := self._site(guest_key)) is not None:
+                self._take(*listed(self._traces, self._seeds, visits, self._asked.forms))
         if own is not None:
             reason = own.seed.end_reason
             self._outcomes.append(reason.value if reason else WAITING)
@@ -131,8 +134,8 @@ class _Enquiry:
         self._facts += facts
         self._outcomes += [outcome] if outcome else []
 
-    def _site(self) -> int | None:
-        ids = (self._traces.site(site_key(form, self._scope)) for form in self._asked.forms)
+    def _site(self, row_of: Callable[[str], str] = lambda key: key) -> int | None:
+        ids = (self._traces.site(row_of(site_key(form, self._scope))) for form in self._asked.forms)
         return next((site_id for site_id in ids if site_id is not None), None)
 
     def _pages(self) -> bool:
@@ -141,7 +144,8 @@ class _Enquiry:
         referrers = self._traces.urls(row.referrer for row in rows)
         for row in rows:
             of_seed, lister = seeds[row.seed_id].seed.url, seeds[row.lane_seed].seed.url
-            self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""))], row.result)
+            guest = seeds[row.seed_id].site_key.startswith(GUEST)
+            self._take([page_fact(row, of_seed, lister, referrers.get(row.referrer, ""), guest=guest)], row.result)
         if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
             self._facts.append(fact)
         self._facts += map(_visits_fact, self._changes.states(self._asked.hashes) if rows else ())
@@ -178,6 +182,10 @@ class _Enquiry:
             self._sent(found, first)
             return
         state = "made a seed of this crawl" if found.promoted else "not made a seed"
+        if found.for_guests:
+            keys = {guest_key(site_key(form, self._scope)) for form in self._asked.forms}
+            waits = self._traces.waits(keys, self._asked.forms)
+            state = "which waits for a guest" if waits else "which was left to guests, and by them to what came first"
         line = f"a candidate seed, {state}: found {counted(found.count, 'time')}"
         line += f" by {counted(found.seeds, 'seed')}, the first {first}"
         values = {"count": found.count, "seeds": found.seeds, "first_seed": first, "promoted": found.promoted}

@@ -13,12 +13,18 @@ from scrawler.model.terms import Millis
 
 
 class SiteState(StrEnum):
-    """Life of a site: ready (or resting before it is) -> active (owned by a machine) -> ready, resting or done."""
+    """Life of a site: ready (or resting before it is) -> active (owned by a machine) -> ready, resting or done.
+
+    What guests do at a site has a row of its own, whose life is: guest -> visited (by a machine) -> guest or left.
+    """
 
     READY = "ready"  # the site has seeds that are ready or active, and no owner
     RESTING = "resting"  # the site is ready from the end of its rest on: a server has asked for time
     ACTIVE = "active"  # a machine owns the site
     DONE = "done"  # no seed of the site is ready or active
+    GUEST = "guest"  # parties of guests wait for a machine that has nothing else to do
+    VISITED = "visited"  # a machine is there as a guest: it owns this row, and that of the site itself
+    LEFT = "left"  # no party of guests is ready or active
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +42,7 @@ class ClaimedSite:
     slowest_ms: int = 0  # its slowest answer so far; 0: it has given none
     after_death: bool = False  # whether its owner died, which may have asked it after the last checkpoint
     silent_since: Millis = 0  # its dead owner can have asked nothing after this time of the database's clock
+    visits: int = 0  # the id of the site itself, where this is the row of its guests
 
 
 @dataclass(frozen=True, slots=True)

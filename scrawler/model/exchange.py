@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+GUEST = "guest "  # before the key of a site: that of the row which has the parties of guests there
+
 
 class Mode(StrEnum):
     """What becomes of an external URL (Cho and Garcia-Molina, "Parallel Crawlers"; paper 000, section 3.2.1)."""
@@ -12,6 +14,26 @@ class Mode(StrEnum):
     FIREWALL = "firewall"  # a candidate seed, for people to choose from
     DROP = "drop"  # forgotten, and counted
     EXCHANGE = "exchange"  # sent to whoever owns its site
+    CROSS_OVER = "cross-over"  # as with firewall, and fetched by a guest, a machine that has nothing else to do
+
+
+class Guests(NamedTuple):
+    """What machines have done as guests at sites of others, in all."""
+
+    parties: int = 0
+    pages: int = 0
+    bytes: int = 0
+    overlap: int = 0  # of these pages: their owners have fetched them as well
+    waiting: int = 0  # URLs that no guest has taken up yet
+
+    def told(self) -> dict[str, int]:
+        """Return all of it, under names that say of what it is."""
+        return {f"guest_{name}": number for name, number in self._asdict().items()}
+
+
+def guest_key(site_key: str) -> str:
+    """Return the key of the row that has the parties of guests at a site; no host has a space in it."""
+    return GUEST + site_key
 
 
 class WaitingUrl(NamedTuple):

@@ -324,8 +324,9 @@ class CrawlSettings(BaseModel):
     )
     mode: Mode = Field(
         Mode.FIREWALL,
-        description="What becomes of links that lead out of a site: candidate seeds, nothing, or URLs that are sent to"
-        " the owners of their sites, which crawl them.",
+        description="What becomes of links that lead out of a site: candidate seeds (firewall), nothing (drop), URLs"
+        " that are sent to the owners of their sites, which crawl them (exchange), or that a machine with nothing else"
+        " to do fetches itself (cross-over).",
     )
     send_list_max: int = Field(
         500,

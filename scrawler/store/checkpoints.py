@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -14,6 +15,7 @@ from sqlalchemy import Connection, delete, select, update
 
 from scrawler.errors import LeaseLostError, StoreError
 from scrawler.model.deltas import SeedDelta, SiteDelta
+from scrawler.model.exchange import GUEST, guest_key
 from scrawler.model.lanes import LaneState
 from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.model.results import NO_ERROR, Result
@@ -25,7 +27,7 @@ from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.rows import AnyRow, sliced
-from scrawler.store.sites import ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
+from scrawler.store.sites import ensure_guest_sites, ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import (
     SEED_COUNTS,
     chunk,
@@ -107,15 +109,21 @@ class Checkpoints:
         if self._committed is None:
             self._committed = self._database.reading(self._checkpoints_so_far)
         number = self._committed
+        guests = [delta for delta in deltas if delta.visits]
+        if guests:
+            deltas = [_of_guests(delta) if delta.visits else delta for delta in deltas]
 
         def work(connection: Connection) -> None:
             if self._tried:  # first: rows that are there would be refused
                 self._look_back(connection, number)
             targets = self._targets(connection, deltas)
-            rows = lock_sites(connection, chain((delta.site_id for delta in deltas), targets.values()))
+            visited = (delta.visits for delta in guests)
+            rows = lock_sites(connection, chain((delta.site_id for delta in deltas), visited, targets.values()))
             dropped = frozenset(one.site_id for one in deltas if not self._owns(rows.get(one.site_id), one))
             valid = [delta for delta in deltas if delta.site_id not in dropped]
             exchanged = self._write(connection, valid, targets)
+            if guests:
+                self._write_visits(connection, [delta for delta in valid if delta.visits])
             self._count(connection, valid, number, exchanged)
             self._tried, self._stale = True, dropped
 
@@ -138,8 +146,12 @@ class Checkpoints:
 
     def _targets(self, connection: Connection, deltas: Sequence[SiteDelta]) -> dict[str, int]:
         """Return the sites to which seeds move, by key; made before any is locked, to lock all in one order."""
-        keys = {one.rehoming.site_key for delta in deltas for one in delta.seeds if one.rehoming}
-        return ensure_sites(connection, keys, self._database.compiler)[0] if keys else {}
+        moves = [(one.rehoming.site_key, delta.visits) for delta in deltas for one in delta.seeds if one.rehoming]
+        if not moves:
+            return {}
+        targets, _ = ensure_sites(connection, {key for key, visits in moves if not visits}, self._database.compiler)
+        of_guests = {key.removeprefix(GUEST) for key, visits in moves if visits}
+        return targets | ensure_guest_sites(connection, of_guests, self._database.compiler)
 
     def _owns(self, row: AnyRow | None, delta: SiteDelta) -> bool:
         return row is not None and (row.owner, row.token) == (self._machine_id, delta.token)
@@ -170,9 +182,17 @@ class Checkpoints:
         self._write_seeds(connection, seeds)
         self._move_seeds(connection, seeds, targets)
         self._write_sites(connection, deltas)
-        if taken := [number for one in deltas for number in one.taken if number > 0]:
+        if taken := [number for one in deltas if not one.visits for number in one.taken if number > 0]:
             exchanged = {**(exchanged or {}), "received": take_out(connection, taken)}
         return exchanged
+
+    def _write_visits(self, connection: Connection, guests: list[SiteDelta]) -> None:
+        """Write what guests have to write besides, to the rows of the sites at which they are."""
+        self._sites.run(connection, sorted((one.visits, *_site_row(one)[1:]) for one in guests))
+        released = [one for one in guests if one.released]
+        release_sites(connection, [one.visits for one in released])
+        lay_to_rest(connection, [one.visits for one in released if one.resting])
+        take_out(connection, [number for one in guests for number in one.taken])
 
     def _write_seeds(self, connection: Connection, seeds: list[SeedDelta]) -> None:
         ended = any(one.state is SeedState.DONE for one in seeds)
@@ -215,6 +235,17 @@ class Checkpoints:
             if row.state == MachineState.DEAD:
                 raise LeaseLostError("other machines took this one for dead", was_to_end=Command(row.wanted) in ENDING)
             raise StoreError(f"another program commits for machine {self._machine_id}")
+
+
+def _of_guests(delta: SiteDelta) -> SiteDelta:
+    """Let parties of guests that move to another site be parties of guests there."""
+    if not any(one.rehoming for one in delta.seeds):
+        return delta
+    seeds = (
+        replace(one, rehoming=replace(to, site_key=guest_key(to.site_key))) if (to := one.rehoming) else one
+        for one in delta.seeds
+    )
+    return replace(delta, seeds=tuple(seeds))
 
 
 def take_out(connection: Connection, ids: Sequence[int]) -> int:

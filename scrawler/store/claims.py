@@ -46,7 +46,7 @@ _SUBSELECTS = 200  # subselects of one query, of which SQLite allows 500
 _FEW = 4  # sites that are claimed together have few seeds up to this mean
 _WAKE_EVERY = 2.0  # seconds between two looks at sites that rest
 _DAY: Millis = 24 * 3600 * 1000  # no pause that a setting allows is longer
-_OPEN = (SeedState.ACTIVE.value, SeedState.READY.value)
+OPEN_SEEDS = (SeedState.ACTIVE.value, SeedState.READY.value)
 _CLAIMED = (
     *(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at),
     *(site.c.pushbacks, site.c.pause_ms, site.c.slowest_ms),
@@ -90,7 +90,9 @@ class Claims:
         one has locked is being claimed or committed and is not free; if that comes to nothing, the next look finds it.
         Fewer than wanted come only if all that was open at that moment is locked or somebody else's share. A machine
         that was declared dead gets none: its heartbeat tells it. So an empty list does not mean that the crawl has
-        ended: see `states_left`. No site can have to rest longer than `longest_rest`, by what settings say.
+        ended: see `states_left`. A site that a dead machine has left without any seed to crawl comes as well: it is
+        given back at once, and rests first, for the dead one may have asked it. No site can have to rest longer than
+        `longest_rest`, by what settings say.
         """
         is_narrow = self._partition is not None and not self._partition.owners.is_open
         narrowed = self._mine(sites, machines, seats_elsewhere) if is_narrow else []
@@ -285,19 +287,17 @@ class Claims:
 
     def _take(self, connection: Connection, rows: list[AnyRow], seeds_per_site: int, source: Open) -> list[ClaimedSite]:
         ids = [row.id for row in rows]
-        begun: set[int] = set()
-        for part in sliced(ids):
-            listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
-            begun.update(connection.scalars(listed.distinct()))
-        seeds = self._begin_seeds(connection, ids, seeds_per_site, _OPEN)
-        release_sites(connection, [identity for identity in ids if identity not in seeds])  # nothing is to be crawled
+        begun = begun_sites(connection, ids)
+        seeds = self._begin_seeds(connection, ids, seeds_per_site, OPEN_SEEDS)
+        if not source.after_death:
+            release_sites(connection, [one for one in ids if one not in seeds])  # nothing is to be crawled
         return [
             ClaimedSite(
                 row.id,
                 row.site_key,
                 row.token + 1,
                 row.next_due_at,
-                tuple(seeds[row.id]),
+                tuple(seeds.get(row.id, ())),
                 fresh=row.id not in begun,
                 after_death=source.after_death,
                 silent_since=source.last_beat + LEASE,
@@ -306,7 +306,7 @@ class Claims:
                 pushbacks=row.pushbacks,
             )
             for row in rows
-            if row.id in seeds
+            if row.id in seeds or source.after_death
         ]
 
     def _begin_seeds(
@@ -337,6 +337,15 @@ class Claims:
         }
         for part in sliced(sorted(seed_ids)):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+
+
+def begun_sites(connection: Connection, ids: Iterable[int]) -> set[int]:
+    """Return which of the sites have lanes."""
+    begun: set[int] = set()
+    for part in sliced(ids):
+        listed = select(seed.c.site_id).join(lane, lane.c.seed_id == seed.c.id).where(seed.c.site_id.in_(part))
+        begun.update(connection.scalars(listed.distinct()))
+    return begun
 
 
 def _lock(connection: Connection, condition: ColumnElement[bool], ids: list[int], wanted: int) -> list[AnyRow]:

@@ -48,10 +48,14 @@ class Lone(NamedTuple):
     depth: int
     hops: int
     site_id: int | None
+    finder: int  # the seed whose party has found it
 
 
 class Inboxes:
     """The inboxes of a crawl, as one machine sees them; used by one thread at a time."""
+
+    _FOR_GUESTS = 0  # value of inbox.guest
+    _OVER = SiteState.DONE  # of a site for whose URLs somebody has to let parties go on
 
     def __init__(
         self, database: Database, machine_id: int, scope: Scope, boundary: CrawlBoundary, max_depth: int
@@ -66,7 +70,7 @@ class Inboxes:
 
     def of_sites(self, keys: Collection[str], limit: int) -> dict[str, list[WaitingUrl]]:
         """Return what waits for these sites, by their keys: up to `limit` URLs in all, the oldest first."""
-        by_hash = {url_hash(key): key for key in keys}
+        by_hash = {self._key_hash(key): key for key in keys}
         found: dict[str, list[WaitingUrl]] = defaultdict(list)
         left = limit
         for part in sliced(sorted(by_hash)):
@@ -87,6 +91,9 @@ class Inboxes:
         """Return the sums over all machines, and how many URLs wait, as they are at one moment."""
         return exchanged(self._database)
 
+    def _key_hash(self, key: str) -> bytes:
+        return url_hash(key)
+
     def open_parties(self, limit: int) -> int:
         """Let parties begin, or go on, for up to `limit` URLs whose sites nobody has in work.
 
@@ -98,7 +105,12 @@ class Inboxes:
             return 0
         known = self._known(lone)
         refusal = self._boundary.rule().refusal
-        done = [one.id for one in lone if one.id in known or one.depth > self.max_depth or refusal(one.url)]
+        given_up = self._given_up(lone)
+        done = [
+            one.id
+            for one in lone
+            if one.id in known or one.id in given_up or one.depth > self.max_depth or refusal(one.url)
+        ]
         left = [one for one in lone if one.id not in done]
         reopened: set[int] = set()
         new: dict[str, Lone] = {}  # by site, the nearest one: the others wait for whoever claims the site
@@ -119,13 +131,18 @@ class Inboxes:
 
     def _lone(self, limit: int, after: int = 0) -> list[Lone]:
         query = (
-            select(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.hops, site.c.id)
+            select(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.hops, site.c.id, inbox.c.seed_id)
             .select_from(inbox.outerjoin(site, site.c.key_hash == inbox.c.key_hash))
-            .where(or_(site.c.id.is_(None), site.c.state == SiteState.DONE.value), inbox.c.id > after)
+            .where(inbox.c.guest == self._FOR_GUESTS, inbox.c.id > after)
+            .where(or_(site.c.id.is_(None), site.c.state == self._OVER.value))
             .order_by(inbox.c.id)
             .limit(limit)
         )
         return [Lone(*row) for row in self._database.plain_rows(query)]
+
+    def _given_up(self, lone: Sequence[Lone]) -> Collection[int]:
+        """Return the ids of those that nobody shall have, whatever parties there are."""
+        return ()
 
     def _known(self, lone: Sequence[Lone]) -> set[int]:
         """Return the ids of those that have their final result, or are seeds themselves: they are listed."""
@@ -157,10 +174,10 @@ class Inboxes:
         def work(connection: Connection) -> None:
             rows = [row for row in connection.execute(ended) if row.state != SeedState.ACTIVE.value]
             states = {row.id: row.state for row in lock_sites(connection, {row.site_id for row in rows}).values()}
-            free = [row for row in rows if states.get(row.site_id) == SiteState.DONE.value]
+            free = [row for row in rows if states.get(row.site_id) == self._OVER.value]
             reopened = _reopen(connection, free)
             received = take_out(connection, [*done])
-            self._count(connection, received=received, reopened=reopened)
+            self._count(connection, received, reopened)
 
         self._database.retrying(work)
 
@@ -172,12 +189,13 @@ class Inboxes:
 
         def work(connection: Connection) -> None:
             self._seeds.add_rows(connection, seeds)
-            self._count(connection, received=take_out(connection, [one.id for one in new]))
+            self._count(connection, take_out(connection, [one.id for one in new]))
 
         self._database.retrying(work)
 
-    def _count(self, connection: Connection, **counted: int) -> None:
+    def _count(self, connection: Connection, received: int, reopened: int = 0) -> None:
         """Add to the machine's totals, last of all, as a checkpoint does."""
+        counted = {"received": received, "reopened": reopened}
         values = {name: machine.c[name] + times for name, times in counted.items() if times}
         if values:
             connection.execute(update(machine).where(machine.c.id == self._machine_id).values(values))
@@ -186,8 +204,8 @@ class Inboxes:
 def exchanged(database: Database) -> Exchanged:
     """Return the sums over all machines, and how many URLs wait, in one query: so they are of one moment."""
     totals = [sql.coalesce(sql.sum(machine.c[name]), 0).label(name) for name in Exchanged._fields if name in machine.c]
-    inboxes, outboxes = (select(sql.count(one.c.id)).scalar_subquery() for one in (inbox, outbox))
-    waiting = (inboxes + outboxes).label("waiting")
+    inboxes = select(sql.count(inbox.c.id)).where(inbox.c.guest == 0).scalar_subquery()
+    waiting = (inboxes + select(sql.count(outbox.c.id)).scalar_subquery()).label("waiting")
     row = database.rows(select(*totals, waiting))[0]
     return Exchanged(**{name: int(getattr(row, name)) for name in Exchanged._fields})
 

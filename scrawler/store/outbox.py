@@ -1,4 +1,6 @@
-"""External URLs that a checkpoint brings go into the inboxes of their sites, in its transaction.
+"""External URLs that a checkpoint brings go into the inboxes of their sites, or of guests there.
+
+That is done in its transaction.
 
 With a communicator those of sites that another machine has go into the outbox of the machine that has found them.
 
@@ -14,7 +16,7 @@ from typing import NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, select, tuple_
 
-from scrawler.model.exchange import Mode
+from scrawler.model.exchange import Mode, guest_key
 from scrawler.model.rows import ExternalRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import url_hash
@@ -27,15 +29,16 @@ from scrawler.store.rows import sliced
 from scrawler.store.tables import candidate, inbox, outbox, seed
 from scrawler.urls.scope import site_key
 
-KEPT, PROMOTED, SENT = 0, 1, 2  # values of candidate.promoted
+KEPT, PROMOTED, SENT, FOR_GUESTS = 0, 1, 2, 3  # values of candidate.promoted
 
 _CANDIDATE = ("seed_id", "url_hash", "url", "depth", "count", "promoted", "referrer")
-_INBOX = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
-_OUTBOX = ("machine_id", *_INBOX)
+_SENT = ("key_hash", "url", "depth", "hops", "seed_id", "referrer")
+_INBOX = (*_SENT, "guest")
+_OUTBOX = ("machine_id", *_SENT)
 _LOOKED_UP = 200  # rows that one query looks up, each by both columns of its key
 
 
-_SentRow: TypeAlias = tuple[bytes, str, int, int, int, bytes]  # as _INBOX
+_SentRow: TypeAlias = tuple[bytes, str, int, int, int, bytes]  # as _SENT
 
 
 class Carried(NamedTuple):
@@ -65,13 +68,15 @@ class _Finder(NamedTuple):
 
 
 class Outbox:
-    """Sends URLs to the owners of their sites."""
+    """Sends URLs to the owners of their sites, or lays them by for guests there."""
 
-    def __init__(self, database: Database, scope: Scope) -> None:
+    def __init__(self, database: Database, scope: Scope, *, for_guests: bool = False) -> None:
         """Work on `database`."""
         self.carried: Carried | None = None
         self._outbox = BulkInsert.inserting(outbox, _OUTBOX, database.compiler)
         self._scope = scope
+        self._for_guests = for_guests
+        self._mark = FOR_GUESTS if for_guests else SENT
         self._candidates = BulkInsert.replacing(candidate, _CANDIDATE, database.compiler)
         self._inbox = BulkInsert.inserting(inbox, _INBOX, database.compiler)
 
@@ -97,11 +102,11 @@ class Outbox:
             before = known.get(key, _Known(0, row.depth, KEPT))
             finder = finders[row.seed_id]
             depth = finder.base_depth + row.depth + 1
-            is_news = before.promoted == KEPT or (before.promoted == SENT and row.depth < before.depth)
+            is_news = before.promoted == KEPT or (before.promoted == self._mark and row.depth < before.depth)
             promoted = before.promoted
             if is_news and depth <= max_depth and not refusal(row.url):
-                promoted = SENT
-                key_hash = url_hash(site_key(row.url, self._scope))
+                promoted = self._mark
+                key_hash = self._key_hash(row.url)
                 sent.append((key_hash, row.url, depth, finder.hops + 1, row.seed_id, row.referrer))
             nearest = min(before.depth, row.depth)
             known[key] = _Known(before.count + row.count, nearest, promoted)
@@ -113,22 +118,27 @@ class Outbox:
     def _put(self, connection: Connection, sent: Sequence[_SentRow]) -> None:
         """Put each URL where its owner will find it, or whence it is carried there."""
         away: set[bytes] = set()
-        if self.carried is not None and sent:
+        if self.carried is not None and sent and not self._for_guests:
             away = self.carried.away(connection, {row[0] for row in sent})
             machine_id = self.carried.machine_id
             self._outbox.run(connection, [(machine_id, *row) for row in sent if row[0] in away])
-        self._inbox.run(connection, [row for row in sent if row[0] not in away] if away else sent)
+        guest = int(self._for_guests)
+        self._inbox.run(connection, [(*row, guest) for row in sent if row[0] not in away])
+
+    def _key_hash(self, url: str) -> bytes:
+        key = site_key(url, self._scope)
+        return url_hash(guest_key(key) if self._for_guests else key)
 
 
 class ByMode(AsCandidates):
-    """External URLs are kept as candidates, forgotten or sent, as the mode says."""
+    """External URLs are kept as candidates, forgotten, sent or laid by for guests, as the mode says."""
 
     def __init__(self, database: Database, scope: Scope, boundary: CrawlBoundary, mode: Mode, max_depth: int) -> None:
         """Work on `database`; what may not enter the crawl, or is deeper than `max_depth`, is kept, not sent."""
         super().__init__(database)
         self._rule = boundary.rule
         self._mode = mode
-        self._outbox = Outbox(database, scope)
+        self._outbox = Outbox(database, scope, for_guests=mode is Mode.CROSS_OVER)
         self.max_depth = max_depth  # the machine changes it while it runs, as users do
 
     def carry(self, carried: Carried | None) -> None:
@@ -141,7 +151,8 @@ class ByMode(AsCandidates):
             return super().keep(connection, found)
         if self._mode is Mode.DROP:
             return {"dropped": len(found)}
-        return {"sent": self._outbox.send(connection, found, self._rule().refusal, self.max_depth)}
+        number = self._outbox.send(connection, found, self._rule().refusal, self.max_depth)
+        return None if self._mode is Mode.CROSS_OVER else {"sent": number}
 
 
 def _finders(connection: Connection, ids: Iterable[int]) -> dict[int, _Finder]:

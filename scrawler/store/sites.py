@@ -15,6 +15,7 @@ from sqlalchemy import func as sql
 from sqlalchemy.engine import Dialect
 
 from scrawler.model.claims import SiteState
+from scrawler.model.exchange import guest_key
 from scrawler.model.machines import MachineState
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis, url_hash
@@ -50,6 +51,26 @@ def ensure_sites(connection: Connection, keys: Collection[str], dialect: Dialect
             zip((key for _, key in part), _ids_in_order(connection, [key_hash for key_hash, _ in part]), strict=True)
         )
     return ids, made
+
+
+def ensure_guest_sites(connection: Connection, keys: Collection[str], dialect: Dialect) -> dict[str, int]:
+    """Return the ids of the rows of guests at the sites with these keys, by their own keys; made where missing.
+
+    So are the sites themselves, without any seed: then they are done.
+    """
+    ids, _ = ensure_sites(connection, keys, dialect)
+    has_seeds = exists().where(seed.c.site_id == site.c.id)
+    for part in sliced(sorted(ids.values())):
+        never_had = site.c.id.in_(part), FREE, site.c.token == 0, ~has_seeds
+        connection.execute(update(site).where(*never_had).values(state=SiteState.DONE.value))
+    columns = "key_hash", "site_key", "state", "visits"
+    rows = sorted((url_hash(own := guest_key(key)), own, SiteState.LEFT.value, ids[key]) for key in keys)
+    BulkInsert.ignoring(site, columns, dialect).run(connection, rows)
+    made: dict[str, int] = {}
+    for some in sliced(rows):
+        found = _ids_in_order(connection, [row[0] for row in some])
+        made.update(zip((row[1] for row in some), found, strict=True))
+    return made
 
 
 def _ids_in_order(connection: Connection, hashes: list[bytes]) -> list[int]:
@@ -114,11 +135,11 @@ def lock_and_wake_sites(connection: Connection, ids: Iterable[int]) -> None:
 
 
 def wake_sites(connection: Connection, ids: Iterable[int]) -> None:
-    """Make locked sites that are done ready again."""
+    """Make locked sites that are done ready again, those of guests for guests."""
+    over = site.c.state.in_([SiteState.DONE.value, SiteState.LEFT.value])
+    state = sql_case((in_state(SiteState.LEFT), SiteState.GUEST.value), else_=SiteState.READY.value)
     for part in sliced(sorted(set(ids))):
-        connection.execute(
-            update(site).where(site.c.id.in_(part), in_state(SiteState.DONE)).values(state=SiteState.READY.value)
-        )
+        connection.execute(update(site).where(site.c.id.in_(part), over).values(state=state))
 
 
 def release_sites(connection: Connection, ids: Iterable[int]) -> None:
@@ -126,7 +147,12 @@ def release_sites(connection: Connection, ids: Iterable[int]) -> None:
     has_work = exists().where(
         seed.c.site_id == site.c.id, seed.c.state.in_([SeedState.READY.value, SeedState.ACTIVE.value])
     )
-    state = sql_case((has_work, SiteState.READY.value), else_=SiteState.DONE.value)
+    state = sql_case(
+        (and_(in_state(SiteState.VISITED), has_work), SiteState.GUEST.value),
+        (in_state(SiteState.VISITED), SiteState.LEFT.value),
+        (has_work, SiteState.READY.value),
+        else_=SiteState.DONE.value,
+    )
     for part in sliced(sorted(set(ids))):
         connection.execute(update(site).where(site.c.id.in_(part)).values(owner=None, state=state))
 

@@ -219,7 +219,7 @@ site = Table(
         "state",
         8,
         "ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed "
-        "ready or active",
+        "ready or active; of the row of a site's guests: guest, visited, left",
         default=SiteState.READY.value,
     ),
     _number("owner", "machine.id", null=True),
@@ -229,6 +229,7 @@ site = Table(
     _small("pushbacks", "answers of 429 or 503 in a row", default=0),
     _number("pause_ms", "pause between two requests; a site taken over from a dead machine rests that long", default=0),
     _number("slowest_ms", "its slowest answer; 0: none. Asked by a dead machine, it may answer that late", default=0),
+    _number("visits", "site.id of the site whose guests have their parties here, and whose lease they take", null=True),
     Index("site_key_hash", "key_hash", unique=True),
     *_index("site_state", "state", "owner"),
     # PostgreSQL sorts what it finds by IS NULL, however it is indexed: all free sites, for each claim.
@@ -306,6 +307,7 @@ seed = Table(
         server_default=text("0"),
         doc="when a URL of it is due next; 0: look into url_state; NULL: never",
     ),
+    _number("guest_of", "of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url", null=True),
     Index("seed_url_hash", "url_hash", unique=True),
     *_index("seed_site", "site_id", "state"),
     *_index("seed_state", "state", "end_reason"),
@@ -576,7 +578,7 @@ candidate = Table(
     _text("url"),
     _small("depth", "of the page where it was first found"),
     _number("count", "times found"),
-    _small("promoted", "1: made a seed of this crawl; 2: sent to the owner of its site", default=0),
+    _small("promoted", "1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests", default=0),
     _referrer("page.url_hash of the page where it was first found; empty: the version before did not say it"),
     Index("candidate_url_hash", "promoted", "url_hash"),
     **_CLUSTERED,
@@ -592,6 +594,7 @@ inbox = Table(
     _small("hops", "sites from a user's seed"),
     _number("seed_id", "the seed whose party has found it"),
     _referrer("page.url_hash of the page where it was found"),
+    _small("guest", "1: for guests at the site, whose row has the key 'guest ' and that of the site", default=0),
     *_index("inbox_key_hash", "key_hash"),
     **_IN_PASSING,
 )

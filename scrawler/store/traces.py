@@ -17,7 +17,7 @@ from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, 
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
 from scrawler.store.frontier import Frontier
-from scrawler.store.outbox import KEPT, PROMOTED, SENT
+from scrawler.store.outbox import FOR_GUESTS, KEPT, PROMOTED, SENT
 from scrawler.store.rows import in_state
 from scrawler.store.tables import (
     candidate,
@@ -47,6 +47,7 @@ class Finding(NamedTuple):
     depth: int  # the least depth of a page on which it was found
     promoted: bool
     sent: bool  # to the owner of its site
+    for_guests: bool  # it waits for guests, or they have taken it up
     referrer: bytes  # hash of the URL of the page where the first of these seeds found it first
 
 
@@ -74,15 +75,15 @@ class Traces:
             sql.sum(columns.count), sql.count(), sql.min(columns.seed_id), sql.min(columns.depth),
             sql.max(sql_case((columns.promoted == PROMOTED, 1), else_=0)),
             sql.max(sql_case((columns.promoted == SENT, 1), else_=0)),
-        ).where(columns.promoted.in_((KEPT, PROMOTED, SENT)), columns.url_hash.in_(hashes))  # fmt: skip
+            sql.max(sql_case((columns.promoted == FOR_GUESTS, 1), else_=0)),
+        ).where(columns.promoted.in_((KEPT, PROMOTED, SENT, FOR_GUESTS)), columns.url_hash.in_(hashes))  # fmt: skip
         row = self._database.rows(query)[0]
         if not row[1]:
             return None
         first = select(columns.referrer).where(columns.seed_id == row[2], columns.url_hash.in_(hashes)).limit(1)
         found = self._database.rows(first)
-        return Finding(
-            int(row[0]), row[1], row[2], row[3], bool(row[4]), bool(row[5]), bytes(found[0][0]) if found else b""
-        )
+        referrer = bytes(found[0][0]) if found else b""
+        return Finding(int(row[0]), row[1], row[2], row[3], bool(row[4]), bool(row[5]), bool(row[6]), referrer)
 
     def waits(self, keys: Collection[str], urls: Collection[str]) -> bool:
         """Tell whether one of the URLs, each of a site with one of these keys, is in the inbox of its site."""

@@ -41,7 +41,7 @@ CREATE TABLE site (
     id BIGINT NOT NULL AUTO_INCREMENT,
     key_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
+    state VARCHAR(8) NOT NULL DEFAULT 'ready',  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active; of the row of a site's guests: guest, visited, left
     owner BIGINT,  -- machine.id
     token BIGINT NOT NULL DEFAULT 0,  -- counts the owners; what an earlier one still writes is refused
     next_due_at BIGINT NOT NULL DEFAULT 0,  -- politeness clock: no request before
@@ -49,6 +49,7 @@ CREATE TABLE site (
     pushbacks INTEGER NOT NULL DEFAULT 0,  -- answers of 429 or 503 in a row
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms BIGINT NOT NULL DEFAULT 0,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
+    visits BIGINT,  -- site.id of the site whose guests have their parties here, and whose lease they take
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -104,6 +105,7 @@ CREATE TABLE seed (
     round_at BIGINT NOT NULL DEFAULT 0,  -- when that round was begun; 0: it is the first
     states_to BIGINT NOT NULL DEFAULT 0,  -- page.id up to which url_state has what its first round has brought
     due_at BIGINT DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
+    guest_of BIGINT,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -356,7 +358,7 @@ CREATE TABLE candidate (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- of the page where it was first found
     count BIGINT NOT NULL,  -- times found
-    promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl; 2: sent to the owner of its site
+    promoted INTEGER NOT NULL DEFAULT 0,  -- 1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests
     referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was first found; empty: the version before did not say it
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
@@ -370,6 +372,7 @@ CREATE TABLE inbox (
     hops INTEGER NOT NULL,  -- sites from a user's seed
     seed_id BIGINT NOT NULL,  -- the seed whose party has found it
     referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was found
+    guest INTEGER NOT NULL DEFAULT 0,  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
@@ -461,4 +464,4 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
-INSERT INTO schema_version (version, applied_at) VALUES (9, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
+INSERT INTO schema_version (version, applied_at) VALUES (10, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -41,7 +41,7 @@ CREATE TABLE site (
     id INTEGER NOT NULL,
     key_hash BLOB NOT NULL,  -- BLAKE2b-128 of site_key
     site_key TEXT NOT NULL,  -- host[:port] or registrable domain, by the crawl's scope
-    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active
+    state TEXT DEFAULT 'ready' NOT NULL,  -- ready: has seeds, no owner; resting: as ready from next_due_at on; active: owned; done: no seed ready or active; of the row of a site's guests: guest, visited, left
     owner INTEGER,  -- machine.id
     token INTEGER DEFAULT 0 NOT NULL,  -- counts the owners; what an earlier one still writes is refused
     next_due_at INTEGER DEFAULT 0 NOT NULL,  -- politeness clock: no request before
@@ -49,6 +49,7 @@ CREATE TABLE site (
     pushbacks INTEGER DEFAULT 0 NOT NULL,  -- answers of 429 or 503 in a row
     pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms INTEGER DEFAULT 0 NOT NULL,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
+    visits INTEGER,  -- site.id of the site whose guests have their parties here, and whose lease they take
     PRIMARY KEY (id)
 ) STRICT;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -104,6 +105,7 @@ CREATE TABLE seed (
     round_at INTEGER DEFAULT 0 NOT NULL,  -- when that round was begun; 0: it is the first
     states_to INTEGER DEFAULT 0 NOT NULL,  -- page.id up to which url_state has what its first round has brought
     due_at INTEGER DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
+    guest_of INTEGER,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -370,7 +372,7 @@ CREATE TABLE candidate (
     url TEXT NOT NULL,
     depth INTEGER NOT NULL,  -- of the page where it was first found
     count INTEGER NOT NULL,  -- times found
-    promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl; 2: sent to the owner of its site
+    promoted INTEGER DEFAULT 0 NOT NULL,  -- 1: made a seed of this crawl; 2: sent to the owner of its site; 3: for guests
     referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was first found; empty: the version before did not say it
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
@@ -384,7 +386,8 @@ CREATE TABLE inbox (
     depth INTEGER NOT NULL,  -- links from a user's seed, over all sites between
     hops INTEGER NOT NULL,  -- sites from a user's seed
     seed_id INTEGER NOT NULL,  -- the seed whose party has found it
-    referrer BLOB DEFAULT x'' NOT NULL  -- page.url_hash of the page where it was found
+    referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was found
+    guest INTEGER DEFAULT 0 NOT NULL  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site
 ) STRICT;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
 
@@ -479,4 +482,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (9, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (10, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -118,6 +118,8 @@ def test_machines_without_agreement_have_databases_of_their_own(
     truth = _seeds(web, tmp_path, sites=4)
     refused = scrawler(*CRAWL, "--partition", "none", "--machines", "3", code=2)
     assert "each with a database of its own" in refused.stderr
+    refused = scrawler(*CRAWL, "--partition", "none", "--mode", "exchange", code=2)
+    assert "knows of no other to which it could send URLs" in refused.stderr
     for name in "ab":
         database = {"SCRAWLER_DB": f"sqlite:///{name}.db", "SCRAWLER_PAGES_DIR": name, **named}
         scrawler("import", "seeds.txt", **database)
@@ -127,6 +129,7 @@ def test_machines_without_agreement_have_databases_of_their_own(
     assert told == {
         "databases": {"sqlite:///a.db": len(truth), "sqlite:///b.db": len(truth)},
         **{"pages": 2 * len(truth), "different": len(truth), "overlap": 1.0},
+        **{"guest_pages": 0, "guest_overlap": 0},
     }
     assert f"{2 * len(truth):,}" in scrawler("partition", "overlap", "sqlite:///a.db", "sqlite:///b.db").stdout
 

@@ -51,6 +51,7 @@ class Pace:
     slow_pass: str = "party"
     mode: str = "firewall"
     more: tuple[str, ...] = ()  # further options
+    partition: str = "independent"
     apart: bool = False  # each run in a pid namespace of its own, as on another host: its lease alone tells (as root)
 
     @property
@@ -71,6 +72,7 @@ class Pace:
             f"--delay={self.delay}",
             f"--mode={self.mode}",
             *self.more,
+            f"--partition={self.partition}",
             f"--checkpoint-interval={self.checkpoint_interval}",
             "--timeout=5",  # so long rests what a killed machine may have asked, and what has never answered
             *(self._patient() if self.moody else ()),
@@ -104,9 +106,10 @@ class CrawlUnderTest:
     def start(self) -> None:
         """Start all runs."""
         for _ in range(self.pace.runs):
-            self._start_run()
+            self.join()
 
-    def _start_run(self) -> None:
+    def join(self) -> None:
+        """Start one more run."""
         self._started += 1
         command = [*(_APART if self.pace.apart else ()), SCRAWLER, "run", "--db", self.url, *self.pace.flags()]
         with (self.folder / f"run-{self._started:03d}.txt").open("wb") as output:
@@ -139,7 +142,7 @@ class CrawlUnderTest:
     def kill_run(self, pid: int) -> None:
         """Kill a run with SIGKILL; its machines end with it, and another run takes its place."""
         self.lose_run(pid)
-        self._start_run()
+        self.join()
 
     def lose_run(self, pid: int) -> None:
         """Kill a run with SIGKILL, for good; its machines end with it."""

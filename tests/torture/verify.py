@@ -151,7 +151,9 @@ def candidates(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
 
 def owners(crawl: CrawlUnderTest, web: TortureWeb) -> Problems:
     """No site is left with an owner or with work."""
-    left = crawl.sql.rows("SELECT site_key, state, owner FROM site WHERE state <> 'done' OR owner IS NOT NULL")
+    left = crawl.sql.rows(
+        "SELECT site_key, state, owner FROM site WHERE state NOT IN ('done', 'left') OR owner IS NOT NULL"
+    )
     yield from _told("site not done", left)
 
 

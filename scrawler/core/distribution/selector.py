@@ -71,6 +71,7 @@ class SelectorPorts:
     held_sites: Callable[[], list[SiteContext]]  # what its collectors hold
     free_places: Callable[[], int]  # seeds that its collectors have room for
     may_claim: Callable[[], bool]  # whether sites may be claimed now
+    visit: Callable[[int], list[ClaimedSite]]  # claim up to so many sites of others, as a guest with nothing else to do
     give_back: Callable[[int], None]  # let go of so many sites
     give_back_untaken: Callable[[SiteDelta], None]  # let go of one that was claimed only; called under the turn
     sites_with_ready: Callable[[Sequence[int]], Collection[int]]  # which sites, by id, have ready seeds
@@ -228,9 +229,13 @@ class UrlSelector(threading.Thread):
                 seats_elsewhere=self.seats_elsewhere,
                 longest_rest=longest,
             )
+            claimed = claimed or self._ports.visit(room)
         except StoreBusyError:
             return 1  # another program writes: asked again after a while
-        untaken = deque(claimed)
+        untaken = deque(one for one in claimed if one.seeds)
+        for empty in (one for one in claimed if not one.seeds):  # left by the dead: to rest, and no more
+            with self._turn:
+                self._ports.give_back_untaken(self._taker.untaken(empty))
         try:
             if any(site.after_death for site in claimed):
                 self._patiently(self._ports.look_at_deaths)

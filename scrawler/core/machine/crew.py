@@ -118,13 +118,13 @@ class Crew:
                 site.going = True
                 look_again(site)
 
-    def give_back_others(self, submit: Callable[[SiteDelta], None], is_mine: Callable[[str], bool]) -> None:
-        """Let go of the sites that are another machine's by now, as `give_back` does."""
+    def give_back_others(self, submit: Callable[[SiteDelta], None], may_stay: Callable[[SiteContext], bool]) -> None:
+        """Let go of the sites that may not stay with this machine, as `give_back` does."""
         with self.turn:
-            for site in self.queue.take_those(lambda site: not is_mine(site.key)):
+            for site in self.queue.take_those(lambda site: not may_stay(site)):
                 give_back(site, submit)
             for site in self.held_sites():
-                if not site.going and not is_mine(site.key):
+                if not site.going and not may_stay(site):
                     site.going = True
                     look_again(site)
 

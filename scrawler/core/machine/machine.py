@@ -56,7 +56,7 @@ class MachineParts:
     hosts: HostRules
     origins: Origins
     follow_partition: Callable[[Living], bool]  # take in which machines live; whether sites have other owners now
-    is_mine: Callable[[str], bool]  # whether a site, by its key, may stay with this machine
+    may_stay: Callable[[SiteContext], bool]  # whether a site may stay with this machine
 
 
 class Machine:
@@ -85,7 +85,7 @@ class Machine:
         self._hosts = parts.hosts
         self._origins = parts.origins
         self._follow_partition = parts.follow_partition
-        self._is_mine = parts.is_mine
+        self._may_stay = parts.may_stay
         self.threads = threads  # collectors to start
         self._selector = parts.selector
         self._inbox = parts.inbox
@@ -145,7 +145,7 @@ class Machine:
 
     def give_back_others(self) -> None:
         """Let go of the sites that are another's by now."""
-        self.crew.give_back_others(self.checkpointer.submit, self._is_mine)
+        self.crew.give_back_others(self.checkpointer.submit, self._may_stay)
 
     def holding(self) -> bool:
         """Whether anything is in work, or not yet durable."""

@@ -145,6 +145,7 @@ class SiteTaker:
         rules = site.own_rules or self._rules
         site.slowest_ms = claimed.slowest_ms
         site.pause = claimed.pause_ms / 1000
+        site.visits = claimed.visits
         site.condemned = self._condemned(claimed)
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
@@ -185,6 +186,7 @@ class SiteTaker:
             pause_ms=claimed.pause_ms,
             slowest_ms=claimed.slowest_ms,
             pushbacks=claimed.pushbacks,
+            visits=claimed.visits,
         )
 
     def _rest_after_death(self, claimed: ClaimedSite) -> int:

@@ -30,6 +30,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.frontier import Frontier
+from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
@@ -100,8 +101,9 @@ def watch(
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
     boundary = CrawlBoundary(database, settings.boundary, settings.scope)
-    inboxes = Inboxes(database, number, settings.scope, boundary, settings.max_depth)
-    stores = replace(Stores.of(database, number, make_externals(database), boundary, inboxes), frontier=frontier)
+    place = database, number, settings.scope, boundary, settings.max_depth
+    inboxes = Inboxes(*place), GuestInboxes(*place)
+    stores = replace(Stores.of(database, number, make_externals(database), boundary, *inboxes), frontier=frontier)
     machine, resolver = build_machine(settings, stores, archive, stop)
     machine.permission.lease = lease or machine.permission.lease
     watched = Watched()

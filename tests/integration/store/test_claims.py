@@ -136,15 +136,22 @@ def test_a_release_makes_a_site_ready_or_done(database: Database) -> None:
     assert [(one.key, one.token) for one in worker.claim()] == [("b.org", 2)]
 
 
-def test_a_site_left_without_a_seed_to_crawl_is_not_claimed_again(database: Database) -> None:
+def test_a_site_left_without_a_seed_to_crawl_is_claimed_to_rest_alone(database: Database) -> None:
     add(database, "http://a.org/", "http://b.org/")
     dead = Worker.of(database)
     a, _ = dead.claim()
     dead.commit(site_delta(a, seed_delta(a.seeds[0].id, **_DONE)))
     Machines(database).stop(dead.id)
-    assert [one.key for one in Worker.of(database, "two").claim()] == ["b.org"]
+    heir = Worker.of(database, "two")
+    left, other = heir.claim()
+    assert [(one.key, len(one.seeds), one.after_death) for one in (left, other)] == [
+        ("a.org", 0, True),
+        ("b.org", 1, True),
+    ]
+    heir.commit(site_delta(left, released=True))
     with database.read() as connection:
         assert connection.exec_driver_sql("SELECT state FROM site ORDER BY id").scalars().all() == ["done", "active"]
+    assert not heir.claim()
 
 
 def test_many_sites_with_many_seeds_are_claimed_at_once(database: Database) -> None:
