@@ -6,7 +6,8 @@ in, and acknowledges a batch after the checkpoint that made it durable there. On
 not acknowledged is sent again; what its receiver does not own comes back, and goes to its site's inbox in the database.
 
     communicator   the interface, and what travels          envelope   how a message looks outside: signed
-    door           judges what comes in from the network    courier    sender and listener, at the store
+    door           judges what comes in from the network    sender     makes batches, keeps them until acknowledged
     tcp            direct, by ZeroMQ                        broker     by RabbitMQ or Redis
-    database       by the inboxes of sites
+
+With `db` there is no communicator: the page's own transaction puts a URL into the inbox of its site.
 """

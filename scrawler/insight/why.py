@@ -196,16 +196,19 @@ class _Enquiry:
     def _sent(self, found: Finding, first: str) -> None:
         """Say to whom the URL was sent, and what came of it there."""
         keys = {site_key(form, self._scope) for form in self._asked.forms}
-        waits, listed_there = self._traces.waits(keys, self._asked.forms), bool(self._outcomes)
+        sender = self._traces.waits_at(keys, self._asked.forms)
+        waits = sender is not None or self._traces.waits(keys, self._asked.forms)
         key = site_key(self._asked.url, self._scope)
         came = "waits in the inbox there" if waits else "was taken out of its inbox there"
+        if sender is not None:
+            came = f"waits in the outbox of machine {sender}"
         line = f"sent to the owner of its site {key}, and {came}: found {counted(found.count, 'time')}"
         line += f" by {counted(found.seeds, 'seed')}, the first {first}"
         lines = [line]
         page = self._traces.urls([found.referrer]).get(found.referrer, "")
         if page:
             lines.append(f"found first on {page}")
-        if not (waits or listed_there):
+        if not (waits or self._outcomes):
             lines.append("no list has it: a limit or a rule there kept it out, or the site had been given up")
         values = {"site": key, "count": found.count, "seeds": found.seeds, "first_seed": first, "waits": waits}
         self._take([Fact("sent", tuple(lines), values | {"referrer": page})], SENT)

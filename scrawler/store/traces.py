@@ -24,6 +24,7 @@ from scrawler.store.tables import (
     chunk,
     inbox,
     lane,
+    outbox,
     page,
     rejection,
     relation,
@@ -90,6 +91,13 @@ class Traces:
         hashes = sorted({url_hash(key) for key in keys})
         query = select(inbox.c.id).where(inbox.c.key_hash.in_(hashes), inbox.c.url.in_(sorted(urls))).limit(1)
         return bool(self._database.rows(query))
+
+    def waits_at(self, keys: Collection[str], urls: Collection[str]) -> int | None:
+        """Return the machine in whose outbox one of the URLs is, each of a site with one of these keys, if any."""
+        hashes = sorted({url_hash(key) for key in keys})
+        query = select(outbox.c.machine_id).where(outbox.c.key_hash.in_(hashes), outbox.c.url.in_(sorted(urls)))
+        rows = self._database.rows(query.order_by(outbox.c.id).limit(1))
+        return rows[0].machine_id if rows else None
 
     def urls(self, hashes: Iterable[bytes]) -> dict[bytes, str]:
         """Return hash -> URL of those pages that have a row; an empty hash stands for no page."""

@@ -89,8 +89,9 @@ def _secret(folder: Path) -> str:
 
 
 def test_three_machines_that_send_to_each_other_fetch_all_once(database_url: str, tmp_path: Path) -> None:
+    """Sites rest between two pages: without, they are over before the first batch could be acknowledged."""
     more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", _secret(tmp_path))
-    _served_by_three(database_url, tmp_path, delay=0, kills=0, more=more)
+    _served_by_three(database_url, tmp_path, delay=0.1, kills=0, more=more)
 
 
 def test_what_is_sent_is_not_lost_with_sender_or_receiver(database_url: str, tmp_path: Path) -> None:

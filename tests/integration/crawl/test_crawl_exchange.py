@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from sqlalchemy import insert
+
 from scrawler.insight.answer import SENT
 from scrawler.insight.why import why
 from scrawler.model.exchange import Exchanged, Mode
@@ -16,6 +18,7 @@ from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.engine import open_database
 from scrawler.store.inboxes import exchanged
 from scrawler.store.outbox import ByMode
+from scrawler.store.tables import outbox
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party, reachable
@@ -96,6 +99,22 @@ def test_a_party_that_had_ended_goes_on_for_a_url_that_comes_late(
     told = [line for fact in answer.facts if fact.kind == SENT for line in fact.lines]
     assert any(line.startswith("sent to the owner of its site a.example") for line in told)
     assert f"found first on {there}" in told
+
+
+def test_why_tells_whose_outbox_has_a_url(crawl: Crawl, serve: Callable[..., RawServer]) -> None:
+    there = "http://b.example/hidden"
+    server = serve(by_host({"a.example": {"/": page("start", links=(there,))}}))
+    crawl.add([server.url(host="a.example")])
+    run = {"mode": "exchange", "resolve": ("a.example=127.0.0.1", "b.example=127.0.0.1")}
+    assert crawl.run(**run).outcome == "ended"
+    database = open_database(crawl.url)
+    row = {"machine_id": 7, "key_hash": url_hash("b.example"), "url": there, "depth": 1, "hops": 1, "seed_id": 1}
+    database.retrying(lambda connection: connection.execute(insert(outbox).values(row)))
+    (fact,) = (one for one in why(database, crawl.settings(), Scope.HOST, there).facts if one.kind == SENT)
+    database.close()
+    assert "waits in the outbox of machine 7" in fact.lines[0]
+    assert fact.values["waits"]
+    assert not any("no list has it" in line for line in fact.lines)
 
 
 def test_the_depth_counts_over_all_sites(crawl: Crawl, serve: Callable[..., RawServer]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import pytest
 from sqlalchemy import create_engine, select
 
@@ -14,7 +16,7 @@ from scrawler.model.terms import url_hash
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import Checkpoints
 from scrawler.store.engine import Database, open_database
-from scrawler.store.inboxes import Inboxes, exchanged
+from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.openings import Opening, Party, opening
 from scrawler.store.outbox import SENT, ByMode
@@ -142,6 +144,51 @@ def test_what_is_fetched_already_wakes_nobody(database: Database, sender: Sender
     assert sender.inboxes.open_parties(10) == 2
     assert exchanged(database) == Exchanged(sent=2, received=2)
     assert Seeds(database).by_ids([number])[number].seed.state is SeedState.DONE
+
+
+class Interrupted(Inboxes):
+    """The inboxes as a machine sees them to which something happens between its reading of URLs and of parties."""
+
+    def __init__(self, database: Database, meanwhile: Callable[[], object]) -> None:
+        boundary = CrawlBoundary(database, Boundary.ANY, Scope.HOST)
+        super().__init__(database, Worker.of(database, "interrupted").id, Scope.HOST, boundary, 15)
+        self._meanwhile = meanwhile
+
+    def _known(self, lone: Sequence[Lone]) -> set[int]:
+        self._meanwhile()
+        return super()._known(lone)
+
+
+def test_a_party_that_another_machine_lets_go_on_meanwhile_is_no_site_given_up(
+    database: Database, sender: Sender
+) -> None:
+    _ended(database, "http://b.org/", EndReason.COMPLETED)
+    sender.send(THERE)
+    Interrupted(database, lambda: sender.inboxes.open_parties(10)).open_parties(10)
+    assert exchanged(database) == Exchanged(sent=1, waiting=1, reopened=1)
+    assert [one.url for one in sender.inboxes.of_sites(["b.org"], 10)["b.org"]] == [THERE]
+
+
+def test_what_is_taken_out_twice_takes_no_later_url_with_it(database: Database, sender: Sender) -> None:
+    _ended(database, "http://b.org/", EndReason.COMPLETED)
+    fetched = page(sender.seed_id, THERE)
+    sender.checkpoints.commit([site_delta(sender.site, seed_delta(sender.seed_id, pages=(fetched,)))])
+    sender.send(THERE)
+
+    def meanwhile() -> None:
+        sender.inboxes.open_parties(10)  # takes it out
+        sender.send("http://b.org/later")
+
+    Interrupted(database, meanwhile).open_parties(10)
+    assert exchanged(database) == Exchanged(sent=2, received=1, waiting=1)
+    assert [one.url for one in sender.inboxes.of_sites(["b.org"], 10)["b.org"]] == ["http://b.org/later"]
+
+
+def test_two_machines_that_begin_a_site_at_once_have_one_seed(database: Database, sender: Sender) -> None:
+    sender.send(THERE)
+    Interrupted(database, lambda: sender.inboxes.open_parties(10)).open_parties(10)
+    assert exchanged(database) == Exchanged(sent=1, received=1)
+    assert len([*database.rows(select(seed.c.id))]) == 2
 
 
 def test_of_several_urls_of_a_new_site_the_nearest_one_begins(database: Database, sender: Sender) -> None:
