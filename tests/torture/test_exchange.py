@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from random import Random
 
@@ -11,6 +12,7 @@ import pytest
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import reachable
+from tests.torture.broker import REDIS, Redis
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb
@@ -23,8 +25,13 @@ TIMEOUT = 120  # seconds
 pytestmark = pytest.mark.heavy
 
 
-def _served_by_three(url: str, folder: Path, delay: float, kills: int, more: tuple[str, ...] = ()) -> None:
-    """Crawl all that three seeds lead to with three machines, of which some are killed; compare with the truth."""
+def _served_by_three(
+    url: str, folder: Path, delay: float, kills: int, more: tuple[str, ...] = (), redis: Redis | None = None
+) -> None:
+    """Crawl all that three seeds lead to with three machines, of which some are killed; compare with the truth.
+
+    Redis loses all that waits there when a third of the pages is fetched.
+    """
     log = folder / "access.log"
     with ServerProcess(DENSE if more else SPEC, log=log) as server:
         seeds = tuple(server.web.seeds() if more else server.web.seeds()[:3])
@@ -37,20 +44,24 @@ def _served_by_three(url: str, folder: Path, delay: float, kills: int, more: tup
             crawl.add_seeds(seeds)
             crawl.start()
             _kill_now_and_then(crawl, web, len(expected), kills)
+            if redis is not None:
+                wait_for(partial(_fetched, web, len(expected) // 3), TIMEOUT, "a third of the pages")
+                redis.restart()
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
             _verify(crawl, web, expected, kills)
         finally:
             crawl.stop()
 
 
+def _fetched(web: TortureWeb, pages: int) -> bool:
+    web.requests.look()
+    return len(web.requests.urls) >= pages
+
+
 def _kill_now_and_then(crawl: CrawlUnderTest, web: TortureWeb, pages: int, kills: int) -> None:
     chance = Random(1)
     for number in range(1, kills + 1):
-
-        def seen(due: int = number * pages // (kills + 2)) -> bool:
-            web.requests.look()
-            return len(web.requests.urls) >= due
-
+        seen = partial(_fetched, web, number * pages // (kills + 2))
         wait_for(seen, TIMEOUT, f"part {number} of the pages")
         crawl.kill_machine(chance.choice(crawl.machines()))
 
@@ -97,3 +108,16 @@ def test_three_machines_that_send_to_each_other_fetch_all_once(database_url: str
 def test_what_is_sent_is_not_lost_with_sender_or_receiver(database_url: str, tmp_path: Path) -> None:
     more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", _secret(tmp_path))
     _served_by_three(database_url, tmp_path, delay=0.1, kills=3, more=more)
+
+
+@pytest.mark.servers
+@pytest.mark.skipif(REDIS is None, reason="needs redis-server")
+@pytest.mark.parametrize("kills", [0, 2])
+def test_what_a_broker_loses_is_sent_again(sqlite_url: str, tmp_path: Path, kills: int) -> None:
+    pytest.importorskip("redis")
+    redis = Redis(tmp_path)
+    try:
+        more = (f"--communicator={redis.url}", "--send-wait=0.2", _secret(tmp_path))
+        _served_by_three(sqlite_url, tmp_path, delay=0.1, kills=kills, more=more, redis=redis)
+    finally:
+        redis.kill()
