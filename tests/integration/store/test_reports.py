@@ -18,6 +18,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.store import page_sums as page_sums_module
+from scrawler.store import periods as periods_module
 from scrawler.store.engine import Database, open_database
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, PageSums, class_of, page_sums
 from scrawler.store.pages import Pages
@@ -147,6 +148,7 @@ def test_all_results_and_flags_have_room_in_the_number_of_a_group() -> None:
     assert len(SIZES) < 1 << sums._TYPE_AT - sums._SIZE_AT
     assert len(TIMES) < 1 << sums._SIZE_AT
     assert 1 << sums._DEPTH_AT - sums._STATUS_AT > 999
+    assert periods_module._NUMBERS << sums._PERIOD_AT <= 1 << 63
 
 
 def test_lines_of_pages_are_their_rows_in_short(database: Database, seeds: list[int]) -> None:
