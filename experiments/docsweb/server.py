@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.docsweb.sites import PORT, SITES, DocsWebError, Site, missing_packages
+from tests.torture.crawl import StandsStillError, wait_for
 
 NGINX = "/usr/sbin/nginx"
 RUN_FOLDER = Path(__file__).parent / "run"
+_START_SECONDS = 60.0
 _STOP_SECONDS = 5.0
 
 _MAIN = """\
@@ -105,7 +107,7 @@ class DocsServer:
         return [master, *map(int, children.split())]
 
     def start(self) -> None:
-        """Start nginx in the background with an empty log; its sockets listen when this returns."""
+        """Start nginx in the background with an empty log; its worker runs and its sockets listen when this returns."""
         if packages := missing_packages():
             raise DocsWebError(f"not installed: {', '.join(packages)} (python -m experiments.docsweb setup)")
         if self.pids():
@@ -118,6 +120,11 @@ class DocsServer:
         started = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
         if started.returncode:
             raise DocsWebError(f"nginx does not start: {started.stderr.strip().splitlines()[-1]}")
+        try:  # nginx returns before its master, now in the background, has started the worker
+            wait_for(lambda: len(self.pids()) > 1, _START_SECONDS, "nginx starts its worker")
+        except StandsStillError as error:
+            self.stop()
+            raise DocsWebError(f"nginx does not start: {error}") from error
 
     def stop(self) -> bool:
         """Stop nginx and wait until it is gone; False when it did not run."""
