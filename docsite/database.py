@@ -27,6 +27,8 @@ TABLES = {
     "jar": "A row for each party that was given cookies: its jar.",
     "rejection": "A sample of refused links, ten a seed and reason, with the limit and the page on which each stands.",
     "sitemap_url": "A row for each URL that a sitemap lists.",
+    "published_url": "A row for each URL that a ResourceSync list of its server names.",
+    "publisher": "A row for each seed whose site has change lists: since when they are complete, and how true.",
     "robots": "A row for each origin: its robots.txt as last had.",
     "processor": "A row for each set of page processors: how far it has come.",
     "suspect": "A row for each URL that was read when a machine died.",

@@ -529,6 +529,28 @@ sitemap_url = Table(
     **_CLUSTERED,
 )
 
+published_url = Table(
+    "published_url",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _number("changed_at", "when it last changed, as the ResourceSync lists of its server say; 0: they do not"),
+    _small("gone", "1: that change was its deletion"),
+    _text("source", "URL of the list that says so"),
+    **_CLUSTERED,
+)
+
+publisher = Table(
+    "publisher",
+    metadata,
+    _number("seed_id", "whose site has change lists of ResourceSync", key=True),
+    _number("complete_since", "they have told of all changes since then; 0: of none"),
+    _number("read_at", "when the last of them was read"),
+    _small("hits", "visits that found of a URL what they have said; halved now and then, as are misses"),
+    _small("misses", "visits that found something else"),
+    **_CLUSTERED,
+)
+
 robots = Table(
     "robots",
     metadata,

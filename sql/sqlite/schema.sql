@@ -328,6 +328,26 @@ CREATE TABLE sitemap_url (
 ) WITHOUT ROWID,
  STRICT;
 
+CREATE TABLE published_url (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,
+    changed_at INTEGER NOT NULL,  -- when it last changed, as the ResourceSync lists of its server say; 0: they do not
+    gone INTEGER NOT NULL,  -- 1: that change was its deletion
+    source TEXT NOT NULL,  -- URL of the list that says so
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE publisher (
+    seed_id INTEGER NOT NULL,  -- whose site has change lists of ResourceSync
+    complete_since INTEGER NOT NULL,  -- they have told of all changes since then; 0: of none
+    read_at INTEGER NOT NULL,  -- when the last of them was read
+    hits INTEGER NOT NULL,  -- visits that found of a URL what they have said; halved now and then, as are misses
+    misses INTEGER NOT NULL,  -- visits that found something else
+    PRIMARY KEY (seed_id)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE robots (
     origin_hash BLOB NOT NULL,  -- BLAKE2b-128 of origin
     origin TEXT NOT NULL,  -- scheme://host[:port]
@@ -482,4 +502,4 @@ CREATE TABLE thread_statistics (
 ) WITHOUT ROWID,
  STRICT;
 
-INSERT INTO schema_version (version, applied_at) VALUES (10, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
+INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
