@@ -42,6 +42,7 @@ class UrlChange(NamedTuple):
     kind: str  # the value of a ChangeKind
     visit: int
     detail: str  # where it has moved
+    distance: int = -1  # of 64 bits, by which the simhashes of old and new text differ; -1: not known
 
 
 class UrlState(NamedTuple):
@@ -69,6 +70,7 @@ class UrlState(NamedTuple):
     missing: int
     interval_ms: int
     due_at: Millis
+    simhash: int = 0
 
 
 class KnownVisit(NamedTuple):

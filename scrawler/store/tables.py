@@ -418,6 +418,7 @@ url_state = Table(
     _small("missing", "answers of 404 or 410 in a row"),
     _number("interval_ms", "from its last visit to the next one, by the policy"),
     _number("due_at", "when it is to be visited again; 0: never, -1: it is listed for that"),
+    _number("simhash", "of the text of its newest payload; 0: not computed", default=0),
     Index("url_state_due", "seed_id", "due_at"),
     **_CLUSTERED,
 )
@@ -433,8 +434,29 @@ url_change = Table(
     _word("kind", 8, "new, changed, gone, back, moved"),
     _small("visit", "page.visit of the visit that has found it"),
     _text("detail", "where it has moved"),
+    _small("distance", "by how many of 64 bits the simhashes of old and new text differ; -1: not known", default=-1),
     *_index("url_change_at", "at"),
     *_index("url_change_seed", "seed_id", "at"),
+)
+
+webhook = Table(
+    "webhook",
+    metadata,
+    _bytes("url_hash", _HASH, "BLAKE2b-128 of url", key=True),
+    _text("url", "changes are sent to it"),
+    _number("cursor_change", "all rows of url_change up to this id were delivered"),
+    _number("batch_to", "the message on its way goes up to this id; 0: there is none", default=0),
+    _word("message_id", 64, "its id, the same at each try", default=""),
+    _small("tries", "of this message, which have failed", default=0),
+    _number("next_at", "no try before", default=0),
+    _tally("delivered", "changes"),
+    _tally("messages", "that were delivered"),
+    _number("delivered_at", "when the last of them was; 0: none", default=0),
+    _word("error", 1000, "what went wrong at the last try; empty: nothing", default=""),
+    _number("error_at", "when; 0: never", default=0),
+    _word("holder", 255, "the process that sends, as machine.process ...", default=""),
+    _number("held_until", "... which others leave alone until then", default=0),
+    **_CLUSTERED,
 )
 
 orphan = Table(
@@ -526,6 +548,20 @@ sitemap_url = Table(
     _bytes("url_hash", _HASH, key=True),
     _number("lastmod", "as the sitemap says; 0: it does not"),
     _text("sitemap", "its URL"),
+    _word("changefreq", 8, "as the sitemap says; empty: it does not", default=""),
+    **_CLUSTERED,
+)
+
+sitemap_trust = Table(
+    "sitemap_trust",
+    metadata,
+    _number("site_id", key=True),
+    _tally("newer_right", "visits that found a page changed whose lastmod said so; thousandths, as all of these, ..."),
+    _tally("newer_wrong", "... for what is long ago counts less and less"),
+    _tally("older_right", "visits that found a page as it was whose lastmod said so"),
+    _tally("older_wrong"),
+    _tally("changefreq_right", "visits to pages whose rate of change is known, and within a factor of four of that"),
+    _tally("changefreq_wrong"),
     **_CLUSTERED,
 )
 

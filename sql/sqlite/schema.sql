@@ -227,6 +227,7 @@ CREATE TABLE url_state (
     missing INTEGER NOT NULL,  -- answers of 404 or 410 in a row
     interval_ms INTEGER NOT NULL,  -- from its last visit to the next one, by the policy
     due_at INTEGER NOT NULL,  -- when it is to be visited again; 0: never, -1: it is listed for that
+    simhash INTEGER DEFAULT 0 NOT NULL,  -- of the text of its newest payload; 0: not computed
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
  STRICT;
@@ -241,10 +242,30 @@ CREATE TABLE url_change (
     kind TEXT NOT NULL,  -- new, changed, gone, back, moved
     visit INTEGER NOT NULL,  -- page.visit of the visit that has found it
     detail TEXT NOT NULL,  -- where it has moved
+    distance INTEGER DEFAULT (-1) NOT NULL,  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX url_change_at ON url_change (at);
 CREATE INDEX url_change_seed ON url_change (seed_id, at);
+
+CREATE TABLE webhook (
+    url_hash BLOB NOT NULL,  -- BLAKE2b-128 of url
+    url TEXT NOT NULL,  -- changes are sent to it
+    cursor_change INTEGER NOT NULL,  -- all rows of url_change up to this id were delivered
+    batch_to INTEGER DEFAULT 0 NOT NULL,  -- the message on its way goes up to this id; 0: there is none
+    message_id TEXT DEFAULT '' NOT NULL,  -- its id, the same at each try
+    tries INTEGER DEFAULT 0 NOT NULL,  -- of this message, which have failed
+    next_at INTEGER DEFAULT 0 NOT NULL,  -- no try before
+    delivered INTEGER DEFAULT 0 NOT NULL,  -- changes
+    messages INTEGER DEFAULT 0 NOT NULL,  -- that were delivered
+    delivered_at INTEGER DEFAULT 0 NOT NULL,  -- when the last of them was; 0: none
+    error TEXT DEFAULT '' NOT NULL,  -- what went wrong at the last try; empty: nothing
+    error_at INTEGER DEFAULT 0 NOT NULL,  -- when; 0: never
+    holder TEXT DEFAULT '' NOT NULL,  -- the process that sends, as machine.process ...
+    held_until INTEGER DEFAULT 0 NOT NULL,  -- ... which others leave alone until then
+    PRIMARY KEY (url_hash)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE orphan (
     warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
@@ -324,7 +345,20 @@ CREATE TABLE sitemap_url (
     url_hash BLOB NOT NULL,
     lastmod INTEGER NOT NULL,  -- as the sitemap says; 0: it does not
     sitemap TEXT NOT NULL,  -- its URL
+    changefreq TEXT DEFAULT '' NOT NULL,  -- as the sitemap says; empty: it does not
     PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE sitemap_trust (
+    site_id INTEGER NOT NULL,
+    newer_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
+    newer_wrong INTEGER DEFAULT 0 NOT NULL,  -- ... for what is long ago counts less and less
+    older_right INTEGER DEFAULT 0 NOT NULL,  -- visits that found a page as it was whose lastmod said so
+    older_wrong INTEGER DEFAULT 0 NOT NULL,
+    changefreq_right INTEGER DEFAULT 0 NOT NULL,  -- visits to pages whose rate of change is known, and within a factor of four of that
+    changefreq_wrong INTEGER DEFAULT 0 NOT NULL,
+    PRIMARY KEY (site_id)
 ) WITHOUT ROWID,
  STRICT;
 

@@ -21,4 +21,41 @@ CREATE TABLE publisher (
     PRIMARY KEY (seed_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- By how much a page has changed.
+ALTER TABLE url_state ADD COLUMN simhash BIGINT NOT NULL DEFAULT 0;  -- of the text of its newest payload; 0: not computed
+ALTER TABLE url_change ADD COLUMN distance INTEGER NOT NULL DEFAULT (-1);  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
+
+-- Where changes are sent.
+CREATE TABLE webhook (
+    url_hash BINARY(16) NOT NULL,  -- BLAKE2b-128 of url
+    url TEXT NOT NULL,  -- changes are sent to it
+    cursor_change BIGINT NOT NULL,  -- all rows of url_change up to this id were delivered
+    batch_to BIGINT NOT NULL DEFAULT 0,  -- the message on its way goes up to this id; 0: there is none
+    message_id VARCHAR(64) NOT NULL DEFAULT '',  -- its id, the same at each try
+    tries INTEGER NOT NULL DEFAULT 0,  -- of this message, which have failed
+    next_at BIGINT NOT NULL DEFAULT 0,  -- no try before
+    delivered BIGINT NOT NULL DEFAULT 0,  -- changes
+    messages BIGINT NOT NULL DEFAULT 0,  -- that were delivered
+    delivered_at BIGINT NOT NULL DEFAULT 0,  -- when the last of them was; 0: none
+    error VARCHAR(1000) NOT NULL DEFAULT '',  -- what went wrong at the last try; empty: nothing
+    error_at BIGINT NOT NULL DEFAULT 0,  -- when; 0: never
+    holder VARCHAR(255) NOT NULL DEFAULT '',  -- the process that sends, as machine.process ...
+    held_until BIGINT NOT NULL DEFAULT 0,  -- ... which others leave alone until then
+    PRIMARY KEY (url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+-- What a site says in its sitemaps of changes, and how often that was right.
+ALTER TABLE sitemap_url ADD COLUMN changefreq VARCHAR(8) NOT NULL DEFAULT '';  -- as the sitemap says; empty: it does not
+
+CREATE TABLE sitemap_trust (
+    site_id BIGINT NOT NULL,
+    newer_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
+    newer_wrong BIGINT NOT NULL DEFAULT 0,  -- ... for what is long ago counts less and less
+    older_right BIGINT NOT NULL DEFAULT 0,  -- visits that found a page as it was whose lastmod said so
+    older_wrong BIGINT NOT NULL DEFAULT 0,
+    changefreq_right BIGINT NOT NULL DEFAULT 0,  -- visits to pages whose rate of change is known, and within a factor of four of that
+    changefreq_wrong BIGINT NOT NULL DEFAULT 0,
+    PRIMARY KEY (site_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

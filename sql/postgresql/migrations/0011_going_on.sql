@@ -21,4 +21,41 @@ CREATE TABLE publisher (
     PRIMARY KEY (seed_id)
 );
 
+-- By how much a page has changed.
+ALTER TABLE url_state ADD COLUMN simhash BIGINT DEFAULT 0 NOT NULL;  -- of the text of its newest payload; 0: not computed
+ALTER TABLE url_change ADD COLUMN distance INTEGER DEFAULT -1 NOT NULL;  -- by how many of 64 bits the simhashes of old and new text differ; -1: not known
+
+-- Where changes are sent.
+CREATE TABLE webhook (
+    url_hash BYTEA NOT NULL,  -- BLAKE2b-128 of url
+    url TEXT COLLATE "C" NOT NULL,  -- changes are sent to it
+    cursor_change BIGINT NOT NULL,  -- all rows of url_change up to this id were delivered
+    batch_to BIGINT DEFAULT 0 NOT NULL,  -- the message on its way goes up to this id; 0: there is none
+    message_id VARCHAR(64) COLLATE "C" DEFAULT '' NOT NULL,  -- its id, the same at each try
+    tries INTEGER DEFAULT 0 NOT NULL,  -- of this message, which have failed
+    next_at BIGINT DEFAULT 0 NOT NULL,  -- no try before
+    delivered BIGINT DEFAULT 0 NOT NULL,  -- changes
+    messages BIGINT DEFAULT 0 NOT NULL,  -- that were delivered
+    delivered_at BIGINT DEFAULT 0 NOT NULL,  -- when the last of them was; 0: none
+    error VARCHAR(1000) COLLATE "C" DEFAULT '' NOT NULL,  -- what went wrong at the last try; empty: nothing
+    error_at BIGINT DEFAULT 0 NOT NULL,  -- when; 0: never
+    holder VARCHAR(255) COLLATE "C" DEFAULT '' NOT NULL,  -- the process that sends, as machine.process ...
+    held_until BIGINT DEFAULT 0 NOT NULL,  -- ... which others leave alone until then
+    PRIMARY KEY (url_hash)
+);
+
+-- What a site says in its sitemaps of changes, and how often that was right.
+ALTER TABLE sitemap_url ADD COLUMN changefreq VARCHAR(8) COLLATE "C" DEFAULT '' NOT NULL;  -- as the sitemap says; empty: it does not
+
+CREATE TABLE sitemap_trust (
+    site_id BIGINT NOT NULL,
+    newer_right BIGINT DEFAULT 0 NOT NULL,  -- visits that found a page changed whose lastmod said so; thousandths, as all of these, ...
+    newer_wrong BIGINT DEFAULT 0 NOT NULL,  -- ... for what is long ago counts less and less
+    older_right BIGINT DEFAULT 0 NOT NULL,  -- visits that found a page as it was whose lastmod said so
+    older_wrong BIGINT DEFAULT 0 NOT NULL,
+    changefreq_right BIGINT DEFAULT 0 NOT NULL,  -- visits to pages whose rate of change is known, and within a factor of four of that
+    changefreq_wrong BIGINT DEFAULT 0 NOT NULL,
+    PRIMARY KEY (site_id)
+);
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));
