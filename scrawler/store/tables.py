@@ -67,6 +67,8 @@ _NUMBER: TypeEngine[int] = BigInteger().with_variant(Integer(), "sqlite")
 _HASH: TypeEngine[bytes] = LargeBinary().with_variant(BINARY(16), "mysql")
 _HASH_OR_NONE: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(16), "mysql")
 _DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(20), "mysql")
+_CHECKS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(28), "mysql")
+_MOMENTS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(32), "mysql")
 _CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(_MediumBlob(), "mysql")
 _POSTGRESQL_TEXT = Text(collation="C")
 _TEXT: TypeEngine[str] = Text().with_variant(_POSTGRESQL_TEXT, "postgresql")
@@ -125,6 +127,10 @@ def _no_bytes(_element: _NoBytes, _compiler: object, **_words: object) -> str:
 @compiles(_NoBytes, "postgresql")
 def _no_bytes_of_postgresql(_element: _NoBytes, _compiler: object, **_words: object) -> str:
     return "''"  # x'' would be bits
+
+
+def _some_bytes(name: str, kind: TypeEngine[bytes], doc: str = "") -> Column[bytes]:
+    return Column(name, kind, nullable=False, server_default=_NoBytes(), doc=doc)
 
 
 def _referrer(doc: str) -> Column[bytes]:
@@ -193,6 +199,7 @@ crawl = Table(
     _number("starting_at", "... since then: the machine.launched_at of those that are there", default=0),
     _word("starting_process", 255, "... and by which process, as machine.process", default=""),
     _text("again", "JSON: the round that was ordered, until it is begun for all its seeds", null=True, kind=_LONG_TEXT),
+    _number("revisit_clock", "up to when the budget of visits to URLs again is spent; 0: nothing is", default=0),
 )
 
 run = Table(
@@ -230,6 +237,8 @@ site = Table(
     _number("pause_ms", "pause between two requests; a site taken over from a dead machine rests that long", default=0),
     _number("slowest_ms", "its slowest answer; 0: none. Asked by a dead machine, it may answer that late", default=0),
     _number("visits", "site.id of the site whose guests have their parties here, and whose lease they take", null=True),
+    _some_bytes("rates", _MOMENTS, "how often its pages change: four sums of doubles; empty: nothing is known"),
+    _number("revisit_clock", "up to when its own budget of visits to URLs again is spent; 0: nothing is", default=0),
     Index("site_key_hash", "key_hash", unique=True),
     *_index("site_state", "state", "owner"),
     # PostgreSQL sorts what it finds by IS NULL, however it is indexed: all free sites, for each claim.
@@ -419,7 +428,20 @@ url_state = Table(
     _number("interval_ms", "from its last visit to the next one, by the policy"),
     _number("due_at", "when it is to be visited again; 0: never, -1: it is listed for that"),
     _number("simhash", "of the text of its newest payload; 0: not computed", default=0),
+    _some_bytes("checks", _CHECKS, "how often it was found changed: seven sums of floats; empty: it was not checked"),
+    _some_bytes("text_print", _HASH_OR_NONE, "of its text without dates and counters, digest and simhash; empty: none"),
+    _small("demand_cell", "revisit_demand.cell in which it is counted; 0: in none", default=0),
     Index("url_state_due", "seed_id", "due_at"),
+    **_CLUSTERED,
+)
+
+revisit_demand = Table(
+    "revisit_demand",
+    metadata,
+    _number("site_id", "whose URLs; 0: of all sites, as one machine has counted them", key=True),
+    _number("machine_id", "which machine has counted them; 0: before any ran, or for a site", key=True),
+    _small("cell", "how often they change, and what they weigh: see scrawler/revisit/demand.py", key=True),
+    _number("pages", "so many more than before; of one machine it may be below 0: others have counted them first"),
     **_CLUSTERED,
 )
 

@@ -21,6 +21,7 @@ CREATE TABLE crawl (
     starting_at BIGINT NOT NULL DEFAULT 0,  -- ... since then: the machine.launched_at of those that are there
     starting_process VARCHAR(255) NOT NULL DEFAULT '',  -- ... and by which process, as machine.process
     again MEDIUMTEXT,  -- JSON: the round that was ordered, until it is begun for all its seeds
+    revisit_clock BIGINT NOT NULL DEFAULT 0,  -- up to when the budget of visits to URLs again is spent; 0: nothing is
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
@@ -50,6 +51,8 @@ CREATE TABLE site (
     pause_ms BIGINT NOT NULL DEFAULT 0,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms BIGINT NOT NULL DEFAULT 0,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     visits BIGINT,  -- site.id of the site whose guests have their parties here, and whose lease they take
+    rates VARBINARY(32) NOT NULL DEFAULT x'',  -- how often its pages change: four sums of doubles; empty: nothing is known
+    revisit_clock BIGINT NOT NULL DEFAULT 0,  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -226,9 +229,20 @@ CREATE TABLE url_state (
     interval_ms BIGINT NOT NULL,  -- from its last visit to the next one, by the policy
     due_at BIGINT NOT NULL,  -- when it is to be visited again; 0: never, -1: it is listed for that
     simhash BIGINT NOT NULL DEFAULT 0,  -- of the text of its newest payload; 0: not computed
+    checks VARBINARY(28) NOT NULL DEFAULT x'',  -- how often it was found changed: seven sums of floats; empty: it was not checked
+    text_print VARBINARY(16) NOT NULL DEFAULT x'',  -- of its text without dates and counters, digest and simhash; empty: none
+    demand_cell INTEGER NOT NULL DEFAULT 0,  -- revisit_demand.cell in which it is counted; 0: in none
     PRIMARY KEY (seed_id, url_hash)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX url_state_due ON url_state (seed_id, due_at);
+
+CREATE TABLE revisit_demand (
+    site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 CREATE TABLE url_change (
     id BIGINT NOT NULL AUTO_INCREMENT,

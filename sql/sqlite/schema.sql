@@ -21,6 +21,7 @@ CREATE TABLE crawl (
     starting_at INTEGER DEFAULT 0 NOT NULL,  -- ... since then: the machine.launched_at of those that are there
     starting_process TEXT DEFAULT '' NOT NULL,  -- ... and by which process, as machine.process
     again TEXT,  -- JSON: the round that was ordered, until it is begun for all its seeds
+    revisit_clock INTEGER DEFAULT 0 NOT NULL,  -- up to when the budget of visits to URLs again is spent; 0: nothing is
     PRIMARY KEY (id)
 ) STRICT;
 
@@ -50,6 +51,8 @@ CREATE TABLE site (
     pause_ms INTEGER DEFAULT 0 NOT NULL,  -- pause between two requests; a site taken over from a dead machine rests that long
     slowest_ms INTEGER DEFAULT 0 NOT NULL,  -- its slowest answer; 0: none. Asked by a dead machine, it may answer that late
     visits INTEGER,  -- site.id of the site whose guests have their parties here, and whose lease they take
+    rates BLOB DEFAULT x'' NOT NULL,  -- how often its pages change: four sums of doubles; empty: nothing is known
+    revisit_clock INTEGER DEFAULT 0 NOT NULL,  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
     PRIMARY KEY (id)
 ) STRICT;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -228,10 +231,22 @@ CREATE TABLE url_state (
     interval_ms INTEGER NOT NULL,  -- from its last visit to the next one, by the policy
     due_at INTEGER NOT NULL,  -- when it is to be visited again; 0: never, -1: it is listed for that
     simhash INTEGER DEFAULT 0 NOT NULL,  -- of the text of its newest payload; 0: not computed
+    checks BLOB DEFAULT x'' NOT NULL,  -- how often it was found changed: seven sums of floats; empty: it was not checked
+    text_print BLOB DEFAULT x'' NOT NULL,  -- of its text without dates and counters, digest and simhash; empty: none
+    demand_cell INTEGER DEFAULT 0 NOT NULL,  -- revisit_demand.cell in which it is counted; 0: in none
     PRIMARY KEY (seed_id, url_hash)
 ) WITHOUT ROWID,
  STRICT;
 CREATE INDEX url_state_due ON url_state (seed_id, due_at);
+
+CREATE TABLE revisit_demand (
+    site_id INTEGER NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id INTEGER NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    pages INTEGER NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) WITHOUT ROWID,
+ STRICT;
 
 CREATE TABLE url_change (
     id INTEGER NOT NULL,

@@ -58,4 +58,20 @@ CREATE TABLE sitemap_trust (
     PRIMARY KEY (site_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- Visits again: rates of change that are estimated, and budgets.
+ALTER TABLE crawl ADD COLUMN revisit_clock BIGINT NOT NULL DEFAULT 0;  -- up to when the budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE site ADD COLUMN rates VARBINARY(32) NOT NULL DEFAULT x'';  -- how often its pages change: four sums of doubles; empty: nothing is known
+ALTER TABLE site ADD COLUMN revisit_clock BIGINT NOT NULL DEFAULT 0;  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE url_state ADD COLUMN checks VARBINARY(28) NOT NULL DEFAULT x'';  -- how often it was found changed: seven sums of floats; empty: it was not checked
+ALTER TABLE url_state ADD COLUMN text_print VARBINARY(16) NOT NULL DEFAULT x'';  -- of its text without dates and counters, digest and simhash; empty: none
+ALTER TABLE url_state ADD COLUMN demand_cell INTEGER NOT NULL DEFAULT 0;  -- revisit_demand.cell in which it is counted; 0: in none
+
+CREATE TABLE revisit_demand (
+    site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

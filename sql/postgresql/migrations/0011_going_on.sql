@@ -58,4 +58,20 @@ CREATE TABLE sitemap_trust (
     PRIMARY KEY (site_id)
 );
 
+-- Visits again: rates of change that are estimated, and budgets.
+ALTER TABLE crawl ADD COLUMN revisit_clock BIGINT DEFAULT 0 NOT NULL;  -- up to when the budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE site ADD COLUMN rates BYTEA DEFAULT '' NOT NULL;  -- how often its pages change: four sums of doubles; empty: nothing is known
+ALTER TABLE site ADD COLUMN revisit_clock BIGINT DEFAULT 0 NOT NULL;  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE url_state ADD COLUMN checks BYTEA DEFAULT '' NOT NULL;  -- how often it was found changed: seven sums of floats; empty: it was not checked
+ALTER TABLE url_state ADD COLUMN text_print BYTEA DEFAULT '' NOT NULL;  -- of its text without dates and counters, digest and simhash; empty: none
+ALTER TABLE url_state ADD COLUMN demand_cell INTEGER DEFAULT 0 NOT NULL;  -- revisit_demand.cell in which it is counted; 0: in none
+
+CREATE TABLE revisit_demand (
+    site_id BIGINT NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id BIGINT NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    pages BIGINT NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+);
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

@@ -62,4 +62,21 @@ CREATE TABLE sitemap_trust (
 ) WITHOUT ROWID,
  STRICT;
 
+-- Visits again: rates of change that are estimated, and budgets.
+ALTER TABLE crawl ADD COLUMN revisit_clock INTEGER DEFAULT 0 NOT NULL;  -- up to when the budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE site ADD COLUMN rates BLOB DEFAULT x'' NOT NULL;  -- how often its pages change: four sums of doubles; empty: nothing is known
+ALTER TABLE site ADD COLUMN revisit_clock INTEGER DEFAULT 0 NOT NULL;  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
+ALTER TABLE url_state ADD COLUMN checks BLOB DEFAULT x'' NOT NULL;  -- how often it was found changed: seven sums of floats; empty: it was not checked
+ALTER TABLE url_state ADD COLUMN text_print BLOB DEFAULT x'' NOT NULL;  -- of its text without dates and counters, digest and simhash; empty: none
+ALTER TABLE url_state ADD COLUMN demand_cell INTEGER DEFAULT 0 NOT NULL;  -- revisit_demand.cell in which it is counted; 0: in none
+
+CREATE TABLE revisit_demand (
+    site_id INTEGER NOT NULL,  -- whose URLs; 0: of all sites, as one machine has counted them
+    machine_id INTEGER NOT NULL,  -- which machine has counted them; 0: before any ran, or for a site
+    cell INTEGER NOT NULL,  -- how often they change, and what they weigh: see scrawler/revisit/demand.py
+    pages INTEGER NOT NULL,  -- so many more than before; of one machine it may be below 0: others have counted them first
+    PRIMARY KEY (site_id, machine_id, cell)
+) WITHOUT ROWID,
+ STRICT;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));
