@@ -317,6 +317,8 @@ seed = Table(
         doc="when a URL of it is due next; 0: look into url_state; NULL: never",
     ),
     _number("guest_of", "of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url", null=True),
+    _small("skipped", "1: the user wants nothing more of it: no machine takes it up, and no round or retry does", default=0),
+    _number("batch", "promotion.id of the promotion that made it a seed; 0: none, or the version before", default=0),
     Index("seed_url_hash", "url_hash", unique=True),
     *_index("seed_site", "site_id", "state"),
     *_index("seed_state", "state", "end_reason"),
@@ -548,6 +550,43 @@ jar = Table(
     metadata,
     _number("seed_id", key=True),
     _bytes("data", _CHUNK, "cookies of its party, JSON of at most 64 KiB"),
+    **_CLUSTERED,
+)
+
+promotion = Table(
+    "promotion",
+    metadata,
+    _id(),
+    _number("promoted_at"),
+    _text("what", "JSON: what was promoted, as it was asked for"),
+    _number("after_seed", "seed.id of the newest seed before it: its own come later", default=0),
+    _number("undone_at", "0: it holds", default=0),
+)
+
+search = Table(
+    "search",
+    metadata,
+    _number("seed_id", key=True),
+    _small("queries", "asked of the search forms of its site", default=0),
+    _number("results", "links that the answers have shown", default=0),
+    _number("found", "URLs that these have listed first", default=0),
+    _word("ended", 16, "why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on", default=""),
+    _bytes("data", _CHUNK, "forms and terms of its pages, compressed JSON"),
+    **_CLUSTERED,
+)
+
+search_query = Table(
+    "search_query",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("url_hash", _HASH, "of the URL that asks, which stands in the seed's list", key=True),
+    _small("number", "1: the first query of the seed"),
+    _text("term", "that was asked for"),
+    _text("form", "action and field of the form"),
+    _small("answers", "pages of results", default=0),
+    _number("results", "links to results on these", default=0),
+    _number("found", "URLs that these have listed first", default=0),
+    Index("search_query_url_hash", "url_hash"),
     **_CLUSTERED,
 )
 

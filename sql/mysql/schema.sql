@@ -109,6 +109,8 @@ CREATE TABLE seed (
     states_to BIGINT NOT NULL DEFAULT 0,  -- page.id up to which url_state has what its first round has brought
     due_at BIGINT DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
     guest_of BIGINT,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
+    skipped INTEGER NOT NULL DEFAULT 0,  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
+    batch BIGINT NOT NULL DEFAULT 0,  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -332,6 +334,38 @@ CREATE TABLE jar (
     data MEDIUMBLOB NOT NULL,  -- cookies of its party, JSON of at most 64 KiB
     PRIMARY KEY (seed_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE promotion (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    promoted_at BIGINT NOT NULL,
+    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
+    after_seed BIGINT NOT NULL DEFAULT 0,  -- seed.id of the newest seed before it: its own come later
+    undone_at BIGINT NOT NULL DEFAULT 0,  -- 0: it holds
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE search (
+    seed_id BIGINT NOT NULL,
+    queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
+    results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
+    PRIMARY KEY (seed_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE search_query (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,  -- of the URL that asks, which stands in the seed's list
+    number INTEGER NOT NULL,  -- 1: the first query of the seed
+    term TEXT NOT NULL,  -- that was asked for
+    form TEXT NOT NULL,  -- action and field of the form
+    answers INTEGER NOT NULL DEFAULT 0,  -- pages of results
+    results BIGINT NOT NULL DEFAULT 0,  -- links to results on these
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX search_query_url_hash ON search_query (url_hash);
 
 CREATE TABLE rejection (
     seed_id BIGINT NOT NULL,

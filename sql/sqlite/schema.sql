@@ -109,6 +109,8 @@ CREATE TABLE seed (
     states_to INTEGER DEFAULT 0 NOT NULL,  -- page.id up to which url_state has what its first round has brought
     due_at INTEGER DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
     guest_of INTEGER,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
+    skipped INTEGER DEFAULT 0 NOT NULL,  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
+    batch INTEGER DEFAULT 0 NOT NULL,  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -343,6 +345,40 @@ CREATE TABLE jar (
     PRIMARY KEY (seed_id)
 ) WITHOUT ROWID,
  STRICT;
+
+CREATE TABLE promotion (
+    id INTEGER NOT NULL,
+    promoted_at INTEGER NOT NULL,
+    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
+    after_seed INTEGER DEFAULT 0 NOT NULL,  -- seed.id of the newest seed before it: its own come later
+    undone_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it holds
+    PRIMARY KEY (id)
+) STRICT;
+
+CREATE TABLE search (
+    seed_id INTEGER NOT NULL,
+    queries INTEGER DEFAULT 0 NOT NULL,  -- asked of the search forms of its site
+    results INTEGER DEFAULT 0 NOT NULL,  -- links that the answers have shown
+    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
+    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    data BLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
+    PRIMARY KEY (seed_id)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE search_query (
+    seed_id INTEGER NOT NULL,
+    url_hash BLOB NOT NULL,  -- of the URL that asks, which stands in the seed's list
+    number INTEGER NOT NULL,  -- 1: the first query of the seed
+    term TEXT NOT NULL,  -- that was asked for
+    form TEXT NOT NULL,  -- action and field of the form
+    answers INTEGER DEFAULT 0 NOT NULL,  -- pages of results
+    results INTEGER DEFAULT 0 NOT NULL,  -- links to results on these
+    found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
+    PRIMARY KEY (seed_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX search_query_url_hash ON search_query (url_hash);
 
 CREATE TABLE rejection (
     seed_id INTEGER NOT NULL,

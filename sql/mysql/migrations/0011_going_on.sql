@@ -74,4 +74,41 @@ CREATE TABLE revisit_demand (
     PRIMARY KEY (site_id, machine_id, cell)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- Which seeds next: those that are skipped, and batches of candidate seeds that were promoted together.
+ALTER TABLE seed ADD COLUMN skipped INTEGER NOT NULL DEFAULT 0;  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
+ALTER TABLE seed ADD COLUMN batch BIGINT NOT NULL DEFAULT 0;  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
+
+CREATE TABLE promotion (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    promoted_at BIGINT NOT NULL,
+    what TEXT NOT NULL,  -- JSON: what was promoted, as it was asked for
+    after_seed BIGINT NOT NULL DEFAULT 0,  -- seed.id of the newest seed before it: its own come later
+    undone_at BIGINT NOT NULL DEFAULT 0,  -- 0: it holds
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+-- The hidden web: what search forms of a seed's site were asked.
+CREATE TABLE search (
+    seed_id BIGINT NOT NULL,
+    queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
+    results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
+    PRIMARY KEY (seed_id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE search_query (
+    seed_id BIGINT NOT NULL,
+    url_hash BINARY(16) NOT NULL,  -- of the URL that asks, which stands in the seed's list
+    number INTEGER NOT NULL,  -- 1: the first query of the seed
+    term TEXT NOT NULL,  -- that was asked for
+    form TEXT NOT NULL,  -- action and field of the form
+    answers INTEGER NOT NULL DEFAULT 0,  -- pages of results
+    results BIGINT NOT NULL DEFAULT 0,  -- links to results on these
+    found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
+    PRIMARY KEY (seed_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX search_query_url_hash ON search_query (url_hash);
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
