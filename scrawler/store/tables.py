@@ -69,6 +69,7 @@ _HASH_OR_NONE: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(16), "my
 _DIGEST: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(20), "mysql")
 _CHECKS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(28), "mysql")
 _MOMENTS: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(32), "mysql")
+_SHA256: TypeEngine[bytes] = LargeBinary().with_variant(VARBINARY(32), "mysql")
 _CHUNK: TypeEngine[bytes] = LargeBinary().with_variant(_MediumBlob(), "mysql")
 _POSTGRESQL_TEXT = Text(collation="C")
 _TEXT: TypeEngine[str] = Text().with_variant(_POSTGRESQL_TEXT, "postgresql")
@@ -239,6 +240,8 @@ site = Table(
     _number("visits", "site.id of the site whose guests have their parties here, and whose lease they take", null=True),
     _some_bytes("rates", _MOMENTS, "how often its pages change: four sums of doubles; empty: nothing is known"),
     _number("revisit_clock", "up to when its own budget of visits to URLs again is spent; 0: nothing is", default=0),
+    _small("window_from", "minute of the day, UTC, from which its owner wants it to be asked ...", default=0),
+    _small("window_to", "... and up to which; the same as window_from: at any time", default=0),
     Index("site_key_hash", "key_hash", unique=True),
     *_index("site_state", "state", "owner"),
     # PostgreSQL sorts what it finds by IS NULL, however it is indexed: all free sites, for each claim.
@@ -822,4 +825,103 @@ thread_statistics = Table(
     _small("thread", "number of the URL Collector, from 0", key=True),
     _number("seeds_held"),
     **_CLUSTERED,
+)
+
+pushed = Table(
+    "pushed",
+    metadata,
+    _id(),
+    _number("site_id", "the site that is known, and to whose lists it goes"),
+    _text("url", "somebody has told that it is new, or has changed; the row goes when it is listed"),
+    _bytes("url_hash", _HASH),
+    _word("source", 16, "who has told it: indexnow, websub, ping, owner"),
+    _number("at", "when it came, last"),
+    _number("due_at", "when it may be asked for: at once, or in the window that the site's owner has named"),
+    Index("pushed_site_url", "site_id", "url_hash", unique=True),
+    *_index("pushed_due_at", "due_at"),
+    **_IN_PASSING,
+)
+
+push_tally = Table(
+    "push_tally",
+    metadata,
+    _number("site_id", "0: of no known site", key=True),
+    _number("day", "days since 1970, UTC", key=True),
+    _word("source", 16, "as in pushed", key=True),
+    _tally("accepted", "URLs; the quota of the site counts them"),
+    _tally("refused", "URLs, or messages: outside the crawl, over the quota, not proved"),
+    _tally("listed", "URLs that machines have taken into the lists of parties"),
+    **_CLUSTERED,
+)
+
+push_key = Table(
+    "push_key",
+    metadata,
+    _bytes("key_hash", _SHA256, "SHA-256 of a key for pings, which is 256 random bits", key=True),
+    _number("site_id"),
+    _text("host", "as it was given"),
+    _number("created_at"),
+    _number("used_at", "0: never", default=0),
+    **_CLUSTERED,
+)
+
+subscription = Table(
+    "subscription",
+    metadata,
+    _id(),
+    _number("site_id"),
+    _text("topic"),
+    _bytes("topic_hash", _HASH),
+    _text("hub"),
+    _text("callback", "as the hub knows it: it ends with the token"),
+    _word("token", 64, "random: who knows it may answer for the hub"),
+    _word("secret", 64, "random: the hub signs with it"),
+    _word("state", 16, "asked, active, denied, leaving, left, failed"),
+    _number("asked_at", "when the hub was last asked"),
+    _number("lease_until", "0: there is no lease", default=0),
+    _number("next_at", "when the hub is to be asked again; 0: never", default=0),
+    _small("failures", "times in a row that it could not be asked", default=0),
+    _word("detail", 1000, "what went wrong", default=""),
+    _tally("deliveries", "messages that were signed by the hub"),
+    _tally("forged", "messages that were not"),
+    Index("subscription_topic", "topic_hash", unique=True),
+    Index("subscription_token", "token", unique=True),
+    *_index("subscription_next_at", "next_at"),
+)
+
+site_owner = Table(
+    "site_owner",
+    metadata,
+    _id(),
+    _number("site_id"),
+    _text("host", "with its port, where that is not the scheme's own"),
+    _bytes("token_hash", _SHA256, "SHA-256 of the owner's token, which is 256 random bits"),
+    _word("proof", 8, "how it was shown last: file, meta, dns"),
+    _number("proved_at"),
+    _number("created_at"),
+    Index("site_owner_token", "token_hash", unique=True),
+)
+
+submission = Table(
+    "submission",
+    metadata,
+    _number("owner_id", "site_owner.id", key=True),
+    _bytes("url_hash", _HASH, key=True),
+    _text("url"),
+    _number("at", "when it was submitted, last"),
+    Index("submission_at", "owner_id", "at"),
+    **_CLUSTERED,
+)
+
+listener = Table(
+    "listener",
+    metadata,
+    _id(),
+    _word("host", 255),
+    _small("pid"),
+    _word("process", 255, "as machine.process"),
+    _word("address", 255, "where it listens"),
+    _number("started_at"),
+    _number("heartbeat_at"),
+    _number("stopped_at", "0: it has not stopped in order", default=0),
 )

@@ -53,6 +53,8 @@ CREATE TABLE site (
     visits INTEGER,  -- site.id of the site whose guests have their parties here, and whose lease they take
     rates BLOB DEFAULT x'' NOT NULL,  -- how often its pages change: four sums of doubles; empty: nothing is known
     revisit_clock INTEGER DEFAULT 0 NOT NULL,  -- up to when its own budget of visits to URLs again is spent; 0: nothing is
+    window_from INTEGER DEFAULT 0 NOT NULL,  -- minute of the day, UTC, from which its owner wants it to be asked ...
+    window_to INTEGER DEFAULT 0 NOT NULL,  -- ... and up to which; the same as window_from: at any time
     PRIMARY KEY (id)
 ) STRICT;
 CREATE UNIQUE INDEX site_key_hash ON site (key_hash);
@@ -586,5 +588,95 @@ CREATE TABLE thread_statistics (
     PRIMARY KEY (machine_id, at, thread)
 ) WITHOUT ROWID,
  STRICT;
+
+CREATE TABLE pushed (
+    id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+    site_id INTEGER NOT NULL,  -- the site that is known, and to whose lists it goes
+    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
+    url_hash BLOB NOT NULL,
+    source TEXT NOT NULL,  -- who has told it: indexnow, websub, ping, owner
+    at INTEGER NOT NULL,  -- when it came, last
+    due_at INTEGER NOT NULL  -- when it may be asked for: at once, or in the window that the site's owner has named
+) STRICT;
+CREATE INDEX pushed_due_at ON pushed (due_at);
+CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
+
+CREATE TABLE push_tally (
+    site_id INTEGER NOT NULL,  -- 0: of no known site
+    day INTEGER NOT NULL,  -- days since 1970, UTC
+    source TEXT NOT NULL,  -- as in pushed
+    accepted INTEGER DEFAULT 0 NOT NULL,  -- URLs; the quota of the site counts them
+    refused INTEGER DEFAULT 0 NOT NULL,  -- URLs, or messages: outside the crawl, over the quota, not proved
+    listed INTEGER DEFAULT 0 NOT NULL,  -- URLs that machines have taken into the lists of parties
+    PRIMARY KEY (site_id, day, source)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE push_key (
+    key_hash BLOB NOT NULL,  -- SHA-256 of a key for pings, which is 256 random bits
+    site_id INTEGER NOT NULL,
+    host TEXT NOT NULL,  -- as it was given
+    created_at INTEGER NOT NULL,
+    used_at INTEGER DEFAULT 0 NOT NULL,  -- 0: never
+    PRIMARY KEY (key_hash)
+) WITHOUT ROWID,
+ STRICT;
+
+CREATE TABLE subscription (
+    id INTEGER NOT NULL,
+    site_id INTEGER NOT NULL,
+    topic TEXT NOT NULL,
+    topic_hash BLOB NOT NULL,
+    hub TEXT NOT NULL,
+    callback TEXT NOT NULL,  -- as the hub knows it: it ends with the token
+    token TEXT NOT NULL,  -- random: who knows it may answer for the hub
+    secret TEXT NOT NULL,  -- random: the hub signs with it
+    state TEXT NOT NULL,  -- asked, active, denied, leaving, left, failed
+    asked_at INTEGER NOT NULL,  -- when the hub was last asked
+    lease_until INTEGER DEFAULT 0 NOT NULL,  -- 0: there is no lease
+    next_at INTEGER DEFAULT 0 NOT NULL,  -- when the hub is to be asked again; 0: never
+    failures INTEGER DEFAULT 0 NOT NULL,  -- times in a row that it could not be asked
+    detail TEXT DEFAULT '' NOT NULL,  -- what went wrong
+    deliveries INTEGER DEFAULT 0 NOT NULL,  -- messages that were signed by the hub
+    forged INTEGER DEFAULT 0 NOT NULL,  -- messages that were not
+    PRIMARY KEY (id)
+) STRICT;
+CREATE INDEX subscription_next_at ON subscription (next_at);
+CREATE UNIQUE INDEX subscription_token ON subscription (token);
+CREATE UNIQUE INDEX subscription_topic ON subscription (topic_hash);
+
+CREATE TABLE site_owner (
+    id INTEGER NOT NULL,
+    site_id INTEGER NOT NULL,
+    host TEXT NOT NULL,  -- with its port, where that is not the scheme's own
+    token_hash BLOB NOT NULL,  -- SHA-256 of the owner's token, which is 256 random bits
+    proof TEXT NOT NULL,  -- how it was shown last: file, meta, dns
+    proved_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    PRIMARY KEY (id)
+) STRICT;
+CREATE UNIQUE INDEX site_owner_token ON site_owner (token_hash);
+
+CREATE TABLE submission (
+    owner_id INTEGER NOT NULL,  -- site_owner.id
+    url_hash BLOB NOT NULL,
+    url TEXT NOT NULL,
+    at INTEGER NOT NULL,  -- when it was submitted, last
+    PRIMARY KEY (owner_id, url_hash)
+) WITHOUT ROWID,
+ STRICT;
+CREATE INDEX submission_at ON submission (owner_id, at);
+
+CREATE TABLE listener (
+    id INTEGER NOT NULL,
+    host TEXT NOT NULL,
+    pid INTEGER NOT NULL,
+    process TEXT NOT NULL,  -- as machine.process
+    address TEXT NOT NULL,  -- where it listens
+    started_at INTEGER NOT NULL,
+    heartbeat_at INTEGER NOT NULL,
+    stopped_at INTEGER DEFAULT 0 NOT NULL,  -- 0: it has not stopped in order
+    PRIMARY KEY (id)
+) STRICT;
 
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

@@ -111,4 +111,96 @@ CREATE TABLE search_query (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX search_query_url_hash ON search_query (url_hash);
 
+-- What servers and owners send to `scrawler listen`.
+ALTER TABLE site ADD COLUMN window_from INTEGER NOT NULL DEFAULT 0;  -- minute of the day, UTC, from which its owner wants it to be asked ...
+ALTER TABLE site ADD COLUMN window_to INTEGER NOT NULL DEFAULT 0;  -- ... and up to which; the same as window_from: at any time
+
+CREATE TABLE pushed (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    site_id BIGINT NOT NULL,  -- the site that is known, and to whose lists it goes
+    url TEXT NOT NULL,  -- somebody has told that it is new, or has changed; the row goes when it is listed
+    url_hash BINARY(16) NOT NULL,
+    source VARCHAR(16) NOT NULL,  -- who has told it: indexnow, websub, ping, owner
+    at BIGINT NOT NULL,  -- when it came, last
+    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, or in the window that the site's owner has named
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX pushed_due_at ON pushed (due_at);
+CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);
+
+CREATE TABLE push_tally (
+    site_id BIGINT NOT NULL,  -- 0: of no known site
+    day BIGINT NOT NULL,  -- days since 1970, UTC
+    source VARCHAR(16) NOT NULL,  -- as in pushed
+    accepted BIGINT NOT NULL DEFAULT 0,  -- URLs; the quota of the site counts them
+    refused BIGINT NOT NULL DEFAULT 0,  -- URLs, or messages: outside the crawl, over the quota, not proved
+    listed BIGINT NOT NULL DEFAULT 0,  -- URLs that machines have taken into the lists of parties
+    PRIMARY KEY (site_id, day, source)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE push_key (
+    key_hash VARBINARY(32) NOT NULL,  -- SHA-256 of a key for pings, which is 256 random bits
+    site_id BIGINT NOT NULL,
+    host TEXT NOT NULL,  -- as it was given
+    created_at BIGINT NOT NULL,
+    used_at BIGINT NOT NULL DEFAULT 0,  -- 0: never
+    PRIMARY KEY (key_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
+CREATE TABLE subscription (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    site_id BIGINT NOT NULL,
+    topic TEXT NOT NULL,
+    topic_hash BINARY(16) NOT NULL,
+    hub TEXT NOT NULL,
+    callback TEXT NOT NULL,  -- as the hub knows it: it ends with the token
+    token VARCHAR(64) NOT NULL,  -- random: who knows it may answer for the hub
+    secret VARCHAR(64) NOT NULL,  -- random: the hub signs with it
+    state VARCHAR(16) NOT NULL,  -- asked, active, denied, leaving, left, failed
+    asked_at BIGINT NOT NULL,  -- when the hub was last asked
+    lease_until BIGINT NOT NULL DEFAULT 0,  -- 0: there is no lease
+    next_at BIGINT NOT NULL DEFAULT 0,  -- when the hub is to be asked again; 0: never
+    failures INTEGER NOT NULL DEFAULT 0,  -- times in a row that it could not be asked
+    detail VARCHAR(1000) NOT NULL DEFAULT '',  -- what went wrong
+    deliveries BIGINT NOT NULL DEFAULT 0,  -- messages that were signed by the hub
+    forged BIGINT NOT NULL DEFAULT 0,  -- messages that were not
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX subscription_next_at ON subscription (next_at);
+CREATE UNIQUE INDEX subscription_token ON subscription (token);
+CREATE UNIQUE INDEX subscription_topic ON subscription (topic_hash);
+
+CREATE TABLE site_owner (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    site_id BIGINT NOT NULL,
+    host TEXT NOT NULL,  -- with its port, where that is not the scheme's own
+    token_hash VARBINARY(32) NOT NULL,  -- SHA-256 of the owner's token, which is 256 random bits
+    proof VARCHAR(8) NOT NULL,  -- how it was shown last: file, meta, dns
+    proved_at BIGINT NOT NULL,
+    created_at BIGINT NOT NULL,
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE UNIQUE INDEX site_owner_token ON site_owner (token_hash);
+
+CREATE TABLE submission (
+    owner_id BIGINT NOT NULL,  -- site_owner.id
+    url_hash BINARY(16) NOT NULL,
+    url TEXT NOT NULL,
+    at BIGINT NOT NULL,  -- when it was submitted, last
+    PRIMARY KEY (owner_id, url_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+CREATE INDEX submission_at ON submission (owner_id, at);
+
+CREATE TABLE listener (
+    id BIGINT NOT NULL AUTO_INCREMENT,
+    host VARCHAR(255) NOT NULL,
+    pid INTEGER NOT NULL,
+    process VARCHAR(255) NOT NULL,  -- as machine.process
+    address VARCHAR(255) NOT NULL,  -- where it listens
+    started_at BIGINT NOT NULL,
+    heartbeat_at BIGINT NOT NULL,
+    stopped_at BIGINT NOT NULL DEFAULT 0,  -- 0: it has not stopped in order
+    PRIMARY KEY (id)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));
