@@ -17,7 +17,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from functools import partial
 from weakref import WeakSet
 
 from scrawler.app import accept_losses, begin_again, retry_lost, retry_seeds
@@ -28,6 +27,7 @@ from scrawler.model.seeds import EndReason
 from scrawler.settings import Settings
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.supervisor import Supervisor
+from scrawler.telling.telling import Telling
 from scrawler.threads import start
 from scrawler.units import parse_seconds
 
@@ -144,11 +144,17 @@ class MachinesAtWork:
         self._say = say
         self._enough = enough
         self._copying = Copying(settings, say)
+        telling = Telling(settings, say)
 
         def show(progress: Progress) -> None:
             on_progress(self._copying.progress(progress))
 
-        self._supervisor = Supervisor(settings, show, say, stop, beside=partial(self._copying.beside, stop))
+        @contextmanager
+        def beside() -> Iterator[None]:
+            with self._copying.beside(stop), telling.beside(stop):
+                yield
+
+        self._supervisor = Supervisor(settings, show, say, stop, beside=beside)
         self._summary: RunSummary | None = None
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="crawl", daemon=True)

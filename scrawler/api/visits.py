@@ -14,7 +14,10 @@ from scrawler.insight.contents import asked_for
 from scrawler.model.terms import Millis
 from scrawler.model.visits import ChangeKind
 from scrawler.store.changes import Changes, ChangeView, RoundView
+from scrawler.telling.atom import feed_lines
 from scrawler.units import parse_seconds
+
+_MOST_IN_FEED = 1_000
 
 Since = str | datetime | timedelta | None
 
@@ -29,6 +32,8 @@ class Change:
     seed: str  # URL of the seed
     visit: int  # 0 is the first one
     detail: str  # where it has moved
+    distance: int | None = None  # of 64 bits, by which the simhashes of old and new text differ; None: not known
+    id: int = 0  # its key in the database, which never changes
 
     def __str__(self) -> str:
         return f"{self.kind.value} {self.url}" + (f" -> {self.detail}" if self.detail else "")
@@ -48,6 +53,13 @@ class VisitedCrawl(OpenedCrawl):
         seed_id = None if seed is None else self.seed(seed).seed.id
         at = since_ms(since, self.database.now())
         return map(_change, Changes(self.database).found(at, seed_id, kinds))
+
+    def feed(self, since: Since = None, seed: str | None = None, kind: str | Iterable[str] = ()) -> Iterator[str]:
+        """Yield the lines of an Atom feed of what `changes` yields, of the newest 1,000. Raises as it does."""
+        seed_id = None if seed is None else self.seed(seed).seed.id
+        kinds = kinds_of([kind] if isinstance(kind, str) else kind)
+        newest = Changes(self.database).newest(_MOST_IN_FEED, since_ms(since, self.database.now()), seed_id, kinds)
+        return feed_lines(self.stored, newest)
 
     def rounds(self, seed: str | None = None) -> Iterator[RoundView]:
         """Yield the rounds of a seed, or of all, with the counts of each. Raises InputError where there is no seed."""
@@ -95,4 +107,5 @@ def since_ms(since: Since, now: Millis) -> Millis:
 
 def _change(view: ChangeView) -> Change:
     at = datetime.fromtimestamp(view.at / 1000, UTC)
-    return Change(at, ChangeKind(view.kind), view.url, view.seed, view.visit, view.detail)
+    distance = None if view.distance < 0 else view.distance
+    return Change(at, ChangeKind(view.kind), view.url, view.seed, view.visit, view.detail, distance, view.id)

@@ -7,7 +7,7 @@ import re
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -17,10 +17,14 @@ from scrawler.core.records.records import prefix_of
 from scrawler.core.rules import HostRules
 from scrawler.dates import read_date
 from scrawler.errors import StoreBusyError
+from scrawler.extract.charset import to_utf8
+from scrawler.extract.decode import decode_body
+from scrawler.extract.simhash import fingerprint_of
+from scrawler.extract.sniff import HTML_TYPES
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.lanes import REVISIT
-from scrawler.model.results import Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
@@ -28,7 +32,7 @@ from scrawler.revisit.due import RevisitPolicy
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
-from scrawler.store.revisits import Revisits
+from scrawler.store.revisits import Archived, Revisits
 from scrawler.urls.scope import site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body
@@ -69,27 +73,38 @@ class ArchivedHeaders:
         self._machine_of = machine_of
         self._folders: dict[int, Path] | None = None
 
-    def of_pages(self, pages: Sequence[PageRow]) -> Iterator[tuple[str, str, tuple[str, Millis] | None]]:
-        """Yield of each page ETag, Last-Modified, and URL and time of the record to which its revisit refers.
+    def of_pages(self, pages: Sequence[PageRow]) -> Iterator[Archived]:
+        """Yield of each page ETag, Last-Modified, the record to which its revisit refers, and the simhash of its text.
 
         What cannot be read says nothing: such a page is asked for as a whole.
         """
-        found: dict[int, tuple[str, str, tuple[str, Millis] | None]] = {}
+        found: dict[int, Archived] = {}
         by_place = sorted(range(len(pages)), key=lambda at: (pages[at].warc_file, pages[at].warc_offset))
         with closing(RecordReader()) as reader:
             for at in by_place:
                 if pages[at].warc_file and pages[at].result == Result.FETCHED.value:
                     with suppress(UnwholeRecordError, OSError):
                         found[at] = self._of_page(reader, pages[at])
-        yield from (found.get(at, ("", "", None)) for at in range(len(pages)))
+        yield from (found.get(at, Archived()) for at in range(len(pages)))
 
-    def _of_page(self, reader: RecordReader, page: PageRow) -> tuple[str, str, tuple[str, Millis] | None]:
+    def _of_page(self, reader: RecordReader, page: PageRow) -> Archived:
         largest = max(self._settings.max_body, page.length) + _HEADS
         answer = reader.answer(self._path(page.warc_file), page.warc_offset, page.warc_length, largest)
         if not answer.record.says(page.url, page.digest, page.revisit):
-            return "", "", None
+            return Archived()
         headers = parse_headers(answer.head)
-        return headers.get("etag", ""), headers.get("last-modified", ""), _original(answer)
+        simhash = self._simhash(page, answer.body, headers) if answer.body else 0
+        return Archived(headers.get("etag", ""), headers.get("last-modified", ""), _original(answer), simhash)
+
+    def _simhash(self, page: PageRow, body: bytes, headers: Mapping[str, str]) -> int:
+        """Return the simhash of a page's text, as later visits compute it."""
+        if page.content_type not in HTML_TYPES or page.flags & PageFlag.TRUNCATED:
+            return 0
+        decoded = decode_body(
+            body, headers.get("content-encoding", ""), self._settings.max_decoded, self._settings.max_ratio
+        ).body
+        utf8, _ = to_utf8(decoded, headers.get("content-type", ""))
+        return fingerprint_of(utf8).simhash
 
     def _path(self, warc_file: str) -> Path:
         here = self._settings.pages_dir / warc_file

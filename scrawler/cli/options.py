@@ -159,6 +159,8 @@ def _metavar(key: str) -> str:
         "capacity": "auto|N",
         "communicator": "db|URL",
         "exchange_secret": "TEXT",
+        "webhook": "URL",
+        "webhook_secret": "TEXT",
         "db": "URL",
         "nofollow": "REL,...",
         "normalise": "STEP,...",

@@ -45,6 +45,7 @@ from scrawler.store.losses import LostSum
 from scrawler.store.retries import RETRYABLE
 from scrawler.supervisor.signals import heeds_hangups
 from scrawler.supervisor.supervisor import Supervisor
+from scrawler.telling.telling import Telling
 from scrawler.units import counted, human_bytes
 
 _SECOND_SIGNAL_CODE = 130
@@ -229,7 +230,7 @@ def _crawled(
         return summary
     for caution in cautions(settings):  # above, the crawl says them by itself
         LOG.warning("scrawler: %s", caution)
-    copying = Copying(settings, LOG.warning)
+    copying, telling = Copying(settings, LOG.warning), Telling(settings, LOG.warning)
     first.do(settings, stop, LOG.warning)
 
     def shown(progress: Progress) -> None:
@@ -237,7 +238,7 @@ def _crawled(
 
     @contextmanager
     def beside() -> Iterator[None]:
-        with watched.beside(settings, stop), copying.beside(stop):
+        with watched.beside(settings, stop), copying.beside(stop), telling.beside(stop):
             yield
 
     if settings.machines == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
 from scrawler.cli.proxies import proxies_text
-from scrawler.cli.tables import json_line, print_pairs
+from scrawler.cli.tables import json_line, print_pairs, printable
 from scrawler.copying_note import CopiesNote
 from scrawler.dates import iso_date
 from scrawler.insight.sections import label, shown
@@ -30,6 +30,7 @@ from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
 from scrawler.store.reports import Reports
 from scrawler.store.seeds import Seeds
+from scrawler.store.webhooks import Waiting, Webhooks
 from scrawler.units import counted, human_bytes
 
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
@@ -58,14 +59,15 @@ def status(settings: Settings, as_json: bool) -> None:
         counts, lost = dict(Reports(database).counts(None)), Losses(database).totals()
         left = _seconds_left(one, summary, orders)
         urls, visits = exchanged(database), guests(database)
-        proxies = Seeds(database).dead_at_proxies()
+        proxies, hooks = Seeds(database).dead_at_proxies(), Webhooks(database).all()
         if as_json:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
             values |= {"exchange": urls._asdict(), "guests": visits._asdict(), "copies": _copies_values(one.copies())}
+            values["webhooks"] = [_hook_values(one) for one in hooks]
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
-            archive = proxies_text(*proxies) | _lost_text(lost) | _copies_text(one.copies())
+            archive = proxies_text(*proxies) | _lost_text(lost) | _copies_text(one.copies()) | _hooks_text(hooks)
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
 
 
@@ -116,6 +118,33 @@ def _lost_text(lost: LostTotals) -> dict[str, str]:
     lines = {LossState.GONE.value: f"{lost_text(lost.open)}; {WHAT_TO_DO}"} if lost.open.files else {}
     accepted = {LossState.ACCEPTED.value: lost_text(lost.accepted)} if lost.accepted.files else {}
     return lines | accepted
+
+
+def _hook_values(one: Waiting) -> dict[str, Any]:
+    hook = one.hook
+    return {
+        "url": hook.url,
+        "delivered": hook.delivered,
+        "messages": hook.messages,
+        "delivered_at": iso_date(hook.delivered_at) if hook.delivered_at else None,
+        "waiting": one.waiting,
+        "tries": hook.tries,
+        "next_at": iso_date(hook.next_at) if hook.next_at else None,
+        "error": hook.error,
+        "error_at": iso_date(hook.error_at) if hook.error_at else None,
+    }
+
+
+def _hooks_text(hooks: Sequence[Waiting]) -> dict[str, str]:
+    return {f"webhook {printable(one.hook.url)}": _hook_text(one) for one in hooks}
+
+
+def _hook_text(one: Waiting) -> str:
+    hook = one.hook
+    text = f"{counted(hook.delivered, 'change')} delivered, {one.waiting:,} waiting"
+    if not hook.error:
+        return text
+    return f"{text}; {counted(hook.tries, 'try', 'tries')} failed, the last at {iso_date(hook.error_at)}: {hook.error}"
 
 
 def _copies_values(note: CopiesNote | None) -> dict[str, Any] | None:

@@ -64,6 +64,7 @@ class PageLinks:
     page: bytes = field(default=b"", compare=False, repr=False)
     is_xml: bool = False  # whether the page was read as XML
     fingerprint: Fingerprint | None = None
+    simhash: int = 0  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
     sources: LinkSources | None = None  # where the links stand, if that is wanted
     relevance: float | None = None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
     marks: Mapping[str, LinkMark] | None = None  # what is said of links, by their URLs, if a URL filter wants it

@@ -12,6 +12,7 @@ from scrawler.revisit.due import RevisitPolicy, Seen
 
 GONE = (404, 410)
 _PERMANENT = (301, 308)
+_ALL_BITS = (1 << 64) - 1
 _THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value)
 _FLAG = {
     ChangeKind.NEW: PageFlag.NEW,
@@ -89,6 +90,7 @@ def after_visit(
             kind=kind.value,
             visit=row.visit,
             detail=row.detail if kind is ChangeKind.MOVED else "",
+            distance=_distance(before, row) if kind is ChangeKind.CHANGED else -1,
         )
         for kind in kinds
     )
@@ -111,6 +113,13 @@ def _kinds(before: UrlState | None, row: PageRow, in_round: bool) -> list[Change
     if row.status in _PERMANENT and row.result == Result.REDIRECT.value and before.payload_url != row.detail:
         kinds.append(ChangeKind.MOVED)
     return kinds
+
+
+def _distance(before: UrlState | None, row: PageRow) -> int:
+    """Return by how many of 64 bits the words of a page differ from what they were; -1 where that is not known."""
+    if before is None or not before.simhash or not row.simhash:
+        return -1
+    return ((before.simhash ^ row.simhash) & _ALL_BITS).bit_count()
 
 
 def _next_state(before: UrlState | None, row: PageRow, changed: bool, policy: RevisitPolicy) -> UrlState:
@@ -175,9 +184,9 @@ def _with_payload(
         flags = state.flags | (before.flags & (PageFlag.TRUNCATED | PageFlag.NOFOLLOW))
         return state._replace(
             flags=flags, digest=before.digest, payload_url=before.payload_url, payload_at=before.payload_at,
-            length=before.length, etag=before.etag, last_modified=before.last_modified,
+            length=before.length, etag=before.etag, last_modified=before.last_modified, simhash=before.simhash,
         )  # fmt: skip
-    state = state._replace(digest=row.digest, length=row.length)
+    state = state._replace(digest=row.digest, length=row.length, simhash=row.simhash)
     if not row.warc_file:
         return state  # no record could say to what it refers
     payload_url, payload_at = "", row.fetched_at

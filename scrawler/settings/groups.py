@@ -45,6 +45,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
     ),
     "revisits": ("keep", "revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
+    "changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private"),
     "traps": ("traps", "trap_pages", "trap_yield", "near_duplicates"),
     "files": (
         "input_dir",

@@ -208,6 +208,17 @@ def _checked_shared_secret(value: SecretStr | None) -> SecretStr | None:
     return value
 
 
+def _checked_webhooks(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    for value in values:
+        text = value.get_secret_value()
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname or not (text.isascii() and text.isprintable()):
+            raise ValueError("not the URL of a webhook")
+        if " " in text or "@" in parts.netloc or parts.fragment or parts.port == 0:  # a bad port raises by itself
+            raise ValueError("a webhook has neither user nor fragment")
+    return values
+
+
 _HIGHEST_PORT = 65_535
 SHARED_SECRET_LENGTH = 16  # bytes
 CommunicatorUrl = Annotated[
@@ -226,6 +237,14 @@ RemoteFolder = Annotated[
     str | None,
     AfterValidator(checked_folder),
     Allowed("the URL of a folder such as s3://bucket/folder or file:///folder; keys stand in the environment"),
+]
+Webhooks = Annotated[
+    tuple[SecretStr, ...],
+    BeforeValidator(split_lines),
+    AfterValidator(_checked_webhooks),
+    Secret(),
+    Lines(),
+    Allowed("http or https URLs such as https://example.org/changes, without user and password"),
 ]
 HeaderText = Annotated[str, Allowed("printable ASCII characters, at most 500, not blank")]
 TokenText = Annotated[str | None, Allowed("letters, '_' and '-' (RFC 9309, 2.2.1)")]

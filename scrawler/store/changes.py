@@ -32,6 +32,7 @@ class ChangeView(NamedTuple):
     seed: str  # URL of the seed
     visit: int
     detail: str  # where it has moved
+    distance: int  # of 64 bits, by which the simhashes of old and new text differ; -1: not known
 
 
 class RoundView(NamedTuple):
@@ -55,14 +56,7 @@ class Changes:
 
     def found(self, since: Millis = 0, seed_id: int | None = None, kinds: Collection[str] = ()) -> Iterator[ChangeView]:
         """Yield what was found changed since a time, in the order of the visits: of one seed or all."""
-        columns = (url_change.c.id, url_change.c.at, url_change.c.kind, url_change.c.url, seed.c.url)
-        query = select(*columns, url_change.c.visit, url_change.c.detail)
-        query = query.join(seed, seed.c.id == url_change.c.seed_id)
-        if seed_id is not None:
-            query = query.where(url_change.c.seed_id == seed_id)
-        if kinds:
-            query = query.where(url_change.c.kind.in_(kinds))
-        query = query.order_by(url_change.c.at, url_change.c.id).limit(_READ)
+        query = _of(_changes(), seed_id, kinds).order_by(url_change.c.at, url_change.c.id).limit(_READ)
         at, after = since, 0
         while True:
             behind = or_(url_change.c.at > at, and_(url_change.c.at == at, url_change.c.id > after))
@@ -71,6 +65,24 @@ class Changes:
             if len(rows) < _READ:
                 return
             after, at = rows[-1][0], rows[-1][1]
+
+    def of_ids(self, first: int, last: int) -> list[ChangeView]:
+        """Return the changes with these ids, the two among them, in their order."""
+        query = _changes().where(url_change.c.id.between(first, last)).order_by(url_change.c.id)
+        return [ChangeView._make(row) for row in self._database.plain_rows(query)]
+
+    def newest(
+        self, most: int, since: Millis = 0, seed_id: int | None = None, kinds: Collection[str] = ()
+    ) -> list[ChangeView]:
+        """Return the changes that were found last, so many at most, the newest first."""
+        query = _of(_changes().where(url_change.c.at >= since), seed_id, kinds)
+        query = query.order_by(url_change.c.at.desc(), url_change.c.id.desc()).limit(most)
+        return [ChangeView._make(row) for row in self._database.plain_rows(query)]
+
+    def mark(self) -> tuple[int, int]:
+        """Return what tells whether anything was found since: the highest id, and the lowest."""
+        rows = self._database.plain_rows(select(sql.max(url_change.c.id), sql.min(url_change.c.id)))
+        return rows[0][0] or 0, rows[0][1] or 0
 
     def numbers(self, seed_id: int | None = None) -> dict[str, int]:
         """Return how many changes of each kind were found: of one seed or all."""
@@ -108,6 +120,19 @@ class Changes:
             for identity, url, *last in seeds:
                 yield from _rounds(url, [*by_seed.get(identity, []), (identity, *last)])
             after = seeds[-1][0]
+
+
+def _changes() -> AnySelect:
+    """Return the query for changes, with the columns of a ChangeView."""
+    columns = (url_change.c.id, url_change.c.at, url_change.c.kind, url_change.c.url, seed.c.url)
+    query = select(*columns, url_change.c.visit, url_change.c.detail, url_change.c.distance)
+    return query.join(seed, seed.c.id == url_change.c.seed_id)
+
+
+def _of(query: AnySelect, seed_id: int | None, kinds: Collection[str]) -> AnySelect:
+    """Narrow a query down to the changes of a seed, and of some kinds."""
+    query = query if seed_id is None else query.where(url_change.c.seed_id == seed_id)
+    return query.where(url_change.c.kind.in_(kinds)) if kinds else query
 
 
 def _seeds(seed_id: int | None, after: int) -> AnySelect:

@@ -38,9 +38,17 @@ _PAGE = [page.c[name] for name in PageRow._fields]
 _STATE = [url_state.c[name] for name in UrlState._fields]
 _COUNTS = [column.name for column in SEED_COUNTS]
 
-# Returns of pages ETag and Last-Modified, as far as the archive has them, and URL and time of the record to which their
-# own one refers, if it is known.
-Headers = Callable[[Sequence[PageRow]], Iterable[tuple[str, str, tuple[str, Millis] | None]]]
+
+class Archived(NamedTuple):
+    """What the archive has of a page, for its next visit."""
+
+    etag: str = ""
+    last_modified: str = ""
+    original: tuple[str, Millis] | None = None  # URL and time of the record to which its own one refers
+    simhash: int = 0  # of its text; 0: it has none, or it is not here
+
+
+Headers = Callable[[Sequence[PageRow]], Iterable[Archived]]
 
 
 class Order(NamedTuple):
@@ -285,8 +293,9 @@ class Revisits:
             for known in self._database.rows(select(url_state.c.url_hash).where(*mine)):
                 del newest[bytes(known[0])]
         pages = [_page_of(row) for row in newest.values()]
-        for one, (etag, last_modified, original) in zip(pages, self._headers(pages), strict=True):
-            yield after_visit(None, one, etag, last_modified, policy, in_round=False, original=original).state
+        for one, (etag, last_modified, original, simhash) in zip(pages, self._headers(pages), strict=True):
+            row = one._replace(simhash=simhash or one.simhash)
+            yield after_visit(None, row, etag, last_modified, policy, in_round=False, original=original).state
 
 
 def order_left(database: Database) -> Order | None:

@@ -120,6 +120,8 @@ class AnswerHandler:
                 row = row._replace(simhash=links.fingerprint.simhash)
         elif party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
             row, source = _note(party.traps, row, links, reading.is_copy)
+        if party.policy is not None and links is not None:
+            row = row._replace(simhash=links.simhash)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
             list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight))
         if response.result is Result.REDIRECT:

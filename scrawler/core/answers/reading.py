@@ -26,7 +26,7 @@ from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import LinkMark, PageLinks
 from scrawler.extract.marks import marked_links
-from scrawler.extract.simhash import Fingerprint
+from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Rendered, Response
@@ -148,6 +148,8 @@ class AnswerReader:
             read_text = partial(_read_marks, flight.party.analyzer, read_text)
         if self._focus is not None:
             read_text = partial(_read_relevance, self._focus, read_text)
+        if flight.party.policy is not None and not cut:
+            read_text = partial(_read_words, read_text)
         links = None if flight.entry.role is EntryRole.ASSET else self._pipeline.links(response, media_type, read_text)
         flags = self._flags(flight, response, self._pipeline.directives(response, links))
         if self._focus is not None:
@@ -206,6 +208,15 @@ def _read_marks(
             marks[url] = mark
     links.marks = marks
     return None if read_text is None else read_text(links)
+
+
+def _read_words(read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks) -> Fingerprint | None:
+    """Read what else is to be read of a page, and its words, with which those of the next visit are compared."""
+    found = None if read_text is None else read_text(links)
+    links.simhash = found.simhash if found is not None else 0
+    if not links.simhash and links.page:
+        links.simhash = fingerprint_of(links.page, links.is_xml).simhash
+    return found
 
 
 def _read_relevance(
