@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from scrawler.api.answers import Answers
@@ -13,11 +14,12 @@ from scrawler.api.seeding import SeededCrawl
 from scrawler.errors import NotCrawledError
 from scrawler.insight.answer import Answer
 from scrawler.insight.contents import PageContent, PageReader, find_page
+from scrawler.insight.html import html_page
 from scrawler.insight.packing import Packed, pack
 from scrawler.insight.report import make_report
 from scrawler.insight.sections import Report
 from scrawler.insight.why import why
-from scrawler.seeds.outputs import open_bytes
+from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
 from scrawler.store.crawls import Crawls
@@ -79,14 +81,27 @@ class OpenedCrawl(SeededCrawl):
         return self.last_settings().outlinks
 
     def why(self, url: str) -> Answer:
-        """Say why a URL was fetched or not. Raises SettingsError where it is none."""
+        """Say why a URL was fetched or not; printed it is what `scrawler why` shows.
+
+        Raises SettingsError where it is no URL.
+        """
         with self.reader() as reader:
             return why(self.database, self.settings, self.stored.scope, url, reader.read)
 
-    def report(self, seed: str | None = None) -> Report:
-        """Sum up what came of the crawl, or of a seed. Raises InputError where there is no such seed."""
+    def report(self, seed: str | None = None, html: str | os.PathLike[str] | None = None) -> Report:
+        """Sum up what came of the crawl, or of a seed; with `html` that file gets it as a page with plots, too.
+
+        Printed it is what `scrawler report` shows; `as_json()` has its values. Raises InputError where there is no such
+        seed, SettingsError for a file that the crawl needs.
+        """
+        if html is not None:
+            self.keep_clear(os.fspath(html))
         view = None if seed is None else self.seed(seed, "SEED")
-        return make_report(self.database, self.stored, view)
+        made = make_report(self.database, self.stored, view)
+        if html is not None:
+            with open_output(os.fspath(html)) as out:
+                out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
+        return made
 
     def pack(
         self,

@@ -10,12 +10,13 @@ from scrawler.api.bare import BareCrawl
 from scrawler.cli.control import SOON, crawl_control
 from scrawler.cli.database import crawl_database, opened
 from scrawler.cli.options import FILLED, with_settings
-from scrawler.cli.tables import format_options, json_line, print_pairs, print_rows
+from scrawler.cli.tables import format_options, print_pairs, print_rows
 from scrawler.errors import SettingsError
 from scrawler.insight.sections import label
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
 from scrawler.partition.maps import owner_map, slots_of
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 from scrawler.store.control import Control
 from scrawler.store.engine import Database

@@ -13,7 +13,7 @@ from scrawler.assembly.parts import product_token
 from scrawler.cli.database import opened
 from scrawler.cli.options import InGroups, with_settings
 from scrawler.cli.progress import ProgressLine
-from scrawler.cli.tables import json_line, print_pairs, printable
+from scrawler.cli.tables import print_pairs, printable
 from scrawler.errors import DatabaseUrlError, InputError
 from scrawler.model.scope import Scope
 from scrawler.model.sizes import SizedSite
@@ -26,6 +26,7 @@ from scrawler.plan.sizes import AssumedSizes
 from scrawler.seeds.files import open_input, read_as
 from scrawler.seeds.formats import read_entries
 from scrawler.seeds.importer import judged_batches
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 from scrawler.store.sizes import Sizes
 from scrawler.units import counted, human_seconds, parse_seconds

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,10 +9,9 @@ import click
 from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
-from scrawler.cli.tables import json_line, print_pairs, print_rows, printable, with_dates
-from scrawler.insight.html import html_page
+from scrawler.cli.tables import print_pairs, print_rows, printable, with_dates
 from scrawler.insight.sections import Report, Table, label, shown
-from scrawler.seeds.outputs import open_output
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 
 
@@ -41,32 +39,24 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with opened(settings, OpenedCrawl) as crawl:
-        if html:
-            crawl.keep_clear(html)
-        made = crawl.report(seed)
+        made = crawl.report(seed, html)
     if as_json:
         click.echo(json_line(with_dates(made.as_json())))
     elif html:
-        _write(made, html)
+        click.echo(f"wrote the report on {made.title} to {html}", err=True)
     else:
         _print(made)
-
-
-def _write(made: Report, file: Path) -> None:
-    with open_output(str(file)) as out:
-        out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
-    click.echo(f"wrote the report on {made.title} to {file}", err=True)
 
 
 def _print(made: Report) -> None:
     click.echo(printable(made.title))
     for section in made.sections:
         tables = list(section.filled)
-        if section.values:
+        if section.told:
             click.echo()
             print_pairs(
                 section.title,
-                {label(name): printable(shown(name, value)) for name, value in section.values.items()},
+                {label(name): printable(shown(name, value)) for name, value in section.told.items()},
             )
         for table in tables:
             click.echo(f"\n{section.title}: {table.title}")

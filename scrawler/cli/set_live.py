@@ -10,8 +10,9 @@ import click
 from scrawler.cli.completion import live_keys
 from scrawler.cli.control import SOON, crawl_control
 from scrawler.cli.options import with_settings
-from scrawler.cli.tables import json_line, print_pairs
+from scrawler.cli.tables import print_pairs
 from scrawler.errors import SettingsError
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, check_by_host, live_settings, live_text, parse_host, parse_setting
 
 

@@ -15,12 +15,13 @@ from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import with_settings
 from scrawler.cli.progress import left_text
 from scrawler.cli.proxies import proxies_text
-from scrawler.cli.tables import json_line, print_pairs, printable
+from scrawler.cli.tables import print_pairs, printable, with_dates
 from scrawler.copying_note import CopiesNote
 from scrawler.dates import iso_date
 from scrawler.insight.sections import label, shown
 from scrawler.model.exchange import Exchanged, Guests
 from scrawler.model.records import LossState
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl
@@ -105,7 +106,7 @@ def _as_json(
         "errors": summary.errors,
         "counts": dict(counts),
         "pages_per_second": round(summary.pages_per_second, 2),
-        "machines": [asdict(machine) for machine in summary.machines],
+        "machines": [with_dates(asdict(machine)) for machine in summary.machines],
     }
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import functools
-import json
 import os
 import re
 import sys
@@ -17,6 +16,7 @@ import click
 
 from scrawler.dates import iso_date
 from scrawler.model.seeds import EndReason, SeedState
+from scrawler.seeds.json_text import UNSAFE, escaped_mark, json_line
 
 Row = Mapping[str, Any]
 _TEXT = "text"  # the form for people
@@ -28,8 +28,6 @@ _NO_WIDTH = ("Mn", "Me", "Cf")  # categories of marks, and of what joins letters
 _TWO_CELLS = ("W", "F")
 _SAMPLE = 1000  # columns are aligned by so many rows
 _FORMULA = re.compile(r"\s*[=+\-@\uFF1D\uFF0B\uFF0D\uFF20]")  # a spreadsheet takes such text for a formula (OWASP)
-# What a terminal obeys, or what shows text in another order than it has; lone surrogates cannot be written at all.
-_UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def format_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -95,24 +93,14 @@ def _dated(name: str, value: Any) -> Any:
     return value
 
 
-def json_line(value: object) -> str:
-    """Return JSON in one line, its text as it is, but for characters that a terminal or an editor obeys."""
-    written = json.dumps(value, ensure_ascii=False)
-    return written if written.isascii() and "\x7f" not in written else _UNSAFE.sub(_escaped, written)
-
-
 def csv_cell(value: object) -> object:
     """Return what a spreadsheet may show: text from the web that it would take for a formula begins with a quote."""
     if isinstance(value, dict | list | tuple):
         return json_line(value)
     if not isinstance(value, str) or not value:
         return value
-    plain = value if value.isprintable() else _UNSAFE.sub(_escaped, value)
+    plain = value if value.isprintable() else UNSAFE.sub(escaped_mark, value)
     return f"'{plain}" if _FORMULA.match(plain) else plain
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
 
 
 def print_pairs(title: str, pairs: Mapping[str, str]) -> None:

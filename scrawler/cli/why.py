@@ -7,8 +7,8 @@ import click
 from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, with_settings
-from scrawler.cli.tables import json_line, printable, with_dates
-from scrawler.insight.answer import Answer
+from scrawler.cli.tables import with_dates
+from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 
 
@@ -28,13 +28,4 @@ def why_command(settings: Settings, url: str, as_json: bool) -> None:
     if as_json:
         click.echo(json_line(with_dates(answer.as_json())))
     else:
-        _print(answer)
-
-
-def _print(answer: Answer) -> None:
-    click.echo(f"{printable(answer.url)}: {answer.outcome}")
-    width = max((len(fact.kind) for fact in answer.facts), default=0)
-    for fact in answer.facts:
-        for number, line in enumerate(fact.lines):
-            label = "" if number else fact.kind
-            click.echo(f"  {label:<{width}}  {printable(line)}")
+        click.echo(str(answer))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from scrawler.errors import escaped
 from scrawler.model.terms import Millis
 
 WAITING = "waiting"  # it is listed, and its turn comes
@@ -44,6 +45,15 @@ class Answer:
         """Return the answer as JSON knows it."""
         facts = [{"kind": fact.kind, "text": list(fact.lines), **fact.values} for fact in self.facts]
         return {"url": self.url, "outcome": self.outcome, "facts": facts}
+
+    def __str__(self) -> str:
+        """Return the lines that `scrawler why` shows."""
+        lines = [f"{escaped(self.url)}: {self.outcome}"]
+        width = max((len(fact.kind) for fact in self.facts), default=0)
+        for fact in self.facts:
+            labels = [fact.kind, *[""] * len(fact.lines)]
+            lines += [f"  {label:<{width}}  {escaped(line)}" for label, line in zip(labels, fact.lines, strict=False)]
+        return "\n".join(lines)
 
 
 def utc(at: Millis) -> str:

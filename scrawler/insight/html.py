@@ -92,7 +92,7 @@ def html_page(report: Report) -> Iterator[str]:
         f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<main>\n"
         f"<h1>{title}</h1>\n"
     )
-    sections = [section for section in report.sections if section.values or list(section.filled)]
+    sections = [section for section in report.sections if section.told or list(section.filled)]
     if len(sections) > 1:
         yield _contents(sections)
     for section in sections:
@@ -108,8 +108,8 @@ def _contents(sections: Sequence[Section]) -> str:
 
 def _section(section: Section) -> Iterator[str]:
     yield f'<section id="{text(section.key)}">\n<h2>{text(section.title)}</h2>\n'
-    if section.values:
-        pairs = (f"<dt>{text(label(name))}</dt><dd>{_cell(name, value)}</dd>" for name, value in section.values.items())
+    if section.told:
+        pairs = (f"<dt>{text(label(name))}</dt><dd>{_cell(name, value)}</dd>" for name, value in section.told.items())
         yield f"<dl>{''.join(pairs)}</dl>\n"
     for table in section.filled:
         if _has_plot(table):

@@ -37,6 +37,7 @@ from scrawler.urls.scope import site_key
 _TYPES_SHOWN = 25
 _SLOWEST = ("site", "a_request_ms", "requests", "pages", "in_work_ms", "wait_ms", "slowest_answer_ms")
 _POLITENESS = ("wait_ms", "pushed_back", "retries", "slowed", "slow_pages")
+_EXCHANGED = ("urls_", "guest_")  # what is told where machines exchange URLs
 _WISHES = ("denied", "noindex", "nofollow", "assets")
 _COUNTS = tuple(
     dict.fromkeys((*TOTALS, *_POLITENESS, *_WISHES, "revisits", "near_duplicates", "trapped", "not_modified", "saved"))
@@ -135,12 +136,11 @@ class _Maker:
             values |= {f"urls_{name}": number for name, number in exchanged(self._database)._asdict().items()}
             values |= guests(self._database).told()
             values["links_to_seeds"], values["seeds_that_link_to_seeds"] = self._reports.links_to_seeds()
-            return Section("links", "Links", values, (table,))
+            return Section("links", "Links", values, (table,), _EXCHANGED)
         values |= self._in_links(self._view) | guests(self._database, self._seed_id).told()
         top = self._reports.top_candidates(self._view.seed.id)
-        return Section(
-            "links", "Links", values, (table, Table("candidates_found", "Candidates found most", ("url", "times"), top))
-        )
+        found = Table("candidates_found", "Candidates found most", ("url", "times"), top)
+        return Section("links", "Links", values, (table, found), _EXCHANGED)
 
     def _in_links(self, view: SeedView) -> dict[str, int]:
         own = Traces(self._database).candidates({url_hash(view.seed.url), url_hash(view.seed.home_url)})

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from scrawler.errors import escaped
 from scrawler.insight.answer import utc
 from scrawler.units import human_bytes, human_seconds
 
@@ -37,6 +38,16 @@ class Section:
     title: str
     values: Mapping[str, Any] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
+    quiet: tuple[str, ...] = ()  # how names begin whose values people are shown only where one of them is not 0
+
+    @property
+    def told(self) -> Mapping[str, Any]:
+        """The values for people."""
+        filled = [
+            begin for name, value in self.values.items() for begin in self.quiet if value and name.startswith(begin)
+        ]
+        left_out = tuple(begin for begin in self.quiet if begin not in filled)
+        return {name: value for name, value in self.values.items() if not name.startswith(left_out)}
 
     @property
     def filled(self) -> Iterator[Table]:
@@ -59,6 +70,31 @@ class Report:
             for section in self.sections
         }
         return {"title": self.title, "made_at": self.made_at, **parts}
+
+    def __str__(self) -> str:
+        """Return what `scrawler report` shows, in lines as long as they are."""
+        lines = [escaped(self.title)]
+        for section in self.sections:
+            if section.told:
+                pairs = [(f"  {label(name)}", shown(name, value)) for name, value in section.told.items()]
+                lines += ["", section.title, *_aligned(pairs)]
+            for table in section.filled:
+                lines += ["", f"{section.title}: {table.title}", *_aligned([*_cells(table)])]
+        return "\n".join(lines)
+
+
+def _cells(table: Table) -> Iterator[Sequence[str]]:
+    yield [label(name) for name in table.columns]
+    for row in table.rows:
+        yield [shown(name, value) for name, value in zip(table.columns, row, strict=True)]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a line a row, with columns below each other."""
+    written = [[escaped(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*written, strict=True)]
+    for row in written:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
 def shown(name: str, value: Any) -> str:

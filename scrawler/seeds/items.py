@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from scrawler.errors import ScrawlerError, SettingsError, is_interrupt, message_
 from scrawler.flocks import try_lock
 from scrawler.seeds.files import Format, mapped
 from scrawler.seeds.formats import DEEPEST, is_flat
+from scrawler.seeds.json_text import json_line
 
 PAGE_KEY = "_page"  # the id of the page of which an item was made: the same whenever it is made again
 
@@ -146,7 +146,7 @@ class ItemsFile:
         """Return how the items of a page are written; nothing is written yet. Raises ItemError."""
         with made_by_users():
             found = keyed(items, page_id)
-            return [self._as_csv(found)] if self._csv else [json.dumps(item) + "\n" for item in found]
+            return [self._as_csv(found)] if self._csv else [json_line(item) + "\n" for item in found]
 
     def write(self, prepared: list[str], fsync: bool) -> None:
         """Append what was prepared. Raises ScrawlerError."""
@@ -195,4 +195,4 @@ def is_being_written(path: Path) -> bool:
 
 
 def _cell(value: object) -> object:
-    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
+    return json_line(value) if isinstance(value, dict | list | tuple) else value

@@ -16,6 +16,7 @@ from typing import Any
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.seeds.files import mapped
 from scrawler.seeds.items import PAGE_KEY, ItemsFile
+from scrawler.seeds.json_text import json_line
 from scrawler.seeds.outputs import open_bytes
 from scrawler.seeds.table_files import arrow, storable
 
@@ -158,5 +159,5 @@ def _value(value: Any, kind: str) -> Any:
     if kind.startswith(_LIST):
         return [_value(one, kind.removeprefix(_LIST)) for one in value]
     if kind == _TEXT:
-        return storable(value if isinstance(value, str) else json.dumps(value))
+        return storable(value if isinstance(value, str) else json_line(value))
     return float(value) if kind == "double" else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from scrawler.errors import ScrawlerError, SettingsError
 from scrawler.seeds.items import PAGE_KEY, Item, ItemError, keyed, made_by_users
+from scrawler.seeds.json_text import json_line
 from scrawler.store.engine import Database
 from scrawler.store.item_tables import ItemTable, ValueKind
 
@@ -137,7 +137,7 @@ def _is_name(name: str) -> bool:
 
 def _stored(value: Any, kind: ValueKind) -> object:
     if kind is ValueKind.TEXT:
-        text = value if isinstance(value, str) else json.dumps(value)
+        text = value if isinstance(value, str) else json_line(value)
         return text.encode("utf-8", "backslashreplace").decode().replace("\0", "\\x00")
     if kind is ValueKind.NUMBER:
         return int(value)

@@ -13,6 +13,7 @@ from typing import IO, Any, NamedTuple, Protocol
 from scrawler.dates import iso_date
 from scrawler.errors import SettingsError
 from scrawler.seeds.files import Format
+from scrawler.seeds.json_text import json_line
 from scrawler.seeds.outputs import open_bytes, open_output
 
 _GROUP = 20_000  # rows of a row group of Parquet, which are in memory at a time
@@ -124,7 +125,7 @@ class _JsonLines:
         for name in self._objects:
             if name in found:
                 found[name] = json.loads(found[name])
-        return json.dumps(found) + "\n"
+        return json_line(found) + "\n"
 
 
 class _Parquet:

@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from functools import partial
 
 import pytest
@@ -156,6 +157,8 @@ def test_status_tells_of_each_machine_that_lives_why_the_crawl_is_not_over(ask: 
         told = json.loads(ask("status", "--json").stdout)
         status = ask("status").stdout
     assert [one["kept_open_by"] for one in told["machines"]] == ["", why, ""]
+    times = [one[name] for one in told["machines"] for name in ("launched_at", "started_at", "heartbeat_at")]
+    assert all(datetime.fromisoformat(time).tzinfo == UTC for time in times)
     lines = {line.split()[1]: line for line in status.splitlines() if line.startswith("  machine ")}
     assert set(lines) == {"m-1", "m-2"}
     assert [line.endswith(f"; the crawl is not over: {why}") for line in lines.values()] == [False, True]

@@ -52,7 +52,10 @@ def test_the_programs_of_the_library_do_what_they_say(
     assert _run(reading, capsys).startswith(f"200 {root} Patience teaches more than rain, said number 0.\n")
     assert _run(keeping, capsys).endswith("\nended 20\n")
     assert _run(keeping, capsys) == "ended 0\n"
-    assert _run(asking, capsys) == f"{root} max-pages 20\nnot-seen\n"
+    said = _run(asking, capsys)
+    assert said.startswith(f"{root} max-pages 20\n{root}nowhere: not-seen\n  scope ")
+    assert "\nthe crawl\n\nCrawl\n  scope    host\n" in said
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert (tmp_path / "out.jsonl").exists()
     assert "dealy" in _run(wrong, capsys)
 

@@ -63,7 +63,11 @@ def test_a_crawl_answers_as_the_command_line_does(done: Done, tmp_path: Path) ->
     assert crawl.why(site.root + "/gone").outcome == "http-error"
     assert crawl.read(site.root + "/twin") == ANSWERS["/twin"].body
     assert crawl.status().pages == 6
-    assert crawl.report().as_json()
+    report = crawl.report(html=tmp_path / "report.html")
+    assert report.as_json()["totals"]["pages"] == 6
+    assert "\n  pages         6\n" in str(report)
+    assert "<h1>Report on " in (tmp_path / "report.html").read_text()
+    assert str(crawl.why(site.root + "/gone")).startswith(f"{site.root}/gone: http-error\n  page  asked for, and ")
     assert crawl.export(tmp_path / "out.jsonl", pages=True).pages == 8
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == 9
 

@@ -315,6 +315,17 @@ def test_texts_that_come_after_numbers_stay_as_they_are(
         table.drop()
 
 
+def test_a_line_of_an_item_is_as_people_read_it_and_ends_nowhere_else(crawled: Path, tmp_path: Path) -> None:
+    said = {"text": "漢字 ä", "ends": "a\u2028b\x85c", "half": "\ud800"}
+    file = tmp_path / "said.jsonl"
+    with make(crawled) as crawl:
+        crawl.process(lambda page: said, items=file)
+    lines = file.read_text("utf-8").splitlines()
+    assert len(lines) == 3
+    assert all("漢字 ä" in line for line in lines)
+    assert all(json.loads(line).items() >= said.items() for line in lines)
+
+
 def test_an_item_too_deep_to_be_read_again_is_an_error_of_its_page(crawled: Path, tmp_path: Path) -> None:
     def deep(page: scrawler.Page) -> list[dict[str, Any]]:
         value: Any = "x"

@@ -104,6 +104,11 @@ def test_near_copies_are_one_group(crawled: tuple[Crawl, str]) -> None:
     assert len(one_of_each.keys() & {"/one", "/copy", "/near"}) == 1
 
 
+def test_lines_of_json_have_letters_as_they_are(crawled: tuple[Crawl, str]) -> None:
+    lines = run(crawled[0], "-").stdout.splitlines()
+    assert ["Bäcker" in line for line in lines if "/german" in line] == [True]
+
+
 def test_short_texts_are_left_out_on_wish_and_all_is_counted(crawled: tuple[Crawl, str]) -> None:
     assert set(rows(crawled, "--min-length", "100")) == set(rows(crawled)) - {"/short", "/plain"}
     said = run(crawled[0], "-", "--min-length", "100", "--one-of-each").stderr

@@ -127,3 +127,31 @@ def test_json_has_values_as_they_are() -> None:
     assert made["one"]["bars"][0] == {"kind": HOSTILE[0], "pages": 0, "bytes": 0}
     assert made["one"]["empty"] == []
     assert made["none"] == {}
+
+
+def test_a_report_is_printed_as_lines_of_columns() -> None:
+    table = Table("sites", "Sites", ("site", "http_errors"), [("a.example", 1200), ("\x1b[31m.example", 3)])
+    sections = (Section("one", "One", {"wait_ms": 1500, "urls": 2}, (table,)), Section("none", "None"))
+    report = Report("the crawl", 0, sections)
+    assert str(report).splitlines() == [
+        "the crawl",
+        "",
+        "One",
+        "  wait  1.5 s",
+        "  URLs  2",
+        "",
+        "One: Sites",
+        "site              http errors",
+        "a.example         1,200",
+        r"\x1b[31m.example  3",
+    ]
+
+
+@pytest.mark.parametrize(("sent", "told"), [(0, {"links"}), (3, {"links", "urls_sent", "urls_waiting"})])
+def test_people_are_not_told_of_what_a_crawl_does_not_do(sent: int, told: set[str]) -> None:
+    values = {"links": 0, "urls_sent": sent, "urls_waiting": 0, "guest_pages": 0}
+    section = Section("links", "Links", values, quiet=("urls_", "guest_"))
+    assert section.told.keys() == told
+    report = Report("the crawl", 0, (section,))
+    assert ("URLs waiting" in str(report)) == ("URLs waiting" in "".join(html_page(report))) == bool(sent)
+    assert report.as_json()["links"] == values
