@@ -89,12 +89,14 @@ def test_each_limit_ends_an_endless_site(
     crawl.add([trap.url(), fine.url()])
     run_whole(crawl, delay=0.01, **({"max_depth": 60_000} | limit))
     seed, other = crawl.seed(trap.url()), crawl.seed(fine.url())
-    assert (seed.end_reason, other.end_reason) == (reason, EndReason.COMPLETED)
+    assert seed.end_reason is reason
     assert 0 < seed.counts.pages < 200
+    if reason is not EndReason.MAX_TIME:  # which on a busy machine is over for the other site as well
+        assert other.end_reason is EndReason.COMPLETED
     if reason is EndReason.MAX_BYTES:
         assert 20_000 <= seed.counts.bytes < 22_000
     if reason is EndReason.MAX_TIME:
-        assert 300 <= seed.elapsed_ms < 3000
+        assert 300 <= seed.elapsed_ms < HANGS * 1000
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["same-content", "other-content"])
