@@ -16,7 +16,18 @@ from experiments.lab.command import experiment
 from experiments.lab.dealt import real_machines, real_rows
 from experiments.lab.plots import Line, Panel
 from experiments.lab.readings import DISTRIBUTOR, LOOKS, WAYS, Reading, Size, compared
-from experiments.lab.report import Claim, Plot, Report, Row, medians, number, row_text, write_report
+from experiments.lab.report import (
+    ROUND,
+    Claim,
+    Plot,
+    Report,
+    Row,
+    medians,
+    number,
+    read_rows,
+    row_text,
+    write_report,
+)
 from experiments.lab.scaled import RATE, STEADY_RATE, Scaling, level_text, scaled, scaling_panels
 from scrawler.plan.simulation import Run
 from scrawler.units import counted
@@ -38,6 +49,8 @@ class Scale:
     numbers: Sequence[int]  # of sites, beside that of `size`
     scaling: Scaling
     real: Size
+    many: Size  # a real web of many sites, by `many_machines`
+    many_machines: Sequence[int]
     max_pages: int  # of a real site
     limit: float  # seconds after which a real crawl has failed
 
@@ -49,6 +62,8 @@ FULL = Scale(
     (200, 400, 1_000, 2_000, 4_000),
     Scaling(),
     Size(300, 5, 10, 5, 0.5, 0.5, 15.0, 4.5),
+    Size(5_000, 2, 20, 10, 1.0, 0.5, 15.0, 4.5),
+    (1, 3),
     40,
     1_200.0,
 )
@@ -59,18 +74,31 @@ QUICK = Scale(
     (50,),
     Scaling(600, (1, 2), (4,)),
     Size(16, 2, 3, 3, 0.03, 0.0, 0.5, 20.0),
+    Size(16, 2, 3, 3, 0.03, 0.0, 0.5, 20.0),
+    (1,),
     6,
     120.0,
 )
 
 
+_READINGS = (Reading(0.0), Reading(1.5), Reading(0.0, 0.15, metered=True))  # that are crawled
+
+
 @experiment
 @click.option("--webs", default=5, show_default=True, help="Random webs of each simulation.")
 @click.option("--rounds", default=5, show_default=True, help="Random webs that are crawled; on each, all ways at once.")
-def main(quick: bool, results: Path, webs: int, rounds: int) -> None:
+@click.option("--web", type=int, help="Crawl this one alone, and keep what was found before; 0: none of them.")
+@click.option("--many", is_flag=True, help="With --web: crawl the web of many sites as well.")
+def main(quick: bool, results: Path, webs: int, rounds: int, web: int | None, many: bool) -> None:
     """Which reading of the paper gives which of its figures, by simulation, checked by small real crawls?"""
     scale = QUICK if quick else FULL
     webs, rounds = (1, 1) if quick else (webs, rounds)
+    found = _all(scale, webs, rounds) if web is None else _also_crawled(scale, _before(results), web, many)
+    _, runs = compared(scale.size, _also(scale)[-1], 1)
+    write_report(report(found, scale, webs, runs), results)
+
+
+def _all(scale: Scale, webs: int, rounds: int) -> Found:
     pauses = _played(scale.size, [Reading(pause) for pause in scale.pauses], webs)
     dead = _played(scale.size, [Reading(0.0, share, metered=True) for share in scale.dead], webs)
     dead += _played(scale.size, _also(scale), webs)
@@ -78,16 +106,32 @@ def main(quick: bool, results: Path, webs: int, rounds: int) -> None:
         _TAILS, pauses
     )
     machines = list(_told(scaled(scale.size, Reading(1.5), scale.scaling)))
-    checks = [
-        row
-        for web in range(1, rounds + 1)
-        for reading in (Reading(0.0), Reading(1.5), Reading(0.0, 0.15, metered=True))
-        for row in _told(real_rows(scale.real, reading, web, scale.limit, scale.max_pages))
-    ]
+    checks = [row for web in range(1, rounds + 1) for row in _crawled(scale, web)]
     more = list(_told(real_machines(scale.real, 1, number, scale.limit, scale.max_pages) for number in (1, 2)))
-    found = Found(pauses, dead, tails, machines, checks, more)
-    _, runs = compared(scale.size, _also(scale)[-1], 1)
-    write_report(report(found, scale, webs, rounds, runs), results)
+    return Found(pauses, dead, tails, machines, checks, [*more, *_crawled_many(scale)])
+
+
+def _crawled(scale: Scale, web: int) -> list[Row]:
+    return [row for one in _READINGS for row in _told(real_rows(scale.real, one, web, scale.limit, scale.max_pages))]
+
+
+def _crawled_many(scale: Scale) -> list[Row]:
+    crawls = (real_machines(scale.many, 1, one, scale.limit, scale.max_pages) for one in scale.many_machines)
+    return list(_told(crawls))
+
+
+def _also_crawled(scale: Scale, found: Found, web: int, many: bool) -> Found:
+    """Return what was found before, with another web that is crawled now."""
+    checks = [row for row in found.checks if row[ROUND] != web]
+    checks += _crawled(scale, web) if web else []
+    others = [row for row in found.real_machines if row["sites"] != scale.many.sites or not many]
+    return replace(found, checks=checks, real_machines=[*others, *(_crawled_many(scale) if many else [])])
+
+
+def _before(results: Path) -> Found:
+    """Read what an earlier run has found."""
+    names = ("", "-dead", "-tails", "-machines", "-crawled", "-crawled-machines")
+    return Found(*(read_rows(results / f"distributor_vs_free{name}.csv") for name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +172,10 @@ def _told(rows: Iterable[Row]) -> Iterator[Row]:
 # --- what it says ---------------------------------------------------------------------------------------------------
 
 
-def report(found: Found, scale: Scale, webs: int, rounds: int, runs: dict[str, Run]) -> Report:
+def report(found: Found, scale: Scale, webs: int, runs: dict[str, Run]) -> Report:
     """Return the report; `runs` are of one web with metered seeds and dead hosts, by way."""
-    size, real = scale.size, scale.real
+    size, real, many = scale.size, scale.real, scale.many
+    rounds = len({row[ROUND] for row in found.checks})
     notes = [
         f"simulated: {counted(webs, 'web')} of {size.sites:,} sites, {size.mean_pages} pages on the average (Pareto), "
         f"latency {size.latency:g} s on the average (lognormal, sigma {size.spread:g}), {size.threads} threads of "
@@ -139,6 +184,8 @@ def report(found: Found, scale: Scale, webs: int, rounds: int, runs: dict[str, R
         f"crawled: {counted(rounds, 'web')} of {real.sites:,} sites, {real.mean_pages} pages on the average, latency "
         f"{1000 * real.latency:g} ms, {real.threads} threads of {real.seeds_per_thread} seeds with the downloader "
         f"requests; a dead host takes {real.timeout:g} s; metered: {real.supply:g} seeds a second",
+        f"of {many.sites:,} sites, machines crawled: {many.mean_pages} pages on the average, latency "
+        f"{1000 * many.latency:g} ms, {many.threads} threads of {many.seeds_per_thread} seeds each",
         "a gain is by how many percent the distributor had more requests answered by the same time, or the other way "
         "needed longer to the same share of pages; meanwhile: while the queues of both have seeds",
         f"{LOOKS} s in the columns of seconds: not before",

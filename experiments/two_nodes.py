@@ -26,6 +26,7 @@ from experiments.network import answered
 from scrawler.model.results import Result
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
+from scrawler.units import counted
 
 MB = 1_000_000
 _NODES = (1, 2)
@@ -40,6 +41,9 @@ class Scale:
     """How large the trial is: `lines` in multiples of what one node takes from a line without a limit."""
 
     sites: int
+    first: int  # home pages with which a crawl begins
+    latency: float  # seconds that an answer takes
+    pause: float  # seconds between an answer of a site and the next request to it
     places: int  # of each node
     ramp: float  # seconds from the first request on that do not count
     window: float  # seconds that count
@@ -56,15 +60,17 @@ class Node(NamedTuple):
     checkpoints: int
 
 
-FULL = Scale(1_200, 200, 45.0, 25.0, (1.0, 1.2, 1.35, 1.6, 2.5), (1, 50, 500, 5_000))
-QUICK = Scale(60, 20, 2.0, 3.0, (1.35,), (50,))
+FULL = Scale(1_200, 1, 0.4, 0.35, 200, 45.0, 25.0, (1.0, 1.2, 1.35, 1.6, 2.5), (1, 50, 500, 5_000))
+BUSY = Scale(1_200, 400, 2.0, 2.0, 200, 20.0, 20.0, (1.0, 1.35, 2.5), (1, 50, 500, 5_000))
+QUICK = Scale(60, 1, 0.4, 0.35, 20, 2.0, 3.0, (1.35,), (50,))
 
 
 @experiment
 @click.option("--rounds", default=1, show_default=True, help="Turns of each pair; not with --quick.")
-def main(quick: bool, results: Path, rounds: int) -> None:
+@click.option("--busy", is_flag=True, help="A slower web, of which more is known at first: for a machine that is busy.")
+def main(quick: bool, results: Path, rounds: int, busy: bool) -> None:
     """How much faster are two machines than one where both share a line, and what do they tell each other?"""
-    scale, rounds = (QUICK, 1) if quick else (FULL, rounds)
+    scale, rounds = (QUICK, 1) if quick else (BUSY if busy else FULL, rounds)
     rows: list[Row] = []
     for turn in range(1, rounds + 1):
         alone = _row(turn, scale, "no limit", 0.0, 1)
@@ -78,17 +84,18 @@ def main(quick: bool, results: Path, rounds: int) -> None:
 
 
 def _row(turn: int, scale: Scale, name: str, cap: float, nodes: int, most: int = _LIST_MAX) -> Row:
-    """Crawl for a while, beginning with one home page; `cap` in MB/s, 0: no limit."""
+    """Crawl for a while, beginning with some home pages; `cap` in MB/s, 0: no limit."""
     spec = WebSpec(
-        sites=scale.sites, mean_pages=150, equal=True, page_bytes=10_000, latency_ms=400, latency_spread=0.0,
-        alias_every=0, bandwidth=round(cap * MB),
+        sites=scale.sites, mean_pages=150, equal=True, page_bytes=10_000, latency_ms=1000 * scale.latency,
+        latency_spread=0.0, alias_every=0, bandwidth=round(cap * MB),
     )  # fmt: skip
     with SynthServer(spec) as web:
+        seeds = [url for site in range(scale.first) for url in web.web.seeds_of(site)]
         meter = Meter(cpu_counters({"server": [web.pid]}))
         with crawled(
-            web, web.web.seeds_of(0), timeout=scale.ramp + scale.window + 2 * _TAIL, sampler=meter.sampler,
+            web, seeds, timeout=scale.ramp + scale.window + 2 * _TAIL, sampler=meter.sampler,
             machines=nodes, threads=scale.places // _SEEDS_PER_THREAD, seeds_per_thread=_SEEDS_PER_THREAD,
-            dns_threads=_DNS_THREADS, max_depth=_DEPTH, delay=0.35, delay_factor=0, patience=0, mode="exchange",
+            dns_threads=_DNS_THREADS, max_depth=_DEPTH, delay=scale.pause, delay_factor=0, patience=0, mode="exchange",
             partition="modulo", send_list_max=most, checkpoint_interval=2,
         ) as crawl:  # fmt: skip
             machines = _nodes(crawl.folder / DATABASE)
@@ -98,6 +105,8 @@ def _row(turn: int, scale: Scale, name: str, cap: float, nodes: int, most: int =
     counted = [answer for answer in answers if since <= answer.at < until]
     speed = sum(answer.length for answer in counted) / scale.window / MB
     pages = sum(machine.pages for machine in machines)
+    # Of the window as well: machines are killed at its end, and nobody tells then what they have used in all.
+    cpu = meter.rate("crawler CPU", since, until) * scale.window
     row: Row = {
         "arm": f"{name}, {nodes} node{'s' * (nodes > 1)}", ROUND: turn, "pages/s": len(counted) / scale.window,
         "MB/s": speed, "% of the line": 100 * speed / cap if cap else "", "pages": pages,
@@ -105,7 +114,7 @@ def _row(turn: int, scale: Scale, name: str, cap: float, nodes: int, most: int =
         "URLs sent": sum(machine.sent for machine in machines),
         "sent a page": sum(machine.sent for machine in machines) / max(pages, 1),
         "checkpoints": sum(machine.checkpoints for machine in machines),
-        "CPU ms a page": 1000 * crawl.figures.cpu / max(len(answers), 1),
+        "CPU ms a page": 1000 * cpu / max(len(counted), 1),
         **meter.shares(since, until),
     }  # fmt: skip
     click.echo(row_text(row))
@@ -120,8 +129,9 @@ def _nodes(file: Path) -> list[Node]:
 def report(rows: Sequence[Row], scale: Scale) -> Report:
     """Return the report of all crawls."""
     notes = [
-        f"from one home page on, {scale.sites:,} sites of 150 pages, depth {_DEPTH}; each node has {scale.places}"
-        f" places and {_DNS_THREADS} DNS threads; latency 400 ms, interval 0.35 s (the paper's 35 s are for hours)",
+        f"{scale.sites:,} sites of 150 pages, of which {counted(scale.first, 'home page')} known at first, depth"
+        f" {_DEPTH}; each node has {scale.places} places and {_DNS_THREADS} DNS threads (hosts are addresses, so these"
+        f" rest); latency {1000 * scale.latency:g} ms, interval {scale.pause:g} s (the paper's 35 s are for hours)",
         f"rates are those of the last {scale.window:g} s; a line of 1 is what one node took from a line without limit",
         "a node sends URLs to the inbox of their site, which either node may hold: where the nodes are one, it sends to"
         " itself, so that URLs sent are those that lead from site to site",

@@ -125,6 +125,23 @@ def _write_csv(file: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
+def read_rows(file: Path) -> list[Row]:
+    """Return the rows that an earlier run has written. Raises ClickException where there are none."""
+    if not file.exists():
+        raise click.ClickException(f"{file} is missing: an earlier run writes it")
+    with file.open(newline="") as kept:
+        return [{name: _read(text) for name, text in row.items() if text} for row in csv.DictReader(kept)]
+
+
+def _read(text: str) -> Value:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
 def medians(key: str, rows: Sequence[Row]) -> list[Row]:
     """Return one row per value of `key`, in order of first appearance: the median of every number."""
     groups: dict[Value, list[Row]] = {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, TextIO
 
 import click
 
@@ -15,6 +16,7 @@ from scrawler.errors import SettingsError
 from scrawler.insight.sections import label
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.scope import Scope
+from scrawler.model.terms import url_hash
 from scrawler.partition.maps import owner_map, slots_of
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
@@ -24,6 +26,7 @@ from scrawler.store.guests import guests
 from scrawler.store.machines import Machines
 from scrawler.store.overlap import Overlap
 from scrawler.store.partitions import SlotTables
+from scrawler.urls.normalise import normalise
 
 _COLUMNS = ("machine", "agent", "capacity", "share", "slots", "sites")
 
@@ -77,14 +80,20 @@ def set_kind(settings: Settings, kind: str) -> None:
 
 @partition.command()
 @click.argument("databases", metavar="DB...", nargs=-1, type=FILLED, required=True)
+@click.option(
+    "--expected",
+    type=click.File("r"),
+    help="A file of URLs, one a line: tells what share of them was found.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object.")
 @with_settings(db=False)
-def overlap(settings: Settings, databases: tuple[str, ...], as_json: bool) -> None:
+def overlap(settings: Settings, databases: tuple[str, ...], expected: TextIO | None, as_json: bool) -> None:
     """Count what crawls with databases of their own (--partition none) have fetched more than once.
 
-    One database counts as well: what guests of mode cross-over have fetched beside the owners. The overlap is
-    (pages - different pages) / different pages, as Cho and Garcia-Molina measure it. A hash of each URL is held in
-    memory.
+    One database counts as well: what guests of mode cross-over have fetched beside the owners. It tells the measures
+    of Cho and Garcia-Molina: the overlap, (pages - different pages) / different pages; URLs sent a page; with
+    --expected the coverage, the share of these URLs that was fetched; and how evenly machines have worked: what the
+    one with the most pages, or bytes, has over the mean. A hash of each URL is held in memory.
     """
     found, by_guests = Overlap(), []
     for url in databases:
@@ -93,12 +102,23 @@ def overlap(settings: Settings, databases: tuple[str, ...], as_json: bool) -> No
             by_guests.append(guests(database))
     told = {"pages": found.pages, "different": found.different, "overlap": round(found.share, 4)}
     told |= {"guest_pages": sum(one.pages for one in by_guests), "guest_overlap": sum(one.overlap for one in by_guests)}
+    told |= {"sent": found.sent, "sent_a_page": round(found.sent_a_page, 4), "machines": found.machines}
+    told |= {"busiest_pages": round(found.busiest_pages, 4), "busiest_bytes": round(found.busiest_bytes, 4)}
+    if expected is not None:
+        told["coverage"] = round(found.coverage(_hashes(expected)), 4)
     if as_json:
         click.echo(json_line({"databases": dict(zip(databases, found.of_each, strict=True)), **told}))
         return
     of_each = {url: f"{pages:,}" for url, pages in zip(databases, found.of_each, strict=True)}
     print_pairs("pages fetched", of_each)
     print_pairs("together", {label(name): f"{value:,}" for name, value in told.items()})
+
+
+def _hashes(lines: Iterable[str]) -> Iterator[bytes]:
+    """Yield the hashes by which the URLs of a list are known."""
+    for line in lines:
+        if words := line.strip():
+            yield url_hash(normalise(words).url)
 
 
 def _shares(database: Database, kind: PartitionKind) -> list[dict[str, Any]]:

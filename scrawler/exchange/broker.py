@@ -31,6 +31,7 @@ _POLL = 0.5  # seconds for which a read waits for a message
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between two tries to reach the broker
 _CONNECT = 5.0  # seconds for which a connection may take
 _CLOSE = 10.0  # seconds for which a thread is waited for at the end
+_SILENCE = 10.0  # seconds for which a broker may take nothing, or answer nothing
 
 
 class BrokerCommunicator:
@@ -122,10 +123,11 @@ class BrokerCommunicator:
     def _keep(self, work: Callable[[Connection], None]) -> None:
         """Do `work` with a connection until closed, with another one where that breaks."""
         backoff = Backoff(_FIRST_PAUSE, _LONGEST_PAUSE)
+        options = _options(self._url)
         while not self._closing.is_set():
             began = time.monotonic()
             try:
-                with Connection(self._url, connect_timeout=_CONNECT, heartbeat=0, transport_options=_OPTIONS) as broker:
+                with Connection(self._url, connect_timeout=_CONNECT, heartbeat=0, transport_options=options) as broker:
                     work(broker)
             except Exception as error:  # each transport has errors of its own, and of its libraries
                 self._away(error)
@@ -153,22 +155,30 @@ class BrokerCommunicator:
                     to, data = self._outbound.get(timeout=_POLL)
                 except queue.Empty:
                     continue
-                if not self._has_room(channel, to):
+                name = _queue_name(self._door, to)
+                if not self._has_room(channel, name):
                     continue
                 producer.publish(
                     data,
                     exchange="",
-                    routing_key=_queue_name(self._door, to),
+                    routing_key=name,
                     content_type="application/octet-stream",
                     content_encoding="binary",
                     delivery_mode=1,
                     retry=False,
                 )
+                self._let_expire(channel, name)
 
-    def _has_room(self, channel: Any, to: str) -> bool:
+    def _has_room(self, channel: Any, name: str) -> bool:
         """Whether there is room in a member's queue at Redis, which bounds none; at RabbitMQ it bounds itself."""
         size = getattr(channel, "_size", None)
-        return size is None or size(_queue_name(self._door, to)) < _AT_BROKER
+        return size is None or size(name) < _AT_BROKER
+
+    def _let_expire(self, channel: Any, name: str) -> None:
+        """Let Redis forget what a member has not read that is gone; RabbitMQ has been told with the queue."""
+        if hasattr(channel, "_size"):
+            with channel.conn_or_acquire() as client:
+                client.expire(name, int(_EXPIRES))
 
     def _read_all(self, broker: Connection) -> None:
         own = Queue(
@@ -201,7 +211,16 @@ class BrokerCommunicator:
             return
 
 
-_OPTIONS = {"socket_connect_timeout": _CONNECT, "socket_timeout": 30, "socket_keepalive": True, "max_retries": 1}
+def _options(url: str) -> dict[str, Any]:
+    """Return how long a broker may be silent, in its transport's own words; without, a frozen one is waited for."""
+    if url.startswith("amqp"):
+        return {"read_timeout": _SILENCE, "write_timeout": _SILENCE}
+    return {
+        "socket_connect_timeout": _CONNECT,
+        "socket_timeout": _SILENCE,
+        "socket_keepalive": True,
+        "max_retries": 1,
+    }
 
 
 def _queue_name(door: Door, name: str) -> str:

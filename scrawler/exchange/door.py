@@ -88,6 +88,7 @@ class Door:
         self._lock = threading.Lock()
         self._sequence = 0
         self._lives: OrderedDict[tuple[str, str], _Life] = OrderedDict()
+        self._newest: OrderedDict[str, tuple[str, int]] = OrderedDict()  # sender -> its newest life, and when it spoke
         self._dropped: Counter[str] = Counter()
 
     def batch(self, batch: Batch, to: str) -> bytes | None:
@@ -126,10 +127,10 @@ class Door:
             raise NotAMessage("another-crawl")
         if said.get("to") != self.name:
             raise NotAMessage("another-receiver")
-        sender, run = text(said, "from"), text(said, "run")
-        if abs(self._clock() * 1000 - number(said, "at")) > MAX_AGE * 1000:
+        sender, run, at = text(said, "from"), text(said, "run"), number(said, "at")
+        if abs(self._clock() * 1000 - at) > MAX_AGE * 1000:
             raise NotAMessage("too-old")
-        self._check(sender, run, number(said, "seq"))
+        self._check(sender, run, number(said, "seq"), at)
         if "batch" in said:
             batch, bad = read_batch(said, self._longest_url)
             if bad:
@@ -141,14 +142,25 @@ class Door:
             return Receipt(sender, number(said, "receipt"), read_returned(said))
         return Note(sender, run, topic(said), read_body(said))
 
-    def _check(self, sender: str, run: str, sequence: int) -> None:
+    def _check(self, sender: str, run: str, sequence: int, at: int) -> None:
         now = time.monotonic()
         with self._lock:
+            self._follow(sender, run, at)
             life = self._lives.setdefault((sender, run), _Life(now))
             self._lives.move_to_end((sender, run))
             if len(self._lives) > _LIVES:
                 self._lives.popitem(last=False)
             life.check(sequence, now)
+
+    def _follow(self, sender: str, run: str, at: int) -> None:
+        """Note who speaks. Raises NotAMessage for a life before the newest: that is over, and what it said may be."""
+        newest, spoke = self._newest.get(sender, (run, at))
+        if newest != run and at < spoke:
+            raise NotAMessage("another-life")
+        self._newest[sender] = run, at if newest != run else max(at, spoke)
+        self._newest.move_to_end(sender)
+        if len(self._newest) > _LIVES:
+            self._newest.popitem(last=False)
 
     def drop(self, reason: str, times: int = 1) -> None:
         """Count something that was refused; the first one of its kind is told."""

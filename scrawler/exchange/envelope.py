@@ -22,6 +22,7 @@ MAGIC = b"SCX" + VERSION
 SECRET_LENGTH = 16  # bytes at least
 _SIGNED_FROM = len(MAGIC) + 32
 _HUGE = 1 << 63
+_HASH = 16  # bytes of a referrer's hash: no column has room for more
 _dumps = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode
 
 
@@ -45,12 +46,16 @@ def opened(secret: bytes, data: bytes) -> dict[str, Any]:
     if not hmac.compare_digest(data[len(MAGIC) : _SIGNED_FROM], _signature(secret, text)):
         raise NotAMessage("forged")
     try:
-        found = json.loads(text)
+        found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
         raise NotAMessage("malformed") from None
     if not isinstance(found, dict):
         raise NotAMessage("malformed")
     return found
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
 
 
 def _signature(secret: bytes, text: bytes) -> bytes:
@@ -80,7 +85,7 @@ def _item(row: object) -> Item:
         raise NotAMessage("malformed")
     id_, url, depth, hops, referrer = row
     numbers = all(type(one) is int and 0 <= one < _HUGE for one in (id_, depth, hops))
-    if not (numbers and isinstance(url, str) and isinstance(referrer, str) and len(referrer) <= 128):
+    if not (numbers and isinstance(url, str) and isinstance(referrer, str) and len(referrer) <= 2 * _HASH):
         raise NotAMessage("malformed")
     if depth > 0xFFFF or hops > 0xFFFF:
         raise NotAMessage("malformed")

@@ -125,13 +125,17 @@ def test_machines_without_agreement_have_databases_of_their_own(
         scrawler("import", "seeds.txt", **database)
         scrawler(*CRAWL, "--threads", "2", "--partition", "none", "--no-export", **database)
         assert _fetched(f"sqlite:///{tmp_path / name}.db") == truth
-    told = json.loads(scrawler("partition", "overlap", "sqlite:///a.db", "sqlite:///b.db", "--json").stdout)
+    (tmp_path / "expected.txt").write_text("".join(f"{url}\n" for url in [*truth, "http://nowhere.example/"]))
+    both = ("partition", "overlap", "sqlite:///a.db", "sqlite:///b.db", "--expected", "expected.txt")
+    told = json.loads(scrawler(*both, "--json").stdout)
     assert told == {
         "databases": {"sqlite:///a.db": len(truth), "sqlite:///b.db": len(truth)},
         **{"pages": 2 * len(truth), "different": len(truth), "overlap": 1.0},
         **{"guest_pages": 0, "guest_overlap": 0},
+        **{"sent": 0, "sent_a_page": 0.0, "machines": 2, "busiest_pages": 1.0, "busiest_bytes": 1.0},
+        "coverage": round(len(truth) / (len(truth) + 1), 4),
     }
-    assert f"{2 * len(truth):,}" in scrawler("partition", "overlap", "sqlite:///a.db", "sqlite:///b.db").stdout
+    assert f"{2 * len(truth):,}" in scrawler(*both).stdout
 
 
 def test_the_partition_is_shown_and_set_for_all_machines(scrawler: Scrawler, tmp_path: Path) -> None:

@@ -103,6 +103,11 @@ class CrawlUnderTest:
         text = "".join(f"{url}\n" for url in seeds)
         subprocess.run(command, input=text.encode(), cwd=self.folder, check=True, capture_output=True, timeout=HANGS)
 
+    def order(self, *words: str) -> None:
+        """Give an order, as `pause` and `resume`."""
+        command = [SCRAWLER, *words, "--db", self.url]
+        subprocess.run(command, cwd=self.folder, check=True, capture_output=True, timeout=HANGS)
+
     def start(self) -> None:
         """Start all runs."""
         for _ in range(self.pace.runs):

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
+from sqlalchemy import select, update
 
+from scrawler.store.engine import open_database
+from scrawler.store.tables import machine
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import reachable
-from tests.torture.broker import REDIS, Redis
+from tests.torture.broker import BROKERS, Broker
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
+from tests.torture.messy import MessyNetwork
 from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb
 
@@ -26,11 +33,11 @@ pytestmark = pytest.mark.heavy
 
 
 def _served_by_three(
-    url: str, folder: Path, delay: float, kills: int, more: tuple[str, ...] = (), redis: Redis | None = None
+    url: str, folder: Path, delay: float, kills: int, more: tuple[str, ...] = (), broker: Broker | None = None
 ) -> None:
     """Crawl all that three seeds lead to with three machines, of which some are killed; compare with the truth.
 
-    Redis loses all that waits there when a third of the pages is fetched.
+    A broker loses all that waits there when a third of the pages is fetched.
     """
     log = folder / "access.log"
     with ServerProcess(DENSE if more else SPEC, log=log) as server:
@@ -44,9 +51,9 @@ def _served_by_three(
             crawl.add_seeds(seeds)
             crawl.start()
             _kill_now_and_then(crawl, web, len(expected), kills)
-            if redis is not None:
+            if broker is not None:
                 wait_for(partial(_fetched, web, len(expected) // 3), TIMEOUT, "a third of the pages")
-                redis.restart()
+                broker.restart()
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
             _verify(crawl, web, expected, kills)
         finally:
@@ -111,13 +118,69 @@ def test_what_is_sent_is_not_lost_with_sender_or_receiver(database_url: str, tmp
 
 
 @pytest.mark.servers
-@pytest.mark.skipif(REDIS is None, reason="needs redis-server")
 @pytest.mark.parametrize("kills", [0, 2])
-def test_what_a_broker_loses_is_sent_again(sqlite_url: str, tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize("name", [*BROKERS])
+def test_what_a_broker_loses_is_sent_again(sqlite_url: str, tmp_path: Path, name: str, kills: int) -> None:
     pytest.importorskip("redis")
-    redis = Redis(tmp_path)
+    kind = BROKERS[name]
+    if kind is None:
+        pytest.skip(f"needs {name}-server")
+    (tmp_path / "broker").mkdir()
+    broker = kind(tmp_path / "broker")
     try:
-        more = (f"--communicator={redis.url}", "--send-wait=0.2", _secret(tmp_path))
-        _served_by_three(sqlite_url, tmp_path, delay=0.1, kills=kills, more=more, redis=redis)
+        more = (f"--communicator={broker.url}", "--send-wait=0.2", _secret(tmp_path))
+        _served_by_three(sqlite_url, tmp_path, delay=0.1, kills=kills, more=more, broker=broker)
     finally:
-        redis.kill()
+        broker.kill()
+
+
+class _MessyMachines:
+    """Puts a messy network before each machine that listens, as soon as it has said where."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._stack = ExitStack()
+        self._networks: dict[str, MessyNetwork] = {}  # by the address that others are told
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="messy-machines")
+        self._failed: list[Exception] = []
+
+    def _watch(self) -> None:
+        try:
+            with closing(open_database(self._url)) as database:
+                while not self._closing.wait(0.05):
+                    for one, address in database.rows(select(machine.c.id, machine.c.address)):
+                        if address and address not in self._networks:
+                            network = self._stack.enter_context(MessyNetwork(address, seed=one))
+                            self._networks[network.address] = network
+                            mine = update(machine).where(machine.c.id == one, machine.c.address == address)
+                            changed = mine.values(address=network.address)
+                            database.retrying(lambda connection, told=changed: connection.execute(told))
+        except Exception as error:
+            self._failed.append(error)
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        self._thread.start()
+        try:
+            yield
+        finally:
+            self._closing.set()
+            self._thread.join()
+            self._stack.close()
+        assert not self._failed
+
+    def total(self, name: str) -> int:
+        return sum(getattr(one, name) for one in self._networks.values())
+
+
+@pytest.mark.parametrize("kills", [0, 2])
+def test_messages_that_come_twice_late_and_in_another_order_change_nothing(
+    sqlite_url: str, tmp_path: Path, kills: int
+) -> None:
+    pytest.importorskip("zmq")
+    more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", "--send-list-max=3", _secret(tmp_path))
+    networks = _MessyMachines(sqlite_url)
+    with networks.watching():
+        _served_by_three(sqlite_url, tmp_path, delay=0.1, kills=kills, more=more)
+    assert min(networks.total("came"), networks.total("twice"), networks.total("overtaken")) > 0

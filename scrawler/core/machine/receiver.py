@@ -26,6 +26,7 @@ _LOOK_EVERY = 0.1  # seconds between two looks at sites that have taken somethin
 _FORGET_AFTER = 120.0  # seconds after which a batch is forgotten that was not acknowledged: it is sent again
 _MOST = 20_000  # URLs that are here and not durable yet; what comes then is not taken in, and sent again
 _REMEMBERED = 2_000  # batches that were acknowledged: a receipt may have been lost
+_RETURNED = 100_000  # ids that went back with these, of them all
 _SENDERS = 1_000  # lives of senders whose addresses were looked up
 
 
@@ -72,6 +73,7 @@ class UrlReceiver(threading.Thread):
         self._durable: deque[int] = deque()  # what a checkpoint has made durable: as many as were brought, at most
         self._open: dict[tuple[str, str, int], _Open] = {}
         self._closed: OrderedDict[tuple[str, str, int], frozenset[int]] = OrderedDict()  # acknowledged: what went back
+        self._gone_back = 0  # ids in these
         self._senders: OrderedDict[tuple[str, str], None] = OrderedDict()
         self._items: dict[int, tuple[_Open, int]] = {}  # by the number that a URL has here
         self._queues: dict[str, deque[WaitingUrl]] = {}  # by site, until it listens
@@ -207,10 +209,11 @@ class UrlReceiver(threading.Thread):
         if one.left or key not in self._open:
             return
         del self._open[key]
-        self._closed[key] = frozenset(one.returned)
-        if len(self._closed) > _REMEMBERED:
-            self._closed.popitem(last=False)
-        self._communicator.acknowledge(one.delivery, self._closed[key])
+        returned = self._closed[key] = frozenset(one.returned)
+        self._gone_back += len(returned)
+        while len(self._closed) > _REMEMBERED or self._gone_back > _RETURNED:
+            self._gone_back -= len(self._closed.popitem(last=False)[1])
+        self._communicator.acknowledge(one.delivery, returned)
 
     def _forget(self, one: _Open) -> None:
         """Forget a batch: what is durable of it will be known as such when it is sent again."""

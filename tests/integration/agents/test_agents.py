@@ -33,6 +33,7 @@ from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.proxy import Proxy
 from tests.torture.crawl import wait_for
+from tests.torture.messy import MessyNetwork
 
 SPEC = WebSpec(seed=7, sites=16, mean_pages=8, page_bytes=300, links=8)
 SEEDS = 4
@@ -317,6 +318,33 @@ def test_a_network_that_was_split_loses_nothing(agents: Agents, dead: float) -> 
         assert set(agents.fetched().values()) == {1}
     for crawl in agents.crawls.values():
         crawl.check()
+
+
+@pytest.mark.heavy
+def test_messages_that_come_twice_late_in_another_order_or_never_change_nothing(agents: Agents) -> None:
+    with served(SPEC, SEEDS) as server, ExitStack() as stack:
+        networks = [
+            stack.enter_context(MessyNetwork(f"tcp://127.0.0.1:{port}", seed=port, lost=0.1))
+            for port in agents.ports.values()
+        ]
+        for (name, network), other in itertools.product(zip(agents.names, networks, strict=True), agents.names):
+            agents.links[other, name] = int(network.address.rpartition(":")[2])
+        for name in agents.names:
+            agents.links[name, name] = agents.ports[name]
+        seeds = server.web.seeds()[:SEEDS]
+        agents.add(seeds)
+        runs = agents.crawl(per_ip=30)
+        expected = reachable(server.web, seeds)
+        log = server.log()
+    assert {one.outcome for one in runs.values()} == {"ended"}
+    assert agents.html() == expected
+    assert set(agents.fetched().values()) == {1}
+    assert in_flight_together(log) == []
+    sent, received, waiting = sums(agents)
+    assert (sent > 0, waiting) == (True, 0)
+    assert received >= sent, "what was acknowledged late has come again"
+    for name in ("twice", "overtaken", "dropped"):
+        assert sum(getattr(one, name) for one in networks) > 0
 
 
 @pytest.mark.heavy

@@ -278,3 +278,18 @@ def test_what_was_brought_to_a_site_that_is_lost_goes_back() -> None:
             with listening.turn:
                 listening.site.lost = True
             assert _receipt(a) == Receipt("b", 1, frozenset({1}))
+
+
+def test_what_a_liar_sends_for_others_does_not_fill_the_memory() -> None:
+    """Receipts are remembered, for one may be lost, but not for any number of URLs that go back."""
+    with members("a", "b") as (_, (a, b)):
+        listening = Listening(b)
+        with listening.running():
+            items = tuple(Item(number, f"http://x.org/{number}") for number in range(1, 9_001))
+            for number in range(1, 25):
+                a.send(Batch(number, items), "b")
+                assert len(_receipt(a).returned) == len(items)
+            remembered = sum(map(len, listening.receiver._closed.values()))
+            assert remembered == listening.receiver._gone_back <= 100_000
+            a.send(Batch(1, items[:1]), "b")
+            assert _receipt(a) == Receipt("b", 1, frozenset({1})), "what was forgotten is judged anew"

@@ -90,6 +90,14 @@ def test_a_member_that_is_not_there_fills_its_queue_and_nobody_waits(member: Cal
     assert not answers[-1]
 
 
+def test_nobody_is_sent_anything_but_over_tcp(member: Callable[..., TcpCommunicator]) -> None:
+    """Guests say themselves where they listen."""
+    a = member("a")
+    for address in ("ipc:///tmp/somewhere", "inproc://here", "udp://127.0.0.1:9", "", "tcp://", "tcp://x", "\0"):
+        member.addresses["guest"] = address  # type: ignore[attr-defined]
+        assert not a.tell("status", {}, "guest")
+
+
 def test_a_member_that_comes_back_elsewhere_is_found(member: Callable[..., TcpCommunicator]) -> None:
     a, b = member("a"), member("b")
     a.tell("n", {"n": 1}, "b")

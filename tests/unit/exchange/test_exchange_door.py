@@ -95,6 +95,7 @@ def test_a_flood_is_cut() -> None:
         (frame(urls=[[1, "http://a/", 1, 0, "xyz"]]), "malformed"),
         (frame(urls=[[1, "http://a/"]]), "malformed"),
         (frame(urls=[[1, "http://a/", 70_000, 0, ""]]), "malformed"),
+        (frame(urls=[[1, "http://a/", 1, 0, "00" * 17]]), "malformed"),
         (frame(urls=[[1, "", 0, 0, ""]] * (MAX_ITEMS + 1)), "too-many-urls"),
         (frame(batch=-1), "malformed"),
     ],
@@ -110,6 +111,34 @@ def test_what_is_signed_and_no_object_is_refused(text: bytes) -> None:
     door = Door("crawl", "b", SECRET)
     assert door.let_in(MAGIC + hmac.digest(SECRET, MAGIC + text, "sha256") + text) is None
     assert sum(door.dropped().values()) == 1
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_what_json_does_not_know_as_a_number_is_refused(number: str) -> None:
+    """A member of another make may write it; it must not end the thread that listens."""
+    import hmac
+
+    said = json.dumps({key: one for key, one in frame(note="n", body={}).items() if key not in ("batch", "urls")})
+    text = said.replace('"body": {}', f'"body": {{"load": {number}}}').encode()
+    door = Door("crawl", "b", SECRET, clock=lambda: 1000.0)
+    assert door.let_in(MAGIC + hmac.digest(SECRET, MAGIC + text, "sha256") + text) is None
+    assert door.dropped() == {"malformed": 1}
+
+
+def test_what_an_earlier_life_of_a_sender_has_said_is_not_heard_once_a_later_one_has_spoken() -> None:
+    """Somebody on the wire keeps a message, and sends it to a receiver that was started again since."""
+    now = [1000.0]
+    before = Door("crawl", "a", SECRET, clock=lambda: now[0])
+    kept, late = (before.note("over", {"view": "v"}, "b") or b"" for _ in range(2))
+    now[0] += 10
+    after = Door("crawl", "a", SECRET, clock=lambda: now[0])
+    b = Door("crawl", "b", SECRET, clock=lambda: now[0])
+    assert b.let_in(kept)
+    first, second = (after.note("beat", {}, "b") or b"" for _ in range(2))
+    assert b.let_in(first)
+    assert b.let_in(late) is None
+    assert b.dropped() == {"another-life": 1}
+    assert b.let_in(second), "it costs the later life nothing"
 
 
 def test_urls_that_no_crawl_could_want_are_left_out() -> None:

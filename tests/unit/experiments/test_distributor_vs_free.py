@@ -74,12 +74,13 @@ def test_one_table_says_what_each_reading_gives_and_names_no_winner() -> None:
     ]
     assert all(set(row) == set(table[0]) for row in table)
     checks = [
-        {"arm": f"x, {way}", "gain meanwhile %": gain, "simulated gain meanwhile %": 2.0}
+        {"arm": f"x, {way}", "round": 1, "gain meanwhile %": gain, "simulated gain meanwhile %": 2.0}
         for way, gain in (("distributor", 0.0), ("free", 1.0), ("hands", 5.0))
     ]
     assert "2.0 points of percent (median of 2 pairs), 3.0 at most" in agreement_text(checks)
     machines = list(scaled(SMALL, Reading(1.5), Scaling(60, (1,), (3,))))
     runs = compared(SMALL, Reading(), 1)[1]
-    made = report(Found(rows, rows, rows, machines, checks, machines), QUICK, 1, 1, runs)
+    made = report(Found(rows, rows, rows, machines, checks, machines), QUICK, 1, runs)
+    assert "crawled: 1 web of" in made.notes[1]
     assert [claim.theirs for claim in made.claims] == ["+34.7", "160", "almost the same"]
     assert [panel.title for panel in made.plots[1].panels] == list(WAYS)

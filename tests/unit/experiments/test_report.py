@@ -11,7 +11,7 @@ import pytest
 from experiments.__main__ import EXPERIMENTS
 from experiments.lab.plots import Line, Panel, draw
 from experiments.lab.readme import README, with_results
-from experiments.lab.report import Claim, Plot, Report, medians, redraw, write_report
+from experiments.lab.report import Claim, Plot, Report, medians, read_rows, redraw, write_report
 
 ROWS = [
     {"round": 1, "who": "a", "pages/s": 10.0},
@@ -34,6 +34,9 @@ def test_a_report_has_table_claims_and_pictures(tmp_path: Path) -> None:
     assert "| a | 20 |\n| b | 1,234 |" in text
     assert "| gain | paper 004, Figure 7 | +34.7 % | +20 % |" in text
     assert "![how fast](it-fast.png)" in text
+    assert read_rows(tmp_path / "new" / "it-more.csv") == ROWS, "a later run adds to what an earlier one has found"
+    with pytest.raises(click.ClickException, match="an earlier run writes it"):
+        read_rows(tmp_path / "none.csv")
     assert {file.name for file in (tmp_path / "new").iterdir()} == {
         *("it.csv", "it-more.csv", "it.md", "it-fast.png", "it-fast.plot.json"),
     }

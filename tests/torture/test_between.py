@@ -1,0 +1,141 @@
+"""A receiver that is killed after a URL was delivered to it, and before a checkpoint has made that durable.
+
+Of two sites, one links to pages of the other that nothing there leads to. So who asks for one has been sent it. What
+was sent is committed as soon as it is listed: so the test locks the database between the two, until the machine is
+dead.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from tests.integration.crawl.hostile import asked, by_host, page
+from tests.integration.fetch.servers import RawServer
+from tests.torture.broker import BROKERS
+from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, wait_for
+
+PAGES = 60  # of each site, one after the other; the first one leads to as many pages of the second as well
+TIMEOUT = 200  # seconds
+KILLS = 2
+_PATIENCE = 5.0  # seconds for which the database is locked at a time: well within a lease
+A, B = "a.example", "b.example"
+
+pytestmark = pytest.mark.heavy
+
+
+@pytest.fixture
+def server() -> Iterator[RawServer]:
+    sites: dict[str, dict[str, bytes | str]] = {A: {}, B: {}}
+    served = RawServer(by_host(sites))
+    for number in range(PAGES):
+        further = _path(number + 1) if number + 1 < PAGES else "/"
+        hidden = f"/hidden/{number}"
+        sites[A][_path(number)] = page(f"a {number}", links=(further, served.url(hidden, host=B)))
+        sites[B][_path(number)] = page(f"b {number}", links=(further,))
+        sites[B][hidden] = page(f"hidden {number}")
+    yield served
+    served.stop()
+
+
+def _path(number: int) -> str:
+    return f"/{number or ''}"
+
+
+def _owners(crawl: CrawlUnderTest) -> list[int]:
+    """Return the machines that have a site."""
+    return [pid for (pid,) in crawl.sql.rows("SELECT DISTINCT pid FROM machine JOIN site ON owner = machine.id")]
+
+
+@contextmanager
+def _locked(file: Path) -> Iterator[sqlite3.Connection]:
+    """Let nobody write into the database meanwhile: no checkpoint comes through, and no receipt is noted."""
+    with closing(sqlite3.connect(file, timeout=TIMEOUT, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+        finally:
+            connection.execute("ROLLBACK")
+
+
+def _undurable(connection: sqlite3.Connection) -> dict[str, int]:
+    """Return the URLs that are durable with their finder alone, and whose process has the site of each."""
+    lists = [zlib.decompress(data).decode() for (data,) in connection.execute("SELECT data FROM chunk")]
+    listed = {line.rpartition(" ")[2] for text in lists for line in text.splitlines()}
+    query = (
+        "SELECT outbox.url, machine.pid FROM outbox JOIN site ON site.key_hash = outbox.key_hash"
+        " JOIN machine ON machine.id = site.owner WHERE machine.id <> outbox.machine_id"
+    )
+    return {url: pid for url, pid in connection.execute(query) if url not in listed}
+
+
+def _kill_one(crawl: CrawlUnderTest, server: RawServer, file: Path) -> str:
+    """Kill the machine that has asked for a page which it was sent, while that is not durable there; return its URL."""
+
+    def waits_or_ended() -> bool:
+        return bool(crawl.sql.one("SELECT COUNT(*) FROM outbox")) or not crawl.runs()
+
+    until = time.monotonic() + TIMEOUT
+    while time.monotonic() < until:
+        wait_for(waits_or_ended, TIMEOUT, "a URL in an outbox")
+        with _locked(file) as connection:
+            there = {url: pid for url, pid in _undurable(connection).items() if pid in crawl.runs()}
+            assert crawl.runs(), "the crawl has ended before"
+
+            def delivered(urls: frozenset[str] = frozenset(there)) -> set[str]:
+                return urls & {server.url(path, host=B) for path in asked(server)}
+
+            with suppress(StandsStillError):  # its sender waits for the database as well: with the next one, then
+                wait_for(lambda: bool(delivered()), _PATIENCE if there else 0, "that one is asked for")
+            for url in delivered():
+                crawl.kill_machine(there[url])
+                return url
+    raise AssertionError("no URL was delivered while it was not durable")
+
+
+@pytest.mark.parametrize("name", ["tcp", *(pytest.param(one, marks=pytest.mark.servers) for one in BROKERS)])
+def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
+    server: RawServer, sqlite_url: str, tmp_path: Path, name: str
+) -> None:
+    pytest.importorskip("redis" if name != "tcp" else "zmq")
+    with ExitStack() as stack:
+        url = "tcp://127.0.0.1:0"
+        if name != "tcp":
+            kind = BROKERS[name]
+            if kind is None:
+                pytest.skip(f"needs {name}-server")
+            (tmp_path / "broker").mkdir()
+            broker = kind(tmp_path / "broker")
+            stack.callback(broker.kill)
+            url = broker.url
+        (tmp_path / "secret").write_text("a secret that is long enough")
+        more = (
+            *(f"--communicator={url}", "--send-wait=0.1", "--send-list-max=1"),  # what A finds goes off at once
+            *("--max-depth=1000", "--no-traps", f"--exchange-secret-file={tmp_path / 'secret'}"),
+            *(f"--resolve={host}=127.0.0.1" for host in (A, B)),
+        )
+        pace = Pace(threads=1, seeds_per_thread=1, delay=0.3, mode="exchange", more=more)
+        crawl = CrawlUnderTest(tmp_path, sqlite_url, pace)
+        stack.callback(crawl.stop)
+        crawl.add_seeds([server.url(host=host) for host in (A, B)])
+        crawl.start()
+        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
+        killed = [_kill_one(crawl, server, tmp_path / "crawl.db") for _ in range(KILLS)]
+        wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+    rows = crawl.sql.rows("SELECT url, result FROM page")
+    paths = {_path(number) for number in range(PAGES)}
+    hidden = {f"/hidden/{number}" for number in range(PAGES)}
+    expected = {server.url(path, host=A) for path in paths} | {server.url(path, host=B) for path in paths | hidden}
+    assert sorted(rows) == sorted((one, "fetched") for one in expected)
+    assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
+    sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
+    assert sent == received >= PAGES
+    times: Counter[str] = asked(server)
+    assert all(times["/" + one.split("/", 3)[3]] > 1 for one in killed), "its heir has asked for it again"
