@@ -15,7 +15,7 @@ TABLES = {
     "seed": "A row for each seed: its state, its end, and its counts.",
     "seed_round": "A row for each round of a seed that is over, but the one that it was in last.",
     "url_state": "A row for each URL that may be visited again: what its visits have brought, and when it is due.",
-    "revisit_demand": "How many URLs a budget of visits is divided among: a row for each kind of them, by rate and weight.",
+    "revisit_demand": "A row for each kind of URLs, by rate and weight, that share a budget of visits: how many.",
     "url_change": "A row for each change that a visit has found.",
     "webhook": "A row for each URL to which changes are sent.",
     "lane": "A row for each list of a seed, normal or slow: how far it has come.",

@@ -141,7 +141,6 @@ class Collection:
         self._arm = arm
         self.stale_at = np.array([page.next(0.0) for page in pages])  # when each copy ceases to be up to date
         self._visited = [0.0] * len(pages)
-        self._planned = [0.0] * len(pages)
         self._checks = [Checks()] * len(pages)
         self._moments = [SiteRates()] * len(pages)
         self._sites = [SiteRates()] * (len(pages) // _SITE_PAGES + 1)
@@ -154,7 +153,6 @@ class Collection:
         self._due = []
         for page, rate in enumerate(first):
             due = next_visit(arm.policy, Visited(rate), self._demand)
-            self._planned[page] = due.after_s
             self._due.append((random.random() * due.after_s, page))
         heapify(self._due)
 
@@ -163,13 +161,12 @@ class Collection:
         _, page = heappop(self._due)
         changed = bool(self.stale_at[page] <= now)
         interval = now - self._visited[page]
-        if not self._arm.knows and self._arm.policy is not Policy.ADAPTIVE:
+        if not self._arm.knows:
             self._learn(page, interval, changed)
-        visited = Visited(self._rates[page], 1.0, self._planned[page], changed)
-        self._planned[page] = next_visit(self._arm.policy, visited, self._demand).after_s
+        after_s = next_visit(self._arm.policy, Visited(self._rates[page]), self._demand).after_s
         self._visited[page] = now
         self.stale_at[page] = self._pages[page].next(now)
-        heappush(self._due, (now + self._planned[page], page))
+        heappush(self._due, (now + after_s, page))
 
     def _learn(self, page: int, interval: float, changed: bool) -> None:
         site, checks = page // _SITE_PAGES, self._checks[page].checked(interval, changed)

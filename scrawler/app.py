@@ -18,6 +18,7 @@ from scrawler.assembly.parts import check_hosts, check_parts, fault_file, make_f
 from scrawler.assembly.proxies import check_proxies
 from scrawler.assembly.revisits import make_revisits
 from scrawler.assembly.topics import make_focus
+from scrawler.assembly.visit_shares import check_budget, weight_of
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.fault_log import FaultLog
 from scrawler.core.progress import Progress, RunSummary
@@ -60,6 +61,7 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     """Make database and crawl ready, before any machine starts; `say` as in `run_crawl`. Raises as that does."""
     check_proxies(settings, os.environ, stop, say)
     check_exchange(settings)
+    check_budget(settings)
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         _check_partition(settings, database)
@@ -90,6 +92,7 @@ def run_crawl(
     """
     check_parts(settings)
     check_exchange(settings)
+    check_budget(settings)
     settings = with_authorities(settings)
     check_hosts(settings)
     filters = make_filters(settings)
@@ -236,7 +239,7 @@ def _urls_in(settings: Settings, given: str) -> Iterator[str]:
 
 def _revisits(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> Revisits:
     numbers = {warc_prefix(crawl, one.id): one.id for one in Machines(database).machines()}
-    return make_revisits(settings, database, crawl.scope, numbers.get, stop.is_set)
+    return make_revisits(settings, database, crawl.scope, numbers.get, stop.is_set, weight_of(settings))
 
 
 def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> None:
@@ -248,7 +251,9 @@ def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.
     if left is not None:
         revisits.carry_out(left)
     if settings.keep:
-        if settings.revisit == "off" and all(one.get("revisit", "off") == "off" for one in settings.sites.values()):
+        of_sites = (one.get("revisit", "off") for one in settings.sites.values())
+        never = settings.revisit == "off" and all(word == "off" for word in of_sites)
+        if never and not Seeds(database).any_with_column("revisit"):
             raise SettingsError("keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive")
         revisits.schedule()
 

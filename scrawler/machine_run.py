@@ -19,6 +19,7 @@ from scrawler.assembly.exchange import Exchange, make_exchange, scheme_of
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.revisits import Keeper, make_revisits
 from scrawler.assembly.stores import Stores
+from scrawler.assembly.visit_shares import VisitShares, weight_of
 from scrawler.core.blame.deaths import Deaths
 from scrawler.core.blame.slots import Slots, reading_file
 from scrawler.core.blame.watchdog import Watchdog
@@ -157,6 +158,7 @@ class MachineRun:
         if self._agent is not None:
             self._inboxes = self._agent.inboxes(self._boundary)
         self._guest_inboxes = GuestInboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
+        self._shares = VisitShares(settings, prompt, weight_of(settings))
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
         self._resting = Resting()  # as the sites were last counted ...
         self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds
@@ -239,8 +241,10 @@ class MachineRun:
             return
         stopping = machine.ending.stopping
         numbers = {warc_prefix(self._crawl, one.id): one.id for one in self._machines.machines()}
-        revisits = make_revisits(self._settings, self._prompt, self._settings.scope, numbers.get, stopping.is_set)
-        keeper = Keeper(revisits, self._settings.revisit_pause, stopping, machine.ending.failed)
+        revisits = make_revisits(
+            self._settings, self._prompt, self._settings.scope, numbers.get, stopping.is_set, self._shares.weight
+        )
+        keeper = Keeper(revisits, self._shares, self._settings.revisit_pause, stopping, machine.ending.failed)
         start(keeper)
         try:
             yield
@@ -262,10 +266,11 @@ class MachineRun:
             if exchange is not None:
                 failing.callback(exchange.communicator.close)
                 self._externals.carry(Carried(self._machine_id, scheme_of(self._settings)))
+            self._shares.look()
             machine, resolver = build_machine(
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
-                None if self._agent is None else self._agent.standing, exchange,
+                None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver, exchange

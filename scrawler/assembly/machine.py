@@ -41,6 +41,7 @@ from scrawler.fetch.resolver import Resolver
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import Mode, WaitingUrl
 from scrawler.model.machines import LEASE
+from scrawler.revisit.learning import SiteLearning
 from scrawler.settings import Settings
 from scrawler.urls.filters import UrlFilters
 
@@ -60,13 +61,15 @@ def build_machine(
     look_at_deaths: Callable[[], None] = lambda: None,
     standing: Standing | None = None,
     exchange: Exchange | None = None,
+    make_learning: Callable[..., SiteLearning] = SiteLearning,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
     `settings` have the crawl's own name and scope. `machines` is how many share the crawl at first; `filters` are what
     `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
     dead machines are taken up. `standing` is what other agents have to say, if there are any.
-    `exchange` carries URLs to other machines; None: the database alone does.
+    `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
+    often a site's pages change.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -90,6 +93,7 @@ def build_machine(
             look_at_deaths,
             standing,
             exchange,
+            make_learning,
         )
         failing.pop_all()
     return machine, resolver
@@ -108,6 +112,7 @@ def _put_together(
     look_at_deaths: Callable[[], None],
     standing: Standing | None,
     exchange: Exchange | None,
+    make_learning: Callable[..., SiteLearning],
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -153,7 +158,7 @@ def _put_together(
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, stores, settings),
+        partial(_waiting, stores, settings), make_learning,
     )  # fmt: skip
     others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
     selector_ports = SelectorPorts(

@@ -12,6 +12,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
+from scrawler.assembly.visit_shares import VisitShares, Weight, all_alike
 from scrawler.core.party.depth import encode, stored_entry
 from scrawler.core.records.records import prefix_of
 from scrawler.core.rules import HostRules
@@ -28,11 +29,10 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
-from scrawler.revisit.due import RevisitPolicy
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.machines import Machines
-from scrawler.store.revisits import Archived, Revisits
+from scrawler.store.revisits import Archived, Revisits, SiteWishes
 from scrawler.urls.scope import site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body
@@ -47,17 +47,20 @@ def make_revisits(
     scope: Scope,
     machine_of: Callable[[str], int | None],
     stopping: Callable[[], bool],
+    weight: Weight = all_alike,
 ) -> Revisits:
-    """Return what begins rounds; `machine_of` tells which machine wrote files of a prefix."""
+    """Return what begins rounds: `machine_of` tells which machine wrote files of a prefix, `weight` a URL's weight."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
 
-    def policy(key: str) -> RevisitPolicy:
-        return (hosts.of_site(key) or hosts.shared).revisit_policy
+    def wishes(key: str) -> SiteWishes:
+        rules = hosts.of_site(key) or hosts.shared
+        return SiteWishes(rules.revisit_wishes, rules.revisit_site_budget)
 
     archive = ArchivedHeaders(settings, Machines(database), machine_of)
     return Revisits(
-        database, _packed, REVISIT.number, lambda url: site_key(url, scope), policy, archive.of_pages, stopping
-    )
+        database, _packed, REVISIT.number, lambda url: site_key(url, scope), wishes, archive.of_pages, stopping,
+        settings.revisit_budget, weight,
+    )  # fmt: skip
 
 
 def _packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
@@ -127,9 +130,15 @@ class Keeper(threading.Thread):
     """Lets rounds begin as URLs become due, until `stopping` is set; a database that is away is asked again."""
 
     def __init__(
-        self, revisits: Revisits, pause: float, stopping: threading.Event, failed: Callable[[BaseException], None]
+        self,
+        revisits: Revisits,
+        shares: VisitShares,
+        pause: float,
+        stopping: threading.Event,
+        failed: Callable[[BaseException], None],
     ) -> None:
         super().__init__(name="keeper")
+        self._shares = shares
         self._revisits = revisits
         self._pause_ms = int(pause * 1000)
         self._stopping = stopping
@@ -142,6 +151,7 @@ class Keeper(threading.Thread):
             while not self._stopping.wait(wait):
                 began = time.monotonic()
                 with suppress(StoreBusyError):
+                    self._shares.look()
                     self._revisits.begin_due(self._pause_ms)
                 wait = max(_LOOK_EVERY, _OF_A_LOOK * (time.monotonic() - began))
         except BaseException as error:

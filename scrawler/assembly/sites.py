@@ -15,6 +15,7 @@ from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import MemoryBudget, SeenFilter
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.exchange import WaitingUrl
+from scrawler.revisit.learning import SiteLearning
 from scrawler.settings import Settings
 from scrawler.store.frontier import Frontier
 from scrawler.store.suspects import Suspects
@@ -30,6 +31,7 @@ def make_taker(
     refusal: Callable[[str], str] = lambda url: "",
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
+    make_learning: Callable[..., SiteLearning] = SiteLearning,
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)
@@ -45,6 +47,7 @@ def make_taker(
         refusal,
         hosts,
         waiting,
+        make_learning,
     )
 
 

@@ -20,7 +20,7 @@ from scrawler.model.exchange import Mode
 from scrawler.model.proxy import NO_PROXY, Proxy, basic, read_proxy
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
-from scrawler.revisit.due import RevisitPolicy, make_policy
+from scrawler.revisit.due import RevisitPolicy, Wishes
 from scrawler.settings import ANY_WAY, Settings, Way, of_tables, read_header, read_pattern, tables_for, withheld
 from scrawler.urls.scope import host_port
 from scrawler.urls.wanted import UrlPatterns, url_patterns
@@ -77,7 +77,11 @@ class CrawlRules:
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
-    revisit: str  # "off", "fixed" or "adaptive"
+    revisit: str  # one of `revisit.due.POLICIES`
+    revisit_change: str  # "bytes" or "text"
+    revisit_near: int  # bits in which texts may differ that are the same
+    revisit_site_budget: int | None  # visits a day to URLs of a site again
+    keep: bool
     # What several settings say together, or in another unit.
     retry_pause_ms: int
     limits: SeedLimits
@@ -85,6 +89,7 @@ class CrawlRules:
     capacity: int  # seeds that a collector holds at most
     www: bool  # www.example.org and example.org are one site
     patterns: UrlPatterns | None  # which URLs are wanted, if that is said
+    revisit_wishes: Wishes
     revisit_policy: RevisitPolicy
     fetch: FetchLimits  # what the downloader needs of the settings
     logins: Mapping[str, tuple[str, str]] = field(repr=False)  # users and passwords by host
@@ -105,7 +110,8 @@ class CrawlRules:
             "capacity": settings.seeds_per_thread,
             "www": "www" in settings.normalise,
             "patterns": url_patterns(settings.include, settings.exclude),
-            "revisit_policy": revisit_policy(settings),
+            "revisit_wishes": revisit_wishes(settings),
+            "revisit_policy": revisit_wishes(settings).policy(),
             "fetch": fetch_limits(settings, files),
             "logins": {} if settings.netrc is None else files.logins(settings.netrc),
             "without_proxy": settings.proxy is not None and settings.proxy.get_secret_value() == NO_PROXY,
@@ -324,7 +330,7 @@ def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
     return int(first_pause_ms * 2 ** (attempt - 1))
 
 
-def revisit_policy(settings: Settings) -> RevisitPolicy:
-    """Return the policy by which settings say when URLs are visited again."""
+def revisit_wishes(settings: Settings) -> Wishes:
+    """Return what settings say of when URLs are visited again."""
     times = settings.revisit_interval, settings.revisit_min, settings.revisit_max
-    return make_policy(settings.revisit, *(int(seconds * 1000) for seconds in times))
+    return Wishes(settings.revisit, *(int(seconds * 1000) for seconds in times))

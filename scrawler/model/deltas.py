@@ -68,6 +68,9 @@ class SiteDelta:
     robots_records: tuple[RobotsRecord, ...] = ()
     taken: tuple[int, ...] = ()  # URLs of the site's inbox, by id, that its parties have listed or refused
     visits: int = 0  # the id of the site itself, where this is of its guests: its clock is written as well
+    rates: bytes | None = None  # as site.rates, if they have changed
+    demand: tuple[tuple[int, int], ...] = ()  # cells of `revisit_demand`, and how many pages more each has
+    own_budget: bool = False  # whether the site has a budget of visits of its own, so that they are counted for it
 
     @property
     def lets_go(self) -> bool:

@@ -71,6 +71,9 @@ class UrlState(NamedTuple):
     interval_ms: int
     due_at: Millis
     simhash: int = 0
+    checks: bytes = b""
+    text_print: bytes = b""
+    demand_cell: int = 0
 
 
 class KnownVisit(NamedTuple):

@@ -108,6 +108,26 @@ def difference(before: Print, now: Print, near: int = 0) -> Difference:
     return Difference.CHANGED
 
 
+def text_print_of(text: str | None, simhash: Callable[[bytes], int] | None = None) -> bytes:
+    """Return 16 bytes of a page's text, digest and simhash of what is stable in it; none of what has no text."""
+    if text is None:
+        return b""
+    stable = stable_text(text).encode("utf-8", "replace")
+    bits = simhash(stable) & _ALL_BITS if simhash is not None else 0
+    return blake2b(stable, digest_size=_HALF).digest() + bits.to_bytes(_HALF, "big")
+
+
+def same_text(before: bytes, now: bytes, near: int = 0) -> bool:
+    """Tell whether two such prints are of the same text, but for `near` bits; of what has none, nothing is known."""
+    if len(before) != 2 * _HALF or len(now) != 2 * _HALF:
+        return False
+    old, new = (Print(b"", one[:_HALF], int.from_bytes(one[_HALF:], "big")) for one in (before, now))
+    return difference(old._replace(body=b"0"), new._replace(body=b"1"), near) is not Difference.CHANGED
+
+
+_HALF = 8  # bytes
+
+
 class Trust(NamedTuple):
     """How often a site's word proved true: the counts of a Beta distribution, with one of each to begin with."""
 

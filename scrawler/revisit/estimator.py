@@ -163,7 +163,7 @@ class SiteRates(NamedTuple):
 
         Sums only: the order in which a site's pages are checked makes no difference.
         """
-        return self.swapped(_moments(before) if before is not None else _NOTHING, _moments(now))
+        return self.swapped(moments_of(before) if before is not None else _NOTHING, moments_of(now))
 
     def swapped(self, before: SiteRates, now: SiteRates) -> SiteRates:
         """Return the moments with other ones of a page, for who keeps these (`SiteRates().replaced(None, checks)`)."""
@@ -189,8 +189,8 @@ _FEW_CHECKS = 3.0  # a page that was checked less often says nothing of its site
 _NOTHING = SiteRates()
 
 
-def _moments(checks: Checks) -> SiteRates:
-    """Return what one page adds to its site."""
+def moments_of(checks: Checks) -> SiteRates:
+    """Return what one page adds to the rates of its site."""
     if checks.checks < _FEW_CHECKS:
         return _NOTHING
     rate, error = estimate(checks, NO_PRIOR)

@@ -184,6 +184,10 @@ class Demand:
         self._count(new_rate, weight, 1)
         self._moved -= 1 if _bin(_rate(rate)) != _bin(_rate(new_rate)) else 2
 
+    def count(self, rate: float, weight: float, pages: int) -> None:
+        """Count so many pages that are alike."""
+        self._count(rate, weight, pages)
+
     def merge(self, other: Demand) -> None:
         """Add the pages of another histogram."""
         for key, cell in other._cells.items():
@@ -275,6 +279,17 @@ class _Cell(NamedTuple):
 
 
 _EMPTY = _Cell(0, 0.0, 0.0)
+
+
+def bin_of(rate: float, weight: float) -> tuple[int, int]:
+    """Return the numbers of the cell in which pages with such a rate and weight are."""
+    return _bin(_rate(rate)), _bin(_weight(weight))
+
+
+def centre_of(number: int) -> float:
+    """Return the rate, or weight, in the middle of those of cells with this number."""
+    middle: float = 2 ** ((number + 0.5) / _PER_OCTAVE)
+    return middle
 
 
 def _bin(value: float) -> int:

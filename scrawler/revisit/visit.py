@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
 from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, validators
+from scrawler.revisit.change import same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
+from scrawler.revisit.learning import Learned, SiteLearning
 
 GONE = (404, 410)
 _PERMANENT = (301, 308)
 _ALL_BITS = (1 << 64) - 1
+_PAGE = frozenset({Result.FETCHED.value, Result.NOT_MODIFIED.value})
+_TELLING = _PAGE | {Result.REDIRECT.value, "gone"}
 _THERE = (Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value)
 _FLAG = {
     ChangeKind.NEW: PageFlag.NEW,
@@ -70,15 +75,26 @@ def after_visit(
     policy: RevisitPolicy,
     in_round: bool,
     original: tuple[str, Millis] | None = None,
+    learning: SiteLearning | None = None,
+    text_print: bytes = b"",
+    near: int = 0,
 ) -> Visited:
     """Return what a visit with this row makes of the state before it; None: it was the first one.
 
     `in_round` says whether the seed is in a round after its first one, in which a URL that was not known is new.
-    `original` is URL and time of the record to which that of this visit refers, as far as it is known.
+    `original` is URL and time of the record to which that of this visit refers, as far as it is known. `learning` is
+    what is known of its site, and is taught. `text_print` is of the page's text, empty where bytes alone are compared;
+    texts may differ in `near` bits of their simhash.
     """
     kinds = _kinds(before, row, in_round)
-    state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy)
-    state = _with_payload(state, before, row, validators(etag, last_modified), original)
+    if ChangeKind.CHANGED in kinds and before is not None and same_text(before.text_print, text_print, near):
+        kinds.remove(ChangeKind.CHANGED)
+    learned = Learned()
+    if learning is not None:
+        found = _found_changed(before, row, kinds)
+        learned = learning.learn(before, row.url, row.depth, row.fetched_at, found, policy)
+    state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy, learned)
+    state = _with_payload(state, before, row, validators(etag, last_modified), original, text_print)
     if kinds:
         row = row._replace(flags=row.flags | sum(_FLAG[kind] for kind in kinds))
     changes = tuple(
@@ -122,7 +138,21 @@ def _distance(before: UrlState | None, row: PageRow) -> int:
     return ((before.simhash ^ row.simhash) & _ALL_BITS).bit_count()
 
 
-def _next_state(before: UrlState | None, row: PageRow, changed: bool, policy: RevisitPolicy) -> UrlState:
+def _found_changed(before: UrlState | None, row: PageRow, kinds: Sequence[ChangeKind]) -> bool | None:
+    """Tell whether a visit has found a URL other than the visit before it did; None where one of them tells nothing."""
+    if before is None:
+        return None
+    was = "gone" if before.missing else before.result
+    now = "gone" if row.status in GONE else row.result
+    if not {was, now} <= _TELLING:
+        return None
+    same = was == now or (was in _PAGE and now in _PAGE)
+    return not same or ChangeKind.CHANGED in kinds or ChangeKind.MOVED in kinds
+
+
+def _next_state(
+    before: UrlState | None, row: PageRow, changed: bool, policy: RevisitPolicy, learned: Learned
+) -> UrlState:
     now = row.fetched_at
     known = _Known(row.seed_id, now) if before is None else _Known.of(before)
     changes = known.changes + changed
@@ -136,6 +166,9 @@ def _next_state(before: UrlState | None, row: PageRow, changed: bool, policy: Re
             visits=row.visit + 1,
             changes=changes,
             known_since=known.since,
+            rate=learned.rate,
+            weight=learned.weight,
+            demands=learned.demands,
         )
     )
     if row.position < 0:
@@ -164,6 +197,8 @@ def _next_state(before: UrlState | None, row: PageRow, changed: bool, policy: Re
         missing=missing,
         interval_ms=interval,
         due_at=now + wait if interval else NEVER,
+        checks=learned.checks,
+        demand_cell=learned.cell,
     )
 
 
@@ -173,6 +208,7 @@ def _with_payload(
     row: PageRow,
     validated: tuple[str, str],
     original: tuple[str, Millis] | None,
+    text_print: bytes,
 ) -> UrlState:
     """Add what is known of the payload: that of this visit, or, where it brought none, of the ones before."""
     if row.result == Result.REDIRECT.value:
@@ -185,8 +221,9 @@ def _with_payload(
         return state._replace(
             flags=flags, digest=before.digest, payload_url=before.payload_url, payload_at=before.payload_at,
             length=before.length, etag=before.etag, last_modified=before.last_modified, simhash=before.simhash,
+            text_print=before.text_print,
         )  # fmt: skip
-    state = state._replace(digest=row.digest, length=row.length, simhash=row.simhash)
+    state = state._replace(digest=row.digest, length=row.length, simhash=row.simhash, text_print=text_print)
     if not row.warc_file:
         return state  # no record could say to what it refers
     payload_url, payload_at = "", row.fetched_at

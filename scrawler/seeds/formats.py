@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scrawler.errors import InputError
+from scrawler.revisit.due import wrong_column
 from scrawler.seeds.exporter import ExportRow, UrlKind
 from scrawler.seeds.files import Format
 from scrawler.store.bulk import LONGEST_TEXT
@@ -109,6 +110,8 @@ def _with_columns(line: int, url: str, row: dict[str, Any]) -> Entry:
         return Entry(line, url)
     if not is_flat(row):
         return Entry(line, url, f"its further columns are nested deeper than {DEEPEST} levels")
+    if problem := wrong_column(row):
+        return Entry(line, url, problem)
     columns = json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace").decode()
     if len(columns) > LONGEST_COLUMNS:
         return Entry(line, url, f"its further columns have {len(columns):,} characters, more than {LONGEST_COLUMNS:,}")

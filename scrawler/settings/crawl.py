@@ -229,13 +229,31 @@ class CrawlSettings(BaseModel):
     sitemaps: Annotated[Literal["off", "seed", "also"], ByHost()] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
-    revisit: Annotated[Literal["off", "fixed", "adaptive"], ByHost()] = Field(
+    revisit: Annotated[Literal["off", "fixed", "proportional", "adaptive", "optimal"], ByHost()] = Field(
         "off",
-        description="When URLs are due to be visited again: never by themselves, after a fixed time, or after one that"
-        " follows from how often they change.",
+        description="When URLs are due to be visited again: never by themselves, after a fixed time, as often as they"
+        " change (adaptive), or as their share of the budget says.",
     )
     revisit_interval: Annotated[Seconds, ByHost()] = Field(
         7 * DAY, ge=1, le=3650 * DAY, description="Time to the next visit of a URL; adaptive: to its first one."
+    )
+    revisit_budget: int | None = Field(
+        None, ge=1, le=10**9, description="Most URLs a day that are visited again as they become due, of all sites."
+    )
+    revisit_site_budget: Annotated[int | None, ByHost()] = Field(
+        None, ge=1, le=10**9, description="Most URLs of a site a day that are visited again as they become due."
+    )
+    revisit_weight: Literal["none", "depth"] = Field(
+        "none", description="What a URL weighs where visits are optimal: all the same, or less the deeper it is."
+    )
+    rank: FileName = Field(
+        None, description="File of URLs and what they weigh where visits are optimal, in place of revisit_weight."
+    )
+    revisit_change: Annotated[Literal["bytes", "text"], ByHost()] = Field(
+        "bytes", description="What has to differ so that a page has changed: its bytes, or its text without dates."
+    )
+    revisit_near: Annotated[int, ByHost()] = Field(
+        0, ge=0, le=16, description="By how many of 64 bits texts may differ (simhash) that count as the same."
     )
     revisit_min: Annotated[Seconds, ByHost()] = Field(
         3600.0, ge=1, le=3650 * DAY, description="Shortest time to the next visit of a URL that changes often."

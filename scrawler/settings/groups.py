@@ -44,7 +44,10 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("max_depth", "max_pages", "max_bytes", "max_time"),
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
     ),
-    "revisits": ("keep", "revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
+    "revisits": (
+        *("keep", "revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
+        *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
+    ),
     "changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private"),
     "traps": ("traps", "trap_pages", "trap_yield", "near_duplicates"),
     "files": (

@@ -24,6 +24,7 @@ from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, 
 from scrawler.model.seeds import SeedState
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
+from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.rows import AnyRow, sliced
@@ -89,6 +90,7 @@ class Checkpoints:
         self._robots_records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
         self._states = BulkInsert.replacing(url_state, UrlState._fields, compiler)
         self._changes = BulkInsert.inserting(url_change, UrlChange._fields, compiler)
+        self._demands = Demands(database)
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, _SITE, compiler)
@@ -177,6 +179,8 @@ class Checkpoints:
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))
         self._changes.run(connection, [row for one in seeds for row in one.changes])
+        if learned := [one for one in deltas if one.demand or one.rates is not None]:
+            self._demands.write(connection, self._machine_id, learned)
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
         self._robots_records.run(connection, sorted(row for one in deltas for row in one.robots_records))
         self._write_seeds(connection, seeds)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from operator import itemgetter
+from typing import Any
 
 from sqlalchemy import ColumnElement, and_, exists, literal, or_, select
 from sqlalchemy import func as sql
@@ -16,8 +17,10 @@ from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
+from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
+from scrawler.store.seeds import columns_of
 from scrawler.store.tables import SEED_COUNTS, chunk, jar, lane, page, pattern, seed, seed_round, url_state
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
@@ -34,6 +37,7 @@ class Frontier:
     def __init__(self, database: Database) -> None:
         """Read from `database`."""
         self._database = database
+        self._demands = Demands(database)
 
     def lanes(self, site_id: int) -> list[LaneState]:
         """Return the lanes held by the site's seeds that are not finished, or whose holder is active.
@@ -147,6 +151,15 @@ class Frontier:
             found += (state_of(row) for row in self._database.rows(query))
         return found
 
+    def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
+        """Return what else the line of a seed says of it."""
+        rows = self._database.rows(select(seed.c.columns).where(seed.c.id == seed_id))
+        return columns_of(rows[0][0]) if rows else {}
+
+    def learned(self, site_id: int) -> tuple[bytes, dict[int, int]]:
+        """Return what visits have shown of a site's rates, and how many of its pages are in which cell."""
+        return self._demands.learned(site_id)
+
     def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
         """Return what a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
         columns = (seed_round.c.elapsed_ms, *(seed_round.c[column.name] for column in SEED_COUNTS))
@@ -169,7 +182,10 @@ class Frontier:
 def state_of(row: AnyRow) -> UrlState:
     """Make a state of a row of its columns."""
     state = UrlState._make(row)
-    return state._replace(url_hash=bytes(state.url_hash), referrer=bytes(state.referrer), digest=bytes(state.digest))
+    return state._replace(
+        url_hash=bytes(state.url_hash), referrer=bytes(state.referrer), digest=bytes(state.digest),
+        checks=bytes(state.checks), text_print=bytes(state.text_print),
+    )  # fmt: skip
 
 
 def _is_chunk(seed_id: int, kind: int, seq: int) -> ColumnElement[bool]:

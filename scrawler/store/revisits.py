@@ -23,14 +23,19 @@ from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED, NEVER, UrlState
-from scrawler.revisit.due import RevisitPolicy, Seen
+from scrawler.revisit.demand import kind_of
+from scrawler.revisit.due import Off, RevisitPolicy, Seen, Wishes
+from scrawler.revisit.learning import Learned, SiteLearning, unpack_rates
 from scrawler.revisit.visit import SITEMAP_FRESH, after_visit
 from scrawler.store.bulk import BulkInsert
+from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, AnySelect, sliced
+from scrawler.store.seeds import columns_of
 from scrawler.store.tables import SEED_COUNTS, crawl, lane, page, seed, seed_round, site, url_state
+from scrawler.store.visit_budget import Purse
 
 _SEEDS = 200  # seeds that are looked at together
 _ROWS = 1_000  # URLs of one transaction, and of one chunk at most
@@ -82,11 +87,19 @@ class Begun(NamedTuple):
         return Begun._make(map(sum, zip(self, other, strict=True)))
 
 
+class SiteWishes(NamedTuple):
+    """What settings say of a site's visits again."""
+
+    wishes: Wishes
+    per_day: int | None = None  # its own budget
+
+
 class Revisits:
     """Begins rounds.
 
-    `pack` makes the data of a chunk of (url, depth, position, referrer); `site_key` tells whose a URL is, `policy` how
-    the URLs of a site become due, by the site's key; `headers` reads the archive.
+    `pack` makes the data of a chunk of (url, depth, position, referrer); `site_key` tells whose a URL is, `wishes` how
+    the URLs of a site become due, by the site's key; `headers` reads the archive. `per_day` is the budget of all sites,
+    and `weight` tells what a URL at a depth weighs.
     """
 
     def __init__(
@@ -95,14 +108,19 @@ class Revisits:
         pack: Packed,
         lane_number: int,
         site_key: Callable[[str], str],
-        policy: Callable[[str], RevisitPolicy],
+        wishes: Callable[[str], SiteWishes],
         headers: Headers,
         stopping: Callable[[], bool] = lambda: False,
+        per_day: int | None = None,
+        weight: Callable[[str, int], float] = lambda url, depth: 1.0,
     ) -> None:
         """Work on `database`, until `stopping`: what is left is done next time."""
         self._database = database
         self._site_key = site_key
-        self._policy = policy
+        self._wishes = wishes
+        self._weight = weight
+        self._purse = None if per_day is None else Purse.of_all(per_day)
+        self._demands = Demands(database)
         self._headers = headers
         self._stopping = stopping
         self._lane = lane_number
@@ -161,7 +179,7 @@ class Revisits:
         total, after = Begun(), (0, 0)
         while rows := self._database.rows(due_seeds(now, after)):
             for row in rows:
-                if self._stopping():
+                if self._stopping() or self._is_spent(now):
                     return total
                 total = total.plus(self._begin_if_due(row, now, pause))
             after = rows[-1].due_at, rows[-1].id
@@ -176,29 +194,62 @@ class Revisits:
                     return
                 self._derive(row)
                 self._give_times(row)
+                self._pull_in(row)
             after = rows[-1].id
 
     def _now(self) -> Millis:
         return self._database.reading(lambda connection: database_time(connection, self._database.clock))
 
+    def _is_spent(self, now: Millis) -> bool:
+        purse = self._purse
+        if purse is None:
+            return False
+        return not self._database.reading(lambda connection: purse.look(connection, now)).visits
+
+    def _policy(self, row: AnyRow) -> RevisitPolicy:
+        return self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns)).policy()
+
+    def _pull_in(self, row: AnyRow) -> None:
+        """Let no URL wait for longer than its policy ever lets it: the settings, or a clock, were other ones before."""
+        wishes = self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+        if wishes.word == "off":
+            return
+        longest = max(wishes.interval_ms, wishes.most_ms, wishes.least_ms)
+
+        def work(connection: Connection) -> None:
+            if not _is_free(connection, row):
+                return
+            latest = database_time(connection, self._database.clock) + longest
+            late = url_state.c.seed_id == row.id, url_state.c.due_at > latest
+            if connection.execute(update(url_state).where(*late).values(due_at=latest)).rowcount:
+                connection.execute(update(seed).where(seed.c.id == row.id).values(due_at=0))
+
+        self._database.retrying(work)
+
     def _give_times(self, row: AnyRow) -> None:
-        policy = self._policy(row.site_key)
+        policy = self._policy(row)
+        if isinstance(policy, Off):
+            return
+        has_budget = self._wishes(row.site_key).per_day is not None
 
         def work(connection: Connection) -> int:
             if not _is_free(connection, row):
                 return 0
             timeless = url_state.c.seed_id == row.id, url_state.c.due_at == NEVER
             some = connection.execute(select(*_STATE).where(*timeless).limit(_ROWS)).all()
-            by_wait: defaultdict[int, list[bytes]] = defaultdict(list)
+            rates = connection.scalar(select(site.c.rates).where(site.c.id == row.site_id)) if some else b""
+            learning = SiteLearning(unpack_rates(bytes(rates or b"")), self._weight)
+            alike: defaultdict[tuple[int, int], list[bytes]] = defaultdict(list)
             for one in map(state_of, some):
-                by_wait[first_interval(one, policy)].append(one.url_hash)
-            for wait, hashes in by_wait.items():
-                if wait:
-                    values = {"interval_ms": wait, "due_at": url_state.c.visited_at + wait}
-                    _update_states(connection, row.id, hashes, values)
-            if by_wait:
+                learned = _expected(learning, one, policy)
+                alike[first_interval(one, policy, learned), learned.cell].append(one.url_hash)
+            for (wait, cell), hashes in alike.items():
+                values = {"interval_ms": wait, "due_at": url_state.c.visited_at + wait, "demand_cell": cell}
+                _update_states(connection, row.id, hashes, values)
+            if alike:
+                self._demands.add(connection, row.site_id, learning.take()[1], has_budget)
                 connection.execute(update(seed).where(seed.c.id == row.id).values(due_at=0))
-            return 0 if 0 in by_wait else len(some)  # 0: nothing of this site is ever due
+            return len(some)
 
         while self._database.retrying(work) == _ROWS and not self._stopping():
             pass
@@ -206,9 +257,16 @@ class Revisits:
     def _begin_if_due(self, row: AnyRow, now: Millis, pause: Millis) -> Begun:
         if not self._derive(row):
             return Begun(in_work=1)
+        self._give_times(row)
         first = self._database.rows(next_due(row.id))[0][0]
+        own = self._wishes(row.site_key).per_day
+        purse = None if own is None else Purse.of_site(row.site_id, own)
+        if purse is not None and first is not None and first <= now:
+            site_purse = purse
+            first = max(first, self._database.reading(lambda connection: site_purse.look(connection, now)).next_at)
         if first is not None and first <= now and row.ended_at <= now - pause:
-            return self._begin(row, partial(due_urls, row.id, now))
+            purses = [one for one in (purse, self._purse) if one is not None]
+            return self._begin(row, partial(due_urls, row.id, now), purses)
         still = seed.c.id == row.id, seed.c.state == SeedState.DONE.value, seed.c.due_at == row.due_at
         at = None if first is None else max(first, row.ended_at + pause)
         if at != row.due_at:
@@ -218,14 +276,17 @@ class Revisits:
 
     # -- one seed ------------------------------------------------------------------------------------------
 
-    def _begin(self, row: AnyRow, wanted: Callable[[bytes], AnySelect]) -> Begun:
-        """Derive what is known of a seed's URLs, list those that are `wanted(after)`, and begin its round."""
+    def _begin(self, row: AnyRow, wanted: Callable[[bytes], AnySelect], purses: Sequence[Purse] = ()) -> Begun:
+        """Derive what is known of a seed's URLs, list those that are `wanted(after)`, and begin its round.
+
+        No more are listed than all budgets have room for.
+        """
         if not self._derive(row):
             return Begun(in_work=1)
         urls, after = 0, b""
         while not self._stopping():
             query = wanted(after)
-            listed = self._database.retrying(partial(self._list, row=row, query=query))
+            listed = self._database.retrying(partial(self._list, row=row, query=query, purses=purses))
             if listed is None:
                 return Begun(urls=urls, in_work=1)
             urls += listed[0]
@@ -234,14 +295,18 @@ class Revisits:
             after = listed[1]
         return Begun(urls=urls)
 
-    def _list(self, connection: Connection, row: AnyRow, query: AnySelect) -> tuple[int, bytes] | None:
+    def _list(
+        self, connection: Connection, row: AnyRow, query: AnySelect, purses: Sequence[Purse]
+    ) -> tuple[int, bytes] | None:
         """List some URLs of a seed; return how many, and the last one's hash if there may be more.
 
         With the last of them the round begins. None: a machine has the seed in work.
         """
         if not _is_free(connection, row):
             return None
-        found = [state_of(one) for one in connection.execute(query)]
+        now = database_time(connection, self._database.clock)
+        most = min((purse.left(connection, now).visits for purse in purses), default=_ROWS)
+        found = [state_of(one) for one in connection.execute(query.limit(min(most, _ROWS)))] if most else []
         own = [one for one in found if self._site_key(one.url) == row.site_key]
         own.sort(key=_in_order)
         _update_states(connection, row.id, [one.url_hash for one in own], {"due_at": LISTED})
@@ -249,10 +314,12 @@ class Revisits:
         _update_states(connection, row.id, moved, {"due_at": NEVER})  # of a site at which the seed was before
         if own:
             self._relisting.list_again(connection, {row.id: own})
+            for purse in purses:
+                purse.spend(connection, now, len(own))
         if len(found) == _ROWS:
             return len(own), found[-1].url_hash
         if self._is_left(connection, row.id):
-            _begin_round(connection, row.id, database_time(connection, self._database.clock))
+            _begin_round(connection, row.id, now)
             let_go_on(connection, [row.id], [row.site_id], forgetting=False)
         return len(own), b""
 
@@ -266,7 +333,7 @@ class Revisits:
 
         Records are read outside of transactions: while nobody has the seed in work, its rows stay what they are.
         """
-        policy = self._policy(row.site_key)
+        policy = self._policy(row)
         while not self._stopping():
             at, rows = self._database.reading(partial(_underived, seed_id=row.id))
             if not rows:
@@ -304,9 +371,27 @@ def order_left(database: Database) -> Order | None:
     return Order.of(text) if text else None
 
 
-def first_interval(state: UrlState, policy: RevisitPolicy) -> int:
+def _expected(learning: SiteLearning, state: UrlState, policy: RevisitPolicy) -> Learned:
+    """Return what is expected of a URL that has no time yet; one that is counted already stays where it is."""
+    if not state.demand_cell:
+        return learning.expect(state.url, state.depth, policy)
+    rate, weight = kind_of(state.demand_cell)
+    return Learned(rate=rate, weight=weight, cell=state.demand_cell)
+
+
+def first_interval(state: UrlState, policy: RevisitPolicy, learned: Learned) -> int:
     """Return how long after its last visit a URL is due of which that was not said then."""
-    told = Seen(state.visited_at, 0, 0, False, state.visit + 1, state.changes, state.known_since)
+    told = Seen(
+        now=state.visited_at,
+        last_at=0,
+        interval_ms=0,
+        changed=False,
+        visits=state.visit + 1,
+        changes=state.changes,
+        known_since=state.known_since,
+        rate=learned.rate,
+        weight=learned.weight,
+    )
     return policy.interval(told)
 
 
@@ -339,7 +424,7 @@ def old_urls(seed_id: int, order: Order, after: bytes) -> AnySelect:
 
 
 def _ended_seeds() -> AnySelect:
-    query = select(seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, site.c.site_key)
+    query = select(seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, seed.c.columns, site.c.site_key)
     return query.join(site, site.c.id == seed.c.site_id).where(seed.c.state == SeedState.DONE.value)
 
 

@@ -274,6 +274,11 @@ class Seeds:
         parts = (self._database.rows(_VIEW.where(seed.c.id.in_(part))) for part in sliced(sorted(set(ids))))
         return {view.seed.id: view for view in map(_view_of, chain.from_iterable(parts))}
 
+    def any_with_column(self, name: str) -> bool:
+        """Tell whether the line of a seed has a further column of this name; all seeds are looked at if none has."""
+        found = select(seed.c.id).where(seed.c.columns.contains(f'"{name}"', autoescape=True)).limit(1)
+        return bool(self._database.rows(found))
+
     def counts(self) -> dict[SeedState, dict[EndReason | None, int]]:
         """Return how many seeds there are by state and end reason, which is None while they are not done."""
         query = select(seed.c.state, seed.c.end_reason, sql.count()).group_by(seed.c.state, seed.c.end_reason)

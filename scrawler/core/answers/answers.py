@@ -96,7 +96,7 @@ class AnswerHandler:
         if reading.again is not None:
             self._list_again(flight, response, reading.again)
         elif flight.lane.refetches:  # only its record was lost: all that it led to is listed, and counted
-            self.finish(flight, self._row(flight, response, reading), response)
+            self.finish(flight, self._row(flight, response, reading), response, reading.text_print)
         else:
             self._apply_last(flight, response, reading)
 
@@ -133,7 +133,7 @@ class AnswerHandler:
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
-        self.finish(flight, row, response)
+        self.finish(flight, row, response, reading.text_print)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
         """Take the answer at an address literal: if it is the site, the links to it that have waited are internal.
@@ -166,14 +166,14 @@ class AnswerHandler:
             self._list(site, link.party, internal, link.depth)
 
     @staticmethod
-    def finish(flight: PageFlight, row: PageRow, response: Response | None = None) -> None:
+    def finish(flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b"") -> None:
         """Give an entry its final result; `response` is the answer that says it, if one came."""
         if flight.known is not None:
             row = row._replace(visit=flight.known.number + 1)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         if flight.party.policy is not None:
-            row = note_visit(flight, row, response, flight.party.policy)
+            row = note_visit(flight, row, response, flight.party.policy, text_print)
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 

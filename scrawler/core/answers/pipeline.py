@@ -14,14 +14,16 @@ from scrawler.extract.decode import decode_body
 from scrawler.extract.directives import ALL_ALLOWED, Directives, directives
 from scrawler.extract.links import LinkExtractor, LinkSources, PageLinks
 from scrawler.extract.rules import refresh_target
-from scrawler.extract.simhash import Fingerprint
+from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
+from scrawler.extract.visible import visible_text
 from scrawler.extract.xhtml import is_xhtml, is_xml
 from scrawler.fetch.downloader import Rendered, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
+from scrawler.revisit.change import text_print_of
 from scrawler.urls.normalise import normalise
 
 _RENDERED_TYPE = "text/html; charset=utf-8"
@@ -131,6 +133,14 @@ class PagePipeline:
             found.page = b""  # nobody asks for it any more
         return found if "refresh" not in response.headers else _refreshed(response, found)
 
+    def text_print(self, response: Response, media_type: str) -> bytes:
+        """Return what of a page's text tells it from what it said at other visits; none of what has no text."""
+        encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
+        body = response.body
+        if encoding:
+            body = decode_body(body, encoding, self._max_decoded, self._max_ratio).body
+        return text_print_of(visible_text(body, content_type, media_type), _simhash_of)
+
     def _in_rendered(self, response: Response, rendered: Rendered, media_type: str) -> PageLinks:
         """Find the links of the document that a browser has made of a page, and where its scripts wanted to lead.
 
@@ -168,6 +178,10 @@ class PagePipeline:
             return ALL_ALLOWED
         headers = header_values(response.head, "x-robots-tag")
         return directives(said, headers, self._product_token, response.started_at)
+
+
+def _simhash_of(text: bytes) -> int:
+    return fingerprint_of(text).simhash
 
 
 def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:

@@ -52,6 +52,7 @@ class Reading(NamedTuple):
     parts: tuple[tuple[Response, RecordRef], ...] = ()  # what the page asked for in a browser, with its records
     is_copy: bool | None = None  # whether a browser made the same document of another page; None: it was in no browser
     counted: bool = False  # whether its request and bytes are counted already: `lister` applies it much later
+    text_print: bytes = b""  # of its text, to be compared with that of other visits, where texts are
 
 
 # What was read of an answer: its links, what it lists as a sitemap, its flags and its media type. It is taken apart by
@@ -111,9 +112,20 @@ class AnswerReader:
             return Reading(None, fault=fault or _fault_behind(error), parts=parts)
         links, sitemap, flags, media_type = found
         if response.rendered is None:
+            if flight.party.near is not None and fault is None:
+                return self._with_text(Reading(None, record, links, flags, sitemap, media_type), response)
             return Reading(None, record, links, flags, sitemap, media_type, fault)
         is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if response.rendered.html else None
         return Reading(None, record, links, flags, sitemap, media_type, fault, parts=parts, is_copy=is_copy)
+
+    def _with_text(self, reading: Reading, response: Response) -> Reading:
+        """Add what is compared of a page's text with that of other visits; a fault that it meets is its page's."""
+        if response.result is not Result.FETCHED or reading.sitemap is not None:
+            return reading
+        try:
+            return reading._replace(text_print=self._pipeline.text_print(response, reading.media_type))
+        except BaseException as error:
+            return reading._replace(fault=fault_of(error))
 
     def _archive_parts(self, rendered: Rendered) -> tuple[tuple[Response, RecordRef], ...]:
         """Archive what a page asked for in a browser; that of which no record can be made is left out."""

@@ -10,10 +10,12 @@ from scrawler.revisit.due import RevisitPolicy
 from scrawler.revisit.visit import after_visit
 
 
-def note_visit(flight: PageFlight, row: PageRow, response: Response | None, policy: RevisitPolicy) -> PageRow:
+def note_visit(
+    flight: PageFlight, row: PageRow, response: Response | None, policy: RevisitPolicy, text_print: bytes = b""
+) -> PageRow:
     """Note the state of the URL that an entry names, and what has changed; return its row with flags of that.
 
-    `response` is the answer, if one came.
+    `response` is the answer, if one came; `text_print` is of its text, if texts are compared.
     """
     site, party, known = flight.site, flight.party, flight.known
     before = known.state if known is not None else None
@@ -29,6 +31,9 @@ def note_visit(flight: PageFlight, row: PageRow, response: Response | None, poli
         policy,
         in_round=party.seed.round > 0,
         original=None if original is None else (original.url, original.date_ms),
+        learning=site.learning,
+        text_print=text_print,
+        near=party.near or 0,
     )
     party.note_visit(visited.state, visited.changes)
     if before is not None and row.result == Result.NOT_MODIFIED.value:

@@ -57,6 +57,7 @@ class SeedContext:
         "leaving",
         "led_from",
         "lengthless",
+        "near",
         "pages",
         "policy",
         "put_off",
@@ -115,6 +116,7 @@ class SeedContext:
         self.lengthless: frozenset[str] = frozenset()  # URLs with an invalid Content-Length, until they are asked again
         self.pages = WaitingRows()
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
+        self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
         self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work

@@ -29,6 +29,7 @@ from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
+from scrawler.revisit.learning import SiteLearning
 
 LONG_REST = 60.0  # seconds
 _MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
@@ -128,6 +129,7 @@ class SiteContext:
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
+    learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
     robots_kept: dict[str, RobotsRow] = field(default_factory=dict)  # of origins not met yet, from the database
@@ -255,6 +257,7 @@ class SiteContext:
         taken, self.taken = tuple(self.taken), []
         robots, self.robots_news = tuple(self.robots_news), []
         records, self.robots_records = tuple(self.robots_records), []
+        rates, demand = self.learning.take() if self.learning is not None else (None, {})
         due_at = self.clock.now() + self.clock.doubt + ceil((self.next_due() - now) * 1000)
         return SiteDelta(
             site_id=self.id,
@@ -271,4 +274,7 @@ class SiteContext:
             robots_records=records,
             taken=taken,
             visits=self.visits,
+            rates=rates,
+            demand=tuple(sorted(demand.items())),
+            own_budget=self.learning is not None and self.learning.has_budget,
         )

@@ -6,7 +6,7 @@ import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
 from scrawler.core.party.context import SeedContext
@@ -29,6 +29,9 @@ from scrawler.model.rows import PatternRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
+from scrawler.revisit.demand import demand_of
+from scrawler.revisit.learning import SiteLearning, unpack_rates
+from scrawler.revisit.policy import Bounds
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import scope_of
 from scrawler.urls.steps import spellings
@@ -68,6 +71,12 @@ class Frontier(Protocol):
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """What is known of those of the URLs that were visited for a seed."""
 
+    def seed_columns(self, seed_id: int) -> Mapping[str, Any]:
+        """What else the line of a seed says of it."""
+
+    def learned(self, site_id: int) -> tuple[bytes, Mapping[int, int]]:
+        """What visits have shown of a site's rates, and how many of its pages are in which cell."""
+
     def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
         """What a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
 
@@ -97,6 +106,7 @@ class SiteTaker:
     robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
+    `make_learning(rates, own=demand)` makes what learns how often a site's pages change.
     """
 
     def __init__(
@@ -111,9 +121,11 @@ class SiteTaker:
         refusal: Callable[[str], str] = lambda url: "",
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
+        make_learning: Callable[..., SiteLearning] = SiteLearning,
     ) -> None:
         self._frontier = frontier
         self._waiting = waiting
+        self._make_learning = make_learning
         self._rules = rules
         self._clock = clock
         self._recall_robots = recall_robots
@@ -214,7 +226,7 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
-        if site.visited is not None or rules.revisit != "off":
+        if site.visited is not None or rules.revisit != "off" or rules.keep:
             self._keep_states(site, party, rules)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
@@ -235,11 +247,25 @@ class SiteTaker:
 
     def _keep_states(self, site: SiteContext, party: SeedContext, rules: CrawlRules) -> None:
         """Let a party note what it learns of URLs; in a round after the first, limits begin anew."""
-        party.policy = rules.revisit_policy
+        wishes = rules.revisit_wishes.of_seed(self._frontier.seed_columns(party.seed.id))
+        if site.visited is None and wishes.word == "off":
+            return
+        party.policy = rules.revisit_policy if wishes == rules.revisit_wishes else wishes.policy()
+        party.near = rules.revisit_near if rules.revisit_change == "text" else None
+        if site.learning is None:
+            site.learning = self._learning(site, rules)
         party.visited = site.visited
         before = self._frontier.counts_before(party.seed.id, party.seed.round - 1) if party.seed.round else None
         if before is not None:
             party.base, party.base_ms = before
+
+    def _learning(self, site: SiteContext, rules: CrawlRules) -> SiteLearning:
+        packed, cells = self._frontier.learned(site.id)
+        if rules.revisit_site_budget is None:
+            return self._make_learning(unpack_rates(packed))
+        wishes = rules.revisit_wishes
+        bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
+        return self._make_learning(unpack_rates(packed), own=demand_of(cells, rules.revisit_site_budget, bounds))
 
     def _ask_boundary(self, party: SeedContext) -> None:
         """Let a party end that has come to a site which may not enter the crawl: nothing of it was asked for."""

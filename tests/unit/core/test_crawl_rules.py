@@ -17,6 +17,7 @@ IN_OTHER_WORDS = {
     "patterns",
     "retry_pause_ms",
     "revisit_policy",
+    "revisit_wishes",
     "without_proxy",
     "www",
 }

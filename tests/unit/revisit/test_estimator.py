@@ -23,7 +23,9 @@ from scrawler.revisit.estimator import (
     regular_rate,
 )
 
-SEEN = st.lists(st.tuples(st.floats(60, 1e8), st.booleans(), st.none() | st.floats(-1e3, 2e8)), max_size=30)
+SEEN = st.lists(
+    st.tuples(st.floats(60, 1e8), st.booleans(), st.none() | st.floats(-1e3, 2e8, allow_subnormal=False)), max_size=30
+)
 
 
 def checks_of(seen: list[tuple[float, bool, float | None]], keep: float = 1.0) -> Checks:

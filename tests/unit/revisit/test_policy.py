@@ -171,28 +171,24 @@ def test_what_is_no_rate_does_no_harm(value: float) -> None:
     assert demand.interval_s(value, value) > 0
 
 
-@given(PAGES, st.sampled_from(Policy), st.booleans() | st.none(), st.floats(1e-8, 1))
+@given(PAGES, st.sampled_from(Policy), st.floats(1e-8, 1))
 @settings(max_examples=60)
-def test_every_policy_stays_within_the_bounds(
-    pages: list[tuple[float, float]], policy: Policy, changed: bool | None, budget: float
-) -> None:
+def test_every_policy_stays_within_the_bounds(pages: list[tuple[float, float]], policy: Policy, budget: float) -> None:
     bounds = Bounds(3_600, 90 * DAY_S)
     demand = demand_of(pages, budget, bounds)
     for rate, weight in pages[:3]:
-        due = next_visit(policy, Visited(rate, weight, 7 * DAY_S, changed), demand)
+        due = next_visit(policy, Visited(rate, weight), demand)
         assert bounds.shortest_s <= due.after_s <= bounds.longest_s
         assert due.reason
 
 
-def test_adaptive_comes_sooner_after_a_change_and_later_after_none() -> None:
-    demand = demand_of([(1e-6, 1.0)], 1e-6)
-    week = 7 * DAY_S
-    sooner, later, first = (
-        next_visit(Policy.ADAPTIVE, Visited(1e-6, 1.0, week, changed), demand).after_s
-        for changed in (True, False, None)
+def test_adaptive_visits_a_page_as_often_as_it_changes_within_the_bounds() -> None:
+    demand = demand_of([(1e-6, 1.0)], 1e-6, Bounds(3_600.0, 30 * DAY_S))
+    often, sometimes, never = (
+        next_visit(Policy.ADAPTIVE, Visited(rate), demand).after_s for rate in (1.0, 1e-6, 1e-12)
     )
-    assert sooner < week < later
-    assert first == week
+    assert (often, never) == (3_600.0, 30 * DAY_S)
+    assert sometimes == pytest.approx(1e6)
 
 
 def test_fixed_has_its_interval_and_else_what_the_budget_gives() -> None:

@@ -1,0 +1,107 @@
+"""How visits to URLs again share the budget of all sites, and what URLs weigh."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias
+
+from scrawler.errors import SettingsError
+from scrawler.revisit.demand import demand_of
+from scrawler.revisit.due import WITH_BUDGET
+from scrawler.revisit.estimator import SiteRates
+from scrawler.revisit.importance import RankError, Ranks, by_depth, read_ranks
+from scrawler.revisit.learning import SharedDemand, SiteLearning
+from scrawler.revisit.policy import Bounds, Demand
+from scrawler.settings import Settings
+from scrawler.store.demand import Demands
+from scrawler.store.engine import Database
+from scrawler.urls.normalise import seed_url
+from scrawler.urls.steps import make_steps
+
+Weight: TypeAlias = Callable[[str, int], float]
+
+_LOOK_EVERY = 30.0  # seconds between looks at how the budget is divided ...
+_OF_A_LOOK = 50  # ... or so many times as long as a look takes, if that is longer
+
+
+def all_alike(url: str, depth: int) -> float:
+    """Return the weight of a URL where all weigh the same."""
+    return 1.0
+
+
+def _by_depth(url: str, depth: int) -> float:
+    return by_depth(depth)
+
+
+def _by_rank(ranks: Ranks, url: str, depth: int) -> float:
+    return ranks.weight(url)
+
+
+def weight_of(settings: Settings) -> Weight:
+    """Return what tells the weight of a URL. Raises SettingsError for a file of ranks that cannot be read."""
+    if settings.rank is None:
+        return _by_depth if settings.revisit_weight == "depth" else all_alike
+    return partial(_by_rank, _read_ranks(settings.rank, settings))
+
+
+def _read_ranks(file: Path, settings: Settings) -> Ranks:
+    steps = make_steps(settings.normalise)
+
+    def normalised(url: str) -> str | None:
+        found, problem = seed_url(url, steps=steps)
+        return None if problem else found
+
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            return read_ranks(lines, normalised)
+    except (RankError, UnicodeDecodeError) as error:
+        raise SettingsError(f"rank: {file}: {error}") from error
+    except OSError as error:
+        raise SettingsError(f"rank: {file} cannot be read: {error.strerror}") from error
+
+
+def shares_budget(settings: Settings) -> bool:
+    """Tell whether any site of the crawl has a policy that divides a budget."""
+    return settings.revisit in WITH_BUDGET or any(one.get("revisit") in WITH_BUDGET for one in settings.sites.values())
+
+
+def check_budget(settings: Settings) -> None:
+    """Check that there is a budget where one is to be divided. Raises SettingsError."""
+    given = settings.revisit_budget is not None or settings.revisit_site_budget is not None
+    if settings.revisit in WITH_BUDGET and not given:
+        raise SettingsError(
+            f"revisit = {settings.revisit} divides a budget: --revisit-budget says how many URLs a day are visited"
+        )
+    for host, one in settings.sites.items():
+        if one.get("revisit") in WITH_BUDGET and not (given or one.get("revisit_site_budget")):
+            raise SettingsError(f'[sites."{host}"] revisit = {one["revisit"]} divides a budget: revisit_site_budget')
+
+
+class VisitShares:
+    """Adds up now and then how many pages share the budget of all sites."""
+
+    def __init__(self, settings: Settings, database: Database, weight: Weight = all_alike) -> None:
+        self.shared = SharedDemand()
+        self.weight = weight
+        self._demands = Demands(database)
+        self._per_day = settings.revisit_budget
+        self._bounds = Bounds(settings.revisit_min, max(settings.revisit_min, settings.revisit_max))
+        self._look_at = 0.0
+
+    def look(self) -> None:
+        """Add up, if that was not done a short while ago; without a budget there is nothing to divide."""
+        began = time.monotonic()
+        if self._per_day is None or began < self._look_at:
+            return
+        demand = demand_of(self._demands.of_all(), self._per_day, self._bounds)
+        demand.multiplier()  # found here, so that nobody waits for it who has a page at hand
+        self.shared.demand = demand
+        took = time.monotonic() - began
+        self._look_at = time.monotonic() + max(_LOOK_EVERY, _OF_A_LOOK * took)
+
+    def make_learning(self, rates: SiteRates = SiteRates(), own: Demand | None = None) -> SiteLearning:  # noqa: B008
+        """Make what learns how often a site's pages change; `own` is how the site's own budget is divided."""
+        return SiteLearning(rates, self.weight, self.shared, own)
