@@ -1,4 +1,4 @@
-"""CDXJ: the sorted index beside a WARC file, one line a record: SURT key, 14-digit time, JSON.
+"""CDXJ: the sorted index beside a WARC file, one line a record that can be replayed: SURT key, 14-digit time, JSON.
 
 Fields and spelling are those of pywb's own indexer, which looks payloads of revisits up by `digest`.
 """
@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from http import HTTPStatus
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted  # quoting is all that JSON needs here, at half the cost
 from os import urandom
@@ -28,7 +29,7 @@ _ROWS_IN_MEMORY = 20_000  # some 10 MB; more are sorted in pieces on disk and me
 
 
 def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_IN_MEMORY) -> int:
-    """Write the rows as lines in byte order, and put the file in place only once it is whole; return their number.
+    """Write the rows as lines in byte order, and put the file in place only once it is whole; return the rows' number.
 
     Raises ArchiveError where the folder or the disk refuses.
     """
@@ -50,8 +51,14 @@ def write_cdxj(path: Path, rows: Iterable[CdxRow], rows_in_memory: int = _ROWS_I
 
 
 def cdxj_line(row: CdxRow) -> bytes:
-    """Write one row as a line with its line end."""
+    """Write one row as a line with its line end; nothing for a server's word that a page is as it was.
+
+    Players would show that answer, which is empty (pywb does so with each status of 3xx); without a line they show the
+    visit before it.
+    """
     url, date_ms, mime, status, digest, length, offset, file, revisit = row
+    if revisit and status == HTTPStatus.NOT_MODIFIED:
+        return b""
     if revisit:
         mime = "warc/revisit"
     return (

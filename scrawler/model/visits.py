@@ -19,6 +19,7 @@ _VALUE = re.compile(r"[ -~\x80-\xff]+")  # of a header, as it goes into a reques
 
 LISTED = -1  # as `due_at`: the URL stands in a lane, to be visited again
 NEVER = 0  # as `due_at`: nobody has said that it is to be visited again
+_WHOLE_EVERY = 16  # visits of a URL
 _LONGEST_ETAG, _LONGEST_DATE = 255, 64  # characters of what is kept of headers; longer ones are not sent back
 
 
@@ -105,8 +106,12 @@ def conditions(known: KnownVisit) -> tuple[tuple[str, str], ...]:
     """
     if len(known.digest) != _DIGEST_BYTES:
         return ()
-    asked = ("If-None-Match", known.etag), ("If-Modified-Since", known.last_modified)
-    return tuple((name, value) for name, value in asked if _can_be_sent(value))
+    asked = []
+    if _can_be_sent(known.etag):
+        asked.append(("If-None-Match", known.etag))
+    if _can_be_sent(known.last_modified):
+        asked.append(("If-Modified-Since", known.last_modified))
+    return tuple(asked)
 
 
 _SETTLED = frozenset({Result.FETCHED.value, Result.REDIRECT.value, Result.NOT_MODIFIED.value})
@@ -115,10 +120,24 @@ _READ_IN_PART = PageFlag.TRUNCATED | PageFlag.NOFOLLOW  # of such a page not all
 
 def known_visit(state: UrlState, whole: bool = False) -> KnownVisit:
     """Return what a state says of the last visit; with `whole`, its page is asked for as if nobody had it."""
-    if whole or not state.payload_at or state.flags & _READ_IN_PART:
+    if whole or not state.payload_at or state.flags & _READ_IN_PART or _is_to_be_whole(state):
         return KnownVisit(state.visit, "", 0, b"", state=state)
     url = state.payload_url or state.url
     return KnownVisit(state.visit, url, state.payload_at, state.digest, state.etag, state.last_modified, state)
+
+
+def _is_to_be_whole(state: UrlState) -> bool:
+    """Whether the next visit asks for all of a page, so that a server that always says "not modified" is found out.
+
+    One visit in so many does, URLs of a round at different times.
+    """
+    turn = state.visit + 1 + (state.url_hash[0] if state.url_hash else 0)
+    return state.result == Result.NOT_MODIFIED.value and state.visit >= _WHOLE_EVERY // 2 and turn % _WHOLE_EVERY == 0
+
+
+def is_weak(etag: str) -> bool:
+    """Tell whether an ETag is a weak one: pages with the same may differ in what does not matter (RFC 9110, 8.8.1)."""
+    return etag.lstrip().startswith("W/")
 
 
 def validators(etag: str, last_modified: str) -> tuple[str, str]:
@@ -128,5 +147,6 @@ def validators(etag: str, last_modified: str) -> tuple[str, str]:
 
 
 def _can_be_sent(value: str) -> bool:
-    """Whether what a server has sent may be sent back: "*" would stand for whatever it has."""
-    return value.strip() not in ("", "*") and _VALUE.fullmatch(value) is not None
+    """Whether what a server has sent may be sent back: "*", also in a list, would stand for whatever it has."""
+    named = value.strip() != "" and not any(part.strip() == "*" for part in value.split(","))
+    return named and _VALUE.fullmatch(value) is not None

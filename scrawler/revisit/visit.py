@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from scrawler.dates import mail_date
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
-from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, validators
+from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_weak, validators
 from scrawler.revisit.change import same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
 from scrawler.revisit.learning import Learned, SiteLearning
@@ -94,7 +95,7 @@ def after_visit(
         found = _found_changed(before, row, kinds)
         learned = learning.learn(before, row.url, row.depth, row.fetched_at, found, policy)
     state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy, learned)
-    state = _with_payload(state, before, row, validators(etag, last_modified), original, text_print)
+    state = _with_payload(state, before, row, _validators(etag, last_modified), original, text_print)
     if kinds:
         row = row._replace(flags=row.flags | sum(_FLAG[kind] for kind in kinds))
     changes = tuple(
@@ -218,9 +219,10 @@ def _with_payload(
             return state
         # What was read in part stays so: the next visit asks for all of it.
         flags = state.flags | (before.flags & (PageFlag.TRUNCATED | PageFlag.NOFOLLOW))
+        etag, last_modified = _still_valid(before, row, *validated)
         return state._replace(
             flags=flags, digest=before.digest, payload_url=before.payload_url, payload_at=before.payload_at,
-            length=before.length, etag=before.etag, last_modified=before.last_modified, simhash=before.simhash,
+            length=before.length, etag=etag, last_modified=last_modified, simhash=before.simhash,
             text_print=before.text_print,
         )  # fmt: skip
     state = state._replace(digest=row.digest, length=row.length, simhash=row.simhash, text_print=text_print)
@@ -234,8 +236,44 @@ def _with_payload(
             payload_url, payload_at = original
         else:
             return state
-    etag, last_modified = validated
+    etag, last_modified = _truthful(before, row, *validated)
     return state._replace(
         payload_url="" if payload_url == row.url else payload_url, payload_at=payload_at,
         etag=etag, last_modified=last_modified,
     )  # fmt: skip
+
+
+def _validators(etag: str, last_modified: str) -> tuple[str, str]:
+    """Return what is kept of the two headers; a date that is none would be ignored (RFC 9110, 13.1.3)."""
+    return validators(etag, last_modified if mail_date(last_modified) is not None else "")
+
+
+def _truthful(before: UrlState | None, row: PageRow, etag: str, last_modified: str) -> tuple[str, str]:
+    """Return what a server says of a payload, but for what it has said of another one: nothing follows from that.
+
+    The next visit asks for all of such a page.
+    """
+    if before is None or not before.digest or before.digest == row.digest:
+        return etag, last_modified
+    lies = etag != "" and etag == before.etag and not is_weak(etag)
+    lies |= last_modified != "" and last_modified == before.last_modified and not etag
+    return ("", "") if lies else (etag, last_modified)
+
+
+def _still_valid(before: UrlState, row: PageRow, etag: str, last_modified: str) -> tuple[str, str]:
+    """Return by what the next visit asks, after one that brought no payload.
+
+    A 304 names the ETag of what the server has (RFC 9110, 15.4.5). Where that is a strong one, and another than that
+    of the payload that is here, it cannot speak of it: all of the page is asked for next. What it says else takes the
+    place of what was said before (RFC 9111, 4.3.4).
+    """
+    if row.result != Result.NOT_MODIFIED.value:
+        return before.etag, before.last_modified
+    known = before.etag
+    if etag and known and etag.removeprefix("W/") != known.removeprefix("W/"):
+        if not is_weak(etag) and not is_weak(known):
+            return "", ""
+        known = etag
+    elif known:
+        known = etag or known
+    return known, last_modified or before.last_modified

@@ -80,15 +80,39 @@ def _fill(collection: Path, writer: Any, exchange: Callable[..., Exchange]) -> N
         first,
         exchange("/Zipped?b=2&a=1", ZIPPED, fields=html + b"Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n"),
         exchange("/copy", HTML, fields=html, date_ms=LATER_MS, revisit_of=RevisitOf(first.url, first.date_ms)),
+        _not_modified(exchange("/docs/", HTML, date_ms=LATER_MS), first),
     ]
     refs = [writer.write(item) for item in exchanges]
     writer.close()
     rows = [
-        CdxRow(item.url, item.date_ms, "text/html", 200, ref.digest, ref.length, ref.offset, ref.file, ref.revisit)
+        CdxRow(
+            item.url,
+            item.date_ms,
+            "text/html",
+            _status(item),
+            ref.digest,
+            ref.length,
+            ref.offset,
+            ref.file,
+            ref.revisit,
+        )
         for item, ref in zip(exchanges, refs, strict=True)
     ]
     (collection / "indexes").mkdir()
     write_cdxj(collection / "indexes" / refs[0].file.replace(".warc.gz", ".cdxj"), rows)
+
+
+def _not_modified(again: Exchange, first: Exchange) -> Exchange:
+    """Make a visit of the one by which the server says that the page is as it was."""
+    again.response_head = b'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\n\r\n'
+    again.body = b""
+    again.payload_digest = first.payload_digest
+    again.revisit_of = RevisitOf(first.url, first.date_ms, said_by_server=True)
+    return again
+
+
+def _status(item: Exchange) -> int:
+    return int(item.response_head.split()[1])
 
 
 def test_pywb_replays_pages(pywb: str) -> None:
@@ -96,6 +120,7 @@ def test_pywb_replays_pages(pywb: str) -> None:
         "/20231114221320{}/http://127.1.0.1:8080/docs/": HTML,
         "/2023{}/http://127.1.0.1:8080/Zipped?b=2&a=1": gzip.decompress(ZIPPED),
         "/20231115221320{}/http://127.1.0.1:8080/copy": HTML,
+        "/20231115221320{}/http://127.1.0.1:8080/docs/": HTML,
     }
     for path, payload in pages.items():
         raw = requests.get(pywb + path.format("id_"), timeout=HANGS)

@@ -119,7 +119,21 @@ def test_what_is_asked_of_a_page_that_is_known() -> None:
 
 @pytest.mark.parametrize(
     "tag",
-    ['"x"\r\nCookie: a=b', '"x"\n', "\r", '"\0"', '"\x1f"', '"a\tb"', '"\x7f"', '"\u20ac"', '"\udc80"', "*", " * ", ""],
+    [
+        '"x"\r\nCookie: a=b',
+        '"x"\n',
+        "\r",
+        '"\0"',
+        '"\x1f"',
+        '"a\tb"',
+        '"\x7f"',
+        '"\u20ac"',
+        '"\udc80"',
+        "*",
+        " * ",
+        '"x", *',
+        "",
+    ],
 )
 def test_a_tag_is_not_named_that_is_no_value_of_a_header_or_stands_for_all(tag: str) -> None:
     known = KnownVisit(0, "http://a.example/", 1, b"d" * 20, tag, tag)
