@@ -246,13 +246,15 @@ class _Handler(BaseHTTPRequestHandler):
         except StoreError as error:
             self._say(503, "text/plain; charset=utf-8", f"the database cannot be read: {error}\n".encode())
 
+    do_HEAD = do_GET  # noqa: N815, as http.server wants it
+
     def _metrics(self) -> None:
         encode, kind = self.server.exposition.choose_encoder(self.headers.get("Accept", ""))
         self._say(200, kind, encode(self.server.reading))
 
     def _health(self) -> None:
         living = sum(one.alive for one in self.server.reading.figures().machines)
-        words = f"{living} machines live\n"
+        words = f"{living} {'machine lives' if living == 1 else 'machines live'}\n"
         self._say(200 if living else 503, "text/plain; charset=utf-8", words.encode())
 
     def _say(self, status: int, kind: str, body: bytes) -> None:
@@ -261,7 +263,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            if self.command != "HEAD":
+                self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
         """Log no requests."""

@@ -35,6 +35,11 @@ from scrawler.settings import (
 
 Command = Callable[..., None]
 
+_DB_IN_SHORT = (
+    "Database of the crawl: an SQLite file, or one on a server, of which `scrawler run --help` says how it is made."
+    f" [default: {setting_field('db').default}]"
+)
+
 
 class InGroups(click.Command):
     """A command whose help shows settings in their groups, those that are tables of scrawler.toml."""
@@ -109,7 +114,7 @@ def with_settings(*keys: str, db: bool = True) -> Callable[[Command], Command]:
 
         with_loaded: Command = loading
         for key in reversed(flags):
-            with_loaded = _setting_option(key)(with_loaded)
+            with_loaded = _setting_option(key, in_short="name" not in keys)(with_loaded)
         return click.option(
             "--config",
             type=FileName(path_type=Path),
@@ -128,7 +133,8 @@ def _joined(key: str, value: object) -> object:
     return separator.join(map(str, value))
 
 
-def _setting_option(key: str) -> Callable[[Command], Command]:
+def _setting_option(key: str, in_short: bool) -> Callable[[Command], Command]:
+    """Return a setting's flag; `in_short` is said of --db by commands that make no crawl."""
     info = setting_field(key)
     if info.annotation is bool:
         flag = f"{flag_name(key)}/{flag_name('no_' + key)}"
@@ -140,7 +146,7 @@ def _setting_option(key: str) -> Callable[[Command], Command]:
         metavar=_metavar(key),
         multiple=is_list(key),
         shell_complete=completer(key),
-        help=f"{info.description} {_range_and_default(key)}",
+        help=_DB_IN_SHORT if in_short and key == "db" else f"{info.description} {_range_and_default(key)}",
     )
 
 

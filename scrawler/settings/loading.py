@@ -24,6 +24,11 @@ from scrawler.settings.words import allowed_values, flag_name, part_kind
 
 CONFIG_FILE = "scrawler.toml"
 _PREFIX = "SCRAWLER_"  # names of variables begin so, in upper or lower case
+# What a run takes as flags, and is no setting: it is for one run, or for the terminal.
+FLAGS_ALONE = (
+    *("accept_losses", "again", "anew", "config", "export", "items", "log_file", "log_format", "metrics"),
+    *("older_than", "quiet", "retry", "verbose"),
+)
 
 
 def load_settings(flags: Mapping[str, object], config: Path | None = None) -> Settings:
@@ -200,6 +205,8 @@ def _from_environment() -> dict[str, str]:
 
 
 def _hint(word: str, known: Iterable[str]) -> str:
+    if (name := word.upper().removeprefix(_PREFIX).lower()) in FLAGS_ALONE:
+        return f"; it is a flag of a run alone: `scrawler run --{name.replace('_', '-')}`"
     near = difflib.get_close_matches(word, known, n=1)
     return f"; did you mean {near[0]}?" if near else "; `scrawler run --help` lists all settings"
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from scrawler.cli.run import run
 from scrawler.errors import SettingsError
 from scrawler.model.scope import Scope
 from scrawler.settings import (
@@ -22,6 +23,7 @@ from scrawler.settings import (
     setting_field,
     setting_text,
 )
+from scrawler.settings.loading import FLAGS_ALONE
 
 
 @pytest.fixture(autouse=True)
@@ -225,3 +227,11 @@ def test_what_does_not_belong_to_a_group_is_told(text: str, words: str) -> None:
     with pytest.raises(SettingsError) as told:
         load_settings({})
     assert words in str(told.value)
+
+
+def test_what_a_run_takes_as_a_flag_alone_is_told_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    flags = {option for param in run.params for option in param.opts if param.name not in SETTING_NAMES}
+    assert {f"--{name.replace('_', '-')}" for name in FLAGS_ALONE} <= flags
+    monkeypatch.setenv("SCRAWLER_LOG_FILE", "crawl.log")
+    said = "unknown variable SCRAWLER_LOG_FILE; it is a flag of a run alone: `scrawler run --log-file`"
+    assert _error({}) == said
