@@ -93,7 +93,7 @@ def main(quick: bool, results: Path, webs: int, rounds: int, web: int | None, ma
     """Which reading of the paper gives which of its figures, by simulation, checked by small real crawls?"""
     scale = QUICK if quick else FULL
     webs, rounds = (1, 1) if quick else (webs, rounds)
-    found = _all(scale, webs, rounds) if web is None else _also_crawled(scale, _before(results), web, many)
+    found = _all(scale, webs, rounds) if web is None else _also_crawled(scale, results, web, many)
     _, runs = compared(scale.size, _also(scale)[-1], 1)
     write_report(report(found, scale, webs, runs), results)
 
@@ -120,12 +120,14 @@ def _crawled_many(scale: Scale) -> list[Row]:
     return list(_told(crawls))
 
 
-def _also_crawled(scale: Scale, found: Found, web: int, many: bool) -> Found:
+def _also_crawled(scale: Scale, results: Path, web: int, many: bool) -> Found:
     """Return what was found before, with another web that is crawled now."""
+    crawled = _crawled(scale, web) if web else []
+    machines = _crawled_many(scale) if many else []
+    found = _before(results)  # not before that: another one may have been crawled meanwhile
     checks = [row for row in found.checks if row[ROUND] != web]
-    checks += _crawled(scale, web) if web else []
     others = [row for row in found.real_machines if row["sites"] != scale.many.sites or not many]
-    return replace(found, checks=checks, real_machines=[*others, *(_crawled_many(scale) if many else [])])
+    return replace(found, checks=[*checks, *crawled], real_machines=[*others, *machines])
 
 
 def _before(results: Path) -> Found:

@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from kombu import Connection, Consumer, Message, Queue
+from kombu import Connection, Consumer, Queue
+from kombu.message import Message
 
 from scrawler.backoff import Backoff
 from scrawler.errors import StartError
@@ -32,6 +33,15 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0  # seconds between two tries to reach th
 _CONNECT = 5.0  # seconds for which a connection may take
 _CLOSE = 10.0  # seconds for which a thread is waited for at the end
 _SILENCE = 10.0  # seconds for which a broker may take nothing, or answer nothing
+
+
+class _AsItCame(Message):  # type: ignore[misc]  # kombu has no types
+    """A message that is not decompressed: whoever can write into a queue would decide how much memory that takes."""
+
+    def __init__(self, *args: Any, headers: object = None, **others: Any) -> None:
+        kept = dict(headers) if isinstance(headers, Mapping) else {}
+        kept.pop("compression", None)
+        super().__init__(*args, headers=kept, **others)
 
 
 class BrokerCommunicator:
@@ -191,6 +201,7 @@ class BrokerCommunicator:
         )
         with broker.channel() as channel:
             channel.basic_qos(0, _QUEUED, False)
+            channel.Message = type("AsItCame", (channel.Message, _AsItCame), {})
             with Consumer(channel, queues=[own], on_message=self._came, accept=None):
                 self._is_back()
                 while not self._closing.is_set():

@@ -174,7 +174,7 @@ class _MessyMachines:
         return sum(getattr(one, name) for one in self._networks.values())
 
 
-@pytest.mark.parametrize("kills", [0, 2])
+@pytest.mark.parametrize("kills", [0, pytest.param(2, marks=pytest.mark.servers)])
 def test_messages_that_come_twice_late_and_in_another_order_change_nothing(
     sqlite_url: str, tmp_path: Path, kills: int
 ) -> None:

@@ -130,8 +130,10 @@ def _crawled(partition: PartitionKind, mode: Mode, database_url: str, tmp_path: 
             wait_for(lambda: _registered(crawl) == 2, TIMEOUT, "two machines")
             crawl.order("resume")
             _asked(web, len(expected) // 5)
+            crawl.order("pause")
             crawl.join()
             wait_for(lambda: _registered(crawl) == 3, TIMEOUT, "the third machine")
+            crawl.order("resume")
             _asked(web, len(expected) // 2)
             crawl.lose_run(_at_work(crawl))
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
@@ -174,19 +176,19 @@ def _registered(crawl: CrawlUnderTest) -> int:
 
 @pytest.mark.parametrize("mode", [Mode.FIREWALL, Mode.DROP, Mode.CROSS_OVER])
 def test_without_any_agreement_each_machine_has_what_its_mode_promises(mode: Mode, tmp_path: Path) -> None:
-    """Two machines have half of the seeds each, and databases of their own; no seed of one redirects to the other."""
+    """Three machines have a third of the seeds each, and databases of their own; no seed redirects to another's."""
     with ServerProcess(replace(SPEC, alias_every=0)) as server:
         seeds = tuple(server.web.seeds())
         expected = reachable(server.web, seeds)
         crawls = []
-        for number in range(2):
+        for number in range(3):
             folder = tmp_path / str(number)
             folder.mkdir()
             pace = Pace(runs=1, delay=0, checkpoint_interval=0.3, mode=mode.value, partition="none")
             crawls.append(CrawlUnderTest(folder, f"sqlite:///{folder / 'crawl.db'}", pace))
         try:
             for number, crawl in enumerate(crawls):
-                crawl.add_seeds(seeds[number::2])
+                crawl.add_seeds(seeds[number::3])
                 crawl.start()
             wait_for(lambda: not any(crawl.runs() for crawl in crawls), TIMEOUT, "the end of the crawls")
             found = measured(crawls, expected)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -75,9 +76,18 @@ def test_members_send_each_other_batches_receipts_and_notes(
     there = arrived(a, b, 5)
     assert isinstance(there, Delivery)
     assert (there.sender, there.batch) == ("a", Batch(5, (ITEM,)))
+    bomb = zlib.compress(bytes(MAX_MESSAGE * 20))
     _put(broker, "scrawler.crawl.b", [b"nonsense" * 20, b"x" * (MAX_MESSAGE + 1000)])
-    wait_for(lambda: (b.receive(0.1), sum(b.dropped().values()))[1] == 2, HANGS, "what strangers put is dropped")
-    assert {"damaged", "huge"} == b.dropped().keys()
+    _put(broker, "scrawler.crawl.b", [bomb], headers={"compression": "application/x-gzip"})  # as kombu would unpack it
+    _put(broker, "scrawler.crawl.b", [b"nonsense" * 20], headers={"compression": "no such thing"})
+    if broker.name == "redis":
+        from redis import Redis as Client
+
+        with Client.from_url(broker.url) as client:
+            client.lpush("scrawler.crawl.b", b"no JSON", b"[]", b'{"body": 1, "properties": {}, "headers": []}')
+    wait_for(lambda: (b.receive(0.1), sum(b.dropped().values()))[1] >= 4, HANGS, "what strangers put is dropped")
+    assert (b.dropped()["damaged"], b.dropped()["huge"]) == (3, 1), "a bomb is not unpacked"
+    assert isinstance(arrived(a, b, 6), Delivery)
     answers: list[Arrival] = []
 
     def answered() -> bool:
@@ -147,7 +157,7 @@ def test_what_a_member_that_was_killed_has_not_read_is_not_kept_for_ever(
         wait_for(lambda: 0 < client.ttl("scrawler.crawl.gone") <= 3600, HANGS, "a time after which it is forgotten")
 
 
-def _put(broker: Broker, queue: str, messages: list[bytes]) -> None:
+def _put(broker: Broker, queue: str, messages: list[bytes], headers: dict[str, str] | None = None) -> None:
     with Connection(broker.url) as stranger, stranger.channel() as channel:
         producer = stranger.Producer(channel, serializer=None)
         for data in messages:
@@ -157,6 +167,7 @@ def _put(broker: Broker, queue: str, messages: list[bytes]) -> None:
                 routing_key=queue,
                 content_type="application/octet-stream",
                 content_encoding="binary",
+                headers=headers,
             )
 
 

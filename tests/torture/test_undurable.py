@@ -7,6 +7,8 @@ dead.
 
 from __future__ import annotations
 
+import os
+import signal
 import sqlite3
 import time
 import zlib
@@ -20,7 +22,7 @@ import pytest
 from tests.integration.crawl.hostile import asked, by_host, page
 from tests.integration.fetch.servers import RawServer
 from tests.torture.broker import BROKERS
-from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, wait_for
+from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, freeze, wait_for
 
 PAGES = 60  # of each site, one after the other; the first one leads to as many pages of the second as well
 TIMEOUT = 200  # seconds
@@ -139,3 +141,61 @@ def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
     assert sent == received >= PAGES
     times: Counter[str] = asked(server)
     assert all(times["/" + one.split("/", 3)[3]] > 1 for one in killed), "its heir has asked for it again"
+
+
+def _frozen_receiver(crawl: CrawlUnderTest) -> int:
+    """Freeze the machine that has the site to which the other links, but not while it writes; return its process."""
+    ((pid,),) = crawl.sql.rows(f"SELECT pid FROM machine JOIN site ON owner = machine.id WHERE site_key LIKE '{B}%'")
+    freeze(pid)
+    while not crawl.sql.writable():
+        os.kill(pid, signal.SIGCONT)
+        freeze(pid)
+    return int(pid)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "the receiver is killed",
+        pytest.param("the receiver comes back", marks=pytest.mark.servers),
+        pytest.param("the sender is stopped", marks=pytest.mark.servers),
+    ],
+)
+def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
+    server: RawServer, sqlite_url: str, tmp_path: Path, way: str
+) -> None:
+    """Forty full lists are a full outbox: with lists of one URL, the machine asks for forty pages and some more."""
+    pytest.importorskip("zmq")
+    (tmp_path / "secret").write_text("a secret that is long enough")
+    more = (
+        *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", "--send-list-max=1", "--max-depth=1000"),
+        *("--no-traps", f"--exchange-secret-file={tmp_path / 'secret'}"),
+        *(f"--resolve={host}=127.0.0.1" for host in (A, B)),
+    )
+    crawl = CrawlUnderTest(
+        tmp_path, sqlite_url, Pace(runs=2, threads=1, seeds_per_thread=1, delay=0.2, mode="exchange", more=more)
+    )
+    try:
+        crawl.add_seeds([server.url(host=host) for host in (A, B)])
+        crawl.start()
+        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
+        receiver = _frozen_receiver(crawl)
+        wait_for(lambda: crawl.sql.one("SELECT COUNT(*) FROM outbox") > 40, TIMEOUT, "a full outbox")
+        assert len(crawl.sql.rows("SELECT url FROM page")) < PAGES, "its site rests, in the midst"
+        (sender,) = set(crawl.runs()) - {receiver}
+        if way == "the receiver is killed":
+            crawl.kill_run(receiver)
+        elif way == "the sender is stopped":
+            os.kill(sender, signal.SIGTERM)
+            wait_for(lambda: sender not in crawl.runs(), TIMEOUT, "the end of the sender, in order")
+            assert crawl.sql.one("SELECT COUNT(*) FROM outbox") == 0, "what waited there is left to the database"
+            crawl.join()
+        if way != "the receiver is killed":
+            os.kill(receiver, signal.SIGCONT)
+        wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+        rows = crawl.sql.rows("SELECT url FROM page WHERE result = 'fetched'")
+        assert len(rows) == len(set(rows)) == 3 * PAGES
+        sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
+        assert sent == received >= PAGES
+    finally:
+        crawl.stop()
