@@ -63,7 +63,6 @@ def collector_maker(
     """Return a function that makes a collector, given its number; what all collectors share is made here."""
     token = product_token(settings)
     reads = StoreReads(checkpointer, stores.frontier, crew.turn, rules)
-    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again)
     make_extractor: Callable[[LinkPolicy], LinkExtractor] = maker("extractor", settings)
     policy = _link_policy(settings, token)
     extractor = XhtmlExtractor(make_extractor(policy), policy)
@@ -72,6 +71,7 @@ def collector_maker(
     reads_marks = (filters is not None and filters.want_marks) or (focus is not None and focus.orders)
     reader = AnswerReader(pipeline, rules, settings.outlinks, reads_marks, focus)
     answers = AnswerHandler(rules, filters, focus)
+    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, answers.list_query)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
     make_downloader = _downloader_maker(settings, origins, resolver, crew, rules)

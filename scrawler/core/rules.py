@@ -77,6 +77,8 @@ class CrawlRules:
     trap_pages: int
     trap_yield: float
     near_duplicates: str  # "off", "doubt" or "all"
+    hidden: bool  # whether search forms are asked
+    hidden_queries: int
     revisit: str  # one of `revisit.due.POLICIES`
     revisit_change: str  # "bytes" or "text"
     revisit_near: int  # bits in which texts may differ that are the same

@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter, deque
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _WORD = re.compile(r"[^\W\d_]{3,30}")
 _MOST_TEXT = 1 << 20  # characters of a page that are read
@@ -43,13 +44,26 @@ class Next(NamedTuple):
     stop: Stop | None = None
 
 
+def words_of(text: str) -> frozenset[str]:
+    """Return the words of a page of the site, or of a result, that can be asked for."""
+    return frozenset(islice(dict.fromkeys(_WORD.findall(text[:_MOST_TEXT].casefold())), _MOST_WORDS))
+
+
 class Probing:
     """What is known of a site's search: terms, answers, and how much they brought. Memory is bounded."""
 
-    def __init__(self, queries: int, least_new: float = 0.02) -> None:
-        """Allow so many queries; end when of the results of ten answers less than `least_new` are new."""
+    def __init__(
+        self, queries: int, least_new: float = 0.02, most_terms: int = MOST_TERMS, most_common: float = 1.0
+    ) -> None:
+        """Allow so many queries; end when of the results of ten answers less than `least_new` are new.
+
+        So many terms are kept. Those that stand on more than the share `most_common` of the known pages are not asked
+        for: they are of the frame around what a page says, or words for which no search looks.
+        """
         self._left = queries
         self._least_new = least_new
+        self._most_terms = most_terms
+        self._most_common = most_common
         self._pages: Counter[str] = Counter()  # known pages that have a term
         self._asked: set[str] = set()
         self._factor = _FIRST_FACTOR
@@ -60,11 +74,14 @@ class Probing:
 
     def read(self, text: str) -> None:
         """Learn the words of a page of the site, or of a result."""
-        words = set(islice(dict.fromkeys(_WORD.findall(text[:_MOST_TEXT].casefold())), _MOST_WORDS))
+        self.learn(words_of(text))
+
+    def learn(self, words: frozenset[str]) -> None:
+        """Learn the words of a page, which `words_of` has found."""
         self._pages.update(words - self._asked)
         self.known += 1
-        if len(self._pages) > 2 * MOST_TERMS:
-            self._pages = Counter(dict(self._pages.most_common(MOST_TERMS)))
+        if len(self._pages) > 2 * self._most_terms:
+            self._pages = Counter(dict(self._pages.most_common(self._most_terms)))
 
     def next(self) -> Next:
         """Return the term from which most new pages are expected; it counts as asked."""
@@ -72,14 +89,28 @@ class Probing:
             return Next("", 0.0, Stop.BUDGET)
         if self._repeats():
             return Next("", 0.0, Stop.REPEATS)
-        if not self._pages:
+        pages = self._best()
+        if not pages:
             return Next("", 0.0, Stop.NO_TERMS)
-        term = max(self._pages, key=self._worth)
-        expected = self.expected_new(self._pages[term])
+        term = max(term for term, number in self._pages.items() if number == pages)
         self._left -= 1
         self.asked += 1
         self._asked.add(term)
-        return Next(term, expected)
+        return Next(term, self.expected_new(pages))
+
+    def _best(self) -> int:
+        """Return on how many known pages those terms stand from which most new pages are expected; 0: none is left."""
+        most = self.known
+        if self._most_common < 1 and self.known > 1:
+            most = max(1, int(self._most_common * self.known))
+        numbers = {number for number in self._pages.values() if number <= most}
+        return max(numbers, key=lambda number: (self.expected_new(number), number), default=0)
+
+    def pass_by(self, term: str) -> None:
+        """Note that a term which `next` returned is not asked for; the last one of the alphabet is next of its like."""
+        self._pages.pop(term, None)
+        self._left += 1
+        self.asked -= 1
 
     def answered(self, term: str, results: int, new: int, cut_off: bool) -> None:
         """Learn how many results a term had, how many were new, and whether there were more than were shown."""
@@ -96,9 +127,39 @@ class Probing:
         shown = min(expected, self._limit) if self._limit else expected
         return shown * max(0.0, 1 - pages / expected)
 
-    def _worth(self, term: str) -> tuple[float, str]:
-        """Return the order of terms; of equals the last one in the alphabet, so that it is the same always."""
-        return self.expected_new(self._pages[term]), term
+    def forget_answers(self) -> None:
+        """Begin to judge anew whether answers repeat each other: another search is asked now."""
+        self._lately.clear()
+        self._limit = 0
+        self._factor = _FIRST_FACTOR
+
+    def dump(self) -> dict[str, Any]:
+        """Return all that was learned, as JSON has it; what was asked for is known elsewhere."""
+        by_pages: dict[int, list[str]] = {}
+        for term, number in self._pages.items():
+            by_pages.setdefault(number, []).append(term)
+        terms = {str(number): " ".join(some) for number, some in by_pages.items()}
+        return {
+            "terms": terms,
+            "factor": self._factor,
+            "limit": self._limit,
+            "lately": list(self._lately),
+            "known": self.known,
+        }
+
+    def restore(self, stored: Mapping[str, Any], asked: Iterable[str], unanswered: str) -> None:
+        """Take over what `dump` has returned, and which terms were asked for; one of them waits for its answer."""
+        self._asked = set(asked)
+        self.asked = len(self._asked)
+        self._left -= self.asked
+        self._factor = float(stored["factor"])
+        self._limit = int(stored["limit"])
+        self._lately.extend((int(results), int(new)) for results, new in stored["lately"])
+        self.known = int(stored["known"])
+        for number, terms in stored["terms"].items():
+            self._pages.update(
+                {term: int(number) for term in terms.split(" ") if term not in self._asked or term == unanswered}
+            )
 
     def _repeats(self) -> bool:
         if len(self._lately) < _LOOKED_BACK:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.robots import RobotsRecord, RobotsRow
-from scrawler.model.rows import ExternalRow, PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.rows import (
+    ExternalRow,
+    PageRow,
+    PatternRow,
+    RejectionRow,
+    RelationRow,
+    SearchQueryRow,
+    SearchRow,
+    SitemapRow,
+)
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import UrlChange, UrlState
@@ -48,6 +57,8 @@ class SeedDelta:
     jar: bytes | None = None  # the party's cookies, if they changed
     states: tuple[UrlState, ...] = ()  # of URLs, where these are visited again
     changes: tuple[UrlChange, ...] = ()
+    search: SearchRow | None = None  # what is known of its search forms, if that changed
+    queries: tuple[SearchQueryRow, ...] = ()  # of these, by now
 
 
 @dataclass(slots=True)

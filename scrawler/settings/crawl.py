@@ -229,6 +229,12 @@ class CrawlSettings(BaseModel):
     sitemaps: Annotated[Literal["off", "seed", "also"], ByHost()] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
+    hidden: Annotated[bool, ByHost()] = Field(
+        False, description="Ask the search forms of a seed's site for words of its own pages: the hidden web."
+    )
+    hidden_queries: Annotated[int, ByHost()] = Field(
+        200, ge=1, le=100_000, description="Most queries of search forms for one seed, over all its rounds."
+    )
     revisit: Annotated[Literal["off", "fixed", "proportional", "adaptive", "optimal"], ByHost()] = Field(
         "off",
         description="When URLs are due to be visited again: never by themselves, after a fixed time, as often as they"

@@ -9,7 +9,7 @@ from typing import Any
 from scrawler.settings.parts import SETTING_NAMES
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "crawl": ("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets"),
+    "crawl": ("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets", "hidden", "hidden_queries"),
     "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
     "machines": (
         "machines",

@@ -20,7 +20,15 @@ from scrawler.model.lanes import LaneState
 from scrawler.model.machines import ENDING, Command, MachineState
 from scrawler.model.results import NO_ERROR, Result
 from scrawler.model.robots import RobotsRecord, RobotsRow
-from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
+from scrawler.model.rows import (
+    PageRow,
+    PatternRow,
+    RejectionRow,
+    RelationRow,
+    SearchQueryRow,
+    SearchRow,
+    SitemapRow,
+)
 from scrawler.model.seeds import SeedState
 from scrawler.model.visits import UrlChange, UrlState
 from scrawler.store.bulk import BulkInsert, BulkUpdate
@@ -42,6 +50,8 @@ from scrawler.store.tables import (
     relation,
     robots,
     robots_record,
+    search,
+    search_query,
     seed,
     site,
     sitemap_url,
@@ -84,6 +94,8 @@ class Checkpoints:
         self._relations = BulkInsert.replacing(relation, RelationRow._fields, compiler)
         self._patterns = BulkInsert.replacing(pattern, PatternRow._fields, compiler)
         self._jars = BulkInsert.replacing(jar, ("seed_id", "data"), compiler)
+        self._searches = BulkInsert.replacing(search, SearchRow._fields, compiler)
+        self._queries = BulkInsert.replacing(search_query, SearchQueryRow._fields, compiler)
         self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
@@ -175,6 +187,8 @@ class Checkpoints:
         self._relations.run(connection, sorted((row for one in seeds for row in one.relations), key=by_two))
         self._patterns.run(connection, sorted((row for one in seeds for row in one.patterns), key=by_two))
         self._jars.run(connection, [(one.seed_id, one.jar) for one in seeds if one.jar is not None])
+        self._searches.run(connection, [one.search for one in seeds if one.search is not None])
+        self._queries.run(connection, sorted((row for one in seeds for row in one.queries), key=by_two))
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
         self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))

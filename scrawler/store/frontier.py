@@ -13,7 +13,7 @@ from sqlalchemy import func as sql
 
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow
+from scrawler.model.rows import PatternRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
@@ -21,7 +21,19 @@ from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.rows import HOME_URL, AnyRow, AnySelect, listed_depth, sliced
 from scrawler.store.seeds import columns_of
-from scrawler.store.tables import SEED_COUNTS, chunk, jar, lane, page, pattern, seed, seed_round, url_state
+from scrawler.store.tables import (
+    SEED_COUNTS,
+    chunk,
+    jar,
+    lane,
+    page,
+    pattern,
+    search,
+    search_query,
+    seed,
+    seed_round,
+    url_state,
+)
 
 _CHUNKS_READ = 64  # chunks held in memory at a time
 _SEEDS_READ = 2_000
@@ -142,6 +154,17 @@ class Frontier:
         """Return the cookies of a party as they were last written, None if it never had any."""
         rows = self._database.rows(select(jar.c.data).where(jar.c.seed_id == seed_id))
         return bytes(rows[0][0]) if rows else None
+
+    def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
+        """Return what a party's search forms were asked, in order, and what is known of them; None: nothing yet."""
+        columns = [search.c[name] for name in SearchRow._fields]
+        rows = self._database.rows(select(*columns).where(search.c.seed_id == seed_id))
+        if not rows:
+            return None
+        columns = [search_query.c[name] for name in SearchQueryRow._fields]
+        asked = select(*columns).where(search_query.c.seed_id == seed_id).order_by(search_query.c.number)
+        queries = [SearchQueryRow(row[0], bytes(row[1]), *row[2:]) for row in self._database.rows(asked)]
+        return SearchRow._make(rows[0])._replace(data=bytes(rows[0].data)), queries
 
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """Return what is known of those of the URLs that were visited for a seed."""

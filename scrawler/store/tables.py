@@ -320,10 +320,8 @@ seed = Table(
         doc="when a URL of it is due next; 0: look into url_state; NULL: never",
     ),
     _number("guest_of", "of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url", null=True),
-    _small(
-        "skipped", "1: the user wants nothing more of it: no machine takes it up, and no round or retry does", default=0
-    ),
-    _number("batch", "promotion.id of the promotion that made it a seed; 0: none, or the version before", default=0),
+    _small("skipped", "1: the user wants nothing of it now: no machine, round or retry takes it up", default=0),
+    _number("batch", "promotion.id of the promotion that made it a seed; 0: none", default=0),
     Index("seed_url_hash", "url_hash", unique=True),
     *_index("seed_site", "site_id", "state"),
     *_index("seed_state", "state", "end_reason"),
@@ -575,9 +573,7 @@ search = Table(
     _small("queries", "asked of the search forms of its site", default=0),
     _number("results", "links that the answers have shown", default=0),
     _number("found", "URLs that these have listed first", default=0),
-    _word(
-        "ended", 16, "why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on", default=""
-    ),
+    _word("ended", 16, "why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on", default=""),
     _bytes("data", _CHUNK, "forms and terms of its pages, compressed JSON"),
     **_CLUSTERED,
 )

@@ -12,6 +12,8 @@ import click
 from scrawler.errors import ScrawlerError
 from scrawler.synthweb.faults.server import FaultWeb, serve_faults
 from scrawler.synthweb.server import serve
+from scrawler.synthweb.shop import Shop
+from scrawler.synthweb.shop_server import serve_shop, shop_home
 from scrawler.synthweb.spec import Hosts, Validators, WebSpec
 from scrawler.synthweb.traps.server import TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
@@ -100,6 +102,10 @@ _DEFAULT = WebSpec()
 @click.option("--share-port", is_flag=True, help="Let other processes serve at the same port.")
 @click.option("--traps", is_flag=True, help="Serve the trap web instead: endless spaces beside real pages.")
 @click.option("--faults", is_flag=True, help="Serve the fault web instead: one path a misbehaviour.")
+@click.option("--shop", is_flag=True, help="Serve a shop instead, most rows of which stand behind its search form.")
+@click.option(
+    "--rows", type=click.IntRange(10, 1_000_000), default=5_000, show_default=True, help="Rows of the shop, pages each."
+)
 @click.option("--stop-with-stdin", is_flag=True, help="Stop at the end of standard input.")
 def synthweb(
     port: int,
@@ -110,6 +116,8 @@ def synthweb(
     share_port: bool,
     traps: bool,
     faults: bool,
+    shop: bool,
+    rows: int,
     stop_with_stdin: bool,
     hosts: str,
     clock: Path | None,
@@ -119,11 +127,17 @@ def synthweb(
     """Serve a deterministic synthetic web on loopback addresses, until interrupted.
 
     The trap web and the fault web are always the same: of the options only --port, --seeds-file and --stop-with-stdin
-    hold for them. A crawler needs --allow-private to fetch from any of the three.
+    hold for them; for the shop --rows and --seed as well. A crawler needs --allow-private to fetch from any of these.
     """
-    if traps and faults:
-        raise click.UsageError("--traps and --faults are two webs: give one of them")
-    if traps:
+    if traps + faults + shop > 1:
+        raise click.UsageError("--traps, --faults and --shop are different webs: give one of them")
+    if shop:
+
+        def shop_ready(port: int) -> None:
+            _tell("shop", 1, port, [shop_home(port)], seeds_file)
+
+        serve_shop(Shop(numbers["seed"], rows), port, stop_with_stdin=stop_with_stdin, ready=shop_ready)
+    elif traps:
 
         def traps_ready(web: TrapWeb) -> None:
             _tell("trap web", len(web.sites()), web.port, web.sites(), seeds_file)

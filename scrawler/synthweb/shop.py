@@ -2,7 +2,8 @@
 
 Rows and their words follow from the seed number alone. A row is of a category, whose words it has mostly, beside those
 of all (Zipf's law). `/` has the search form and links to a few rows, `/search?q=TERM&page=N` shows results, best first:
-an order of the shop's own, the same for all terms. `/item/N` is a row.
+an order of the shop's own, the same for all terms; the same answer stands sorted otherwise at further URLs. `/item/N`
+is a row. The home page has other forms as well, which a crawler must not send: they log in, and unsubscribe.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ _CATEGORIES = 40
 _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "la", "me", "ni", "or", "pu", "ra", "se", "ti", "ul", "va", "wen", "xi")
 _HTML = "text/html; charset=utf-8"
 _FORM = '<form action="/search" role="search"><input type="search" name="q"><input type="hidden" name="in" value="all">'
+_OTHERS = (
+    '<form action="/unsubscribe"><input name="q" placeholder="search your address"><button>Unsubscribe</button></form>'
+    '<form action="/login" method="post"><input name="who"><input type="password" name="word"></form>'
+)
 
 
 class Shop:
@@ -48,7 +53,7 @@ class Shop:
         split = urlsplit(path)
         if split.path == "/":
             links = "".join(_link(row) for row in range(0, len(self.rows), max(1, len(self.rows) // _LINKED)))
-            return _page("Shop", f"{_FORM}<button>Go</button></form><ul>{links}</ul>")
+            return _page("Shop", f"{_FORM}<button>Go</button></form>{_OTHERS}<ul>{links}</ul>")
         number = split.path.removeprefix("/item/")
         if split.path.startswith("/item/") and number.isdecimal() and len(number) < 10 and int(number) < len(self.rows):
             return _page(f"Item {number}", f"<p>{' '.join(self.rows[int(number)])}</p>")
@@ -64,6 +69,7 @@ class Shop:
         more = start + ON_PAGE < min(len(found), SHOWN)
         following = f'<a rel="next" href="/search?q={term}&amp;page={start // ON_PAGE + 2}">Next</a>' if more else ""
         links = "".join(map(_link, shown))
+        links += "".join(f'<a href="/search?q={term}&amp;in=all&amp;sort={by}">{by}</a>' for by in ("price", "newest"))
         return _page("Search", f"<p>{len(found)} results</p><ul>{links}</ul>{following}")
 
 

@@ -35,6 +35,7 @@ class Verdict(StrEnum):
     SEEN = "seen"  # it is listed already
     DEPTH = "depth"  # it is deeper than max_depth
     TRAP = "trap"  # its pattern brings nothing new
+    SEARCH_VIEW = "search-view"  # it is another view of what a search form was asked, or one page of it too many
     COVERED = "covered"  # it is a seed itself, which is fetched for that one
 
 
@@ -44,6 +45,7 @@ COUNTED_AGAIN = frozenset(
         Verdict.SEEN,
         Verdict.DEPTH,
         Verdict.TRAP,
+        Verdict.SEARCH_VIEW,
         Verdict.COVERED,
         Verdict.EXCLUDED,
         Verdict.URL_FILTER,

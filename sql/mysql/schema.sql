@@ -111,8 +111,8 @@ CREATE TABLE seed (
     states_to BIGINT NOT NULL DEFAULT 0,  -- page.id up to which url_state has what its first round has brought
     due_at BIGINT DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
     guest_of BIGINT,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
-    skipped INTEGER NOT NULL DEFAULT 0,  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
-    batch BIGINT NOT NULL DEFAULT 0,  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
+    skipped INTEGER NOT NULL DEFAULT 0,  -- 1: the user wants nothing of it now: no machine, round or retry takes it up
+    batch BIGINT NOT NULL DEFAULT 0,  -- promotion.id of the promotion that made it a seed; 0: none
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -351,7 +351,7 @@ CREATE TABLE search (
     queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
     results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
     found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
-    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
     data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
     PRIMARY KEY (seed_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;

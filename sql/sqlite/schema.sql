@@ -111,8 +111,8 @@ CREATE TABLE seed (
     states_to INTEGER DEFAULT 0 NOT NULL,  -- page.id up to which url_state has what its first round has brought
     due_at INTEGER DEFAULT 0,  -- when a URL of it is due next; 0: look into url_state; NULL: never
     guest_of INTEGER,  -- of a guests' party: the seed that found its URL; url_hash is of 'guest ' and url
-    skipped INTEGER DEFAULT 0 NOT NULL,  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
-    batch INTEGER DEFAULT 0 NOT NULL,  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
+    skipped INTEGER DEFAULT 0 NOT NULL,  -- 1: the user wants nothing of it now: no machine, round or retry takes it up
+    batch INTEGER DEFAULT 0 NOT NULL,  -- promotion.id of the promotion that made it a seed; 0: none
     PRIMARY KEY (id)
 ) STRICT;
 CREATE INDEX seed_due ON seed (state, due_at);
@@ -362,7 +362,7 @@ CREATE TABLE search (
     queries INTEGER DEFAULT 0 NOT NULL,  -- asked of the search forms of its site
     results INTEGER DEFAULT 0 NOT NULL,  -- links that the answers have shown
     found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
-    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
     data BLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
     PRIMARY KEY (seed_id)
 ) WITHOUT ROWID,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 
 from scrawler.core.answers.aliases import is_same, note_sample, suspect
@@ -25,6 +25,7 @@ from scrawler.core.traps.traps import LinkClass, PartyTraps
 from scrawler.extract.links import LinkMark, PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
+from scrawler.hidden.searches import SearchPage
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
@@ -40,6 +41,7 @@ from scrawler.urls.verdict import Verdict
 _MAX_ASSET_REDIRECTS = 5
 _MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
 _FEW_EXTERNAL = 64  # so many external URLs may be of any length
+_MOST_PASSED_BY = 100  # queries that are listed already, by links or other parties, after which nothing is asked
 _MOST_LENGTHLESS = 1_000  # URLs of a party that wait to be asked for without regard to Content-Length
 
 
@@ -118,7 +120,7 @@ class AnswerHandler:
         if flight.known is not None:  # what comes again is no sign of a trap
             if links is not None and links.fingerprint is not None:
                 row = row._replace(simhash=links.fingerprint.simhash)
-        elif party.traps is not None and shown and flight.entry.role is not EntryRole.ASSET:
+        elif party.traps is not None and shown and _can_be_trapped(flight):
             row, source = _note(party.traps, row, links, reading.is_copy)
         if party.policy is not None and links is not None:
             row = row._replace(simhash=links.simhash)
@@ -174,6 +176,8 @@ class AnswerHandler:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
         if flight.party.policy is not None:
             row = note_visit(flight, row, response, flight.party.policy, text_print)
+        if flight.party.searches is not None:
+            flight.party.searches.finished(row.url, row.result)
         flight.lane.finish(flight.index)
         flight.party.add_page(row)
 
@@ -196,12 +200,96 @@ class AnswerHandler:
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
+        if links.searches is not None and self._take_searches(flight, links):
+            return
         analysis = reading.listed or flight.party.analyzer.analyze(
             flight.entry.url, links.hrefs, links.base, links.charset, flight.site.seen
         )
         self._take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
             self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
+
+    def _take_searches(self, flight: PageFlight, links: PageLinks) -> bool:
+        """Follow a page that answers a query; of any other, note the words and the search forms, and return False."""
+        party, said = flight.party, links.searches
+        assert party.searches is not None
+        assert isinstance(said, SearchPage)
+        if term := party.searches.term_of(flight.entry.url):
+            self._take_search_answer(flight, links, term)
+            return True
+        if flight.known is not None:
+            return False
+        party.searches.learn(said.words)
+        if said.forms and party.searches.wants_forms:
+
+            def internal() -> list[str]:
+                found = party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
+                return found.internal
+
+            party.searches.meet(said.forms, flight.entry.url, flight.entry.depth, internal)
+        return False
+
+    def _take_search_answer(self, flight: PageFlight, links: PageLinks, term: str) -> None:
+        """Follow what a page of the answer to a query leads to: results, and the pages on which it goes on."""
+        party, seen = flight.party, flight.site.seen
+        assert party.searches is not None
+        analysis = party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
+        results, further, rest = party.searches.sift(term, analysis.internal)
+        further = [url for url in further if url not in seen]
+        admitted = party.searches.admit(term, further)
+        rest += further[len(admitted) :]
+        if rest:
+            party.verdicts[Verdict.SEARCH_VIEW] += len(rest)
+            words = "another view of the answer to a query, or one page of it too many"
+            party.rejections.add_all(Verdict.SEARCH_VIEW, rest, words)
+        listed = party.counts.listed
+        self._take(flight, Analysis(results, analysis.external, analysis.counts), flight.entry.depth + 1)
+        found = party.counts.listed - listed
+        self._list_answers(flight.site, party, admitted, flight.entry.depth + 1)
+        if flight.known is None:
+            party.searches.answered(term, results, found)
+
+    def _list_answers(self, site: SiteContext, party: SeedContext, urls: Sequence[str], depth: int) -> bool:
+        """List URLs that ask a search form, as links of the page in work; no trap holds them. False: it is not wanted.
+
+        How many there are is bounded: by the budget of queries, and by the pages of an answer.
+        """
+        deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
+        if depth > deepest:
+            return False
+        wanted = self.wanted(site, party, list(urls), depth)
+        try:
+            new = party.list_new(site.seen, wanted, depth)
+        except SeenFullError:
+            party.leave(EndReason.SEEN_MEMORY)
+            return False
+        party.verdicts[Verdict.SEEN] += len(wanted) - len(new)
+        return bool(wanted)
+
+    def list_query(self, site: SiteContext, party: SeedContext) -> bool:
+        """List the next query of a party's search forms, if there is one that is to be asked."""
+        searches = party.searches
+        assert searches is not None
+        for _ in range(_MOST_PASSED_BY):
+            query = searches.next()
+            if query is None:
+                break
+            verdict, url = party.analyzer.judge(query.url, query.page)
+            party.rejections.page, party.finder = query.page, url_hash(query.page)
+            listed = party.counts.listed
+            is_wanted = verdict is Verdict.INTERNAL and self._list_answers(site, party, [url], query.depth + 1)
+            if party.counts.listed > listed:
+                searches.ask(url)
+                party.touch()
+                return True
+            if party.leaving is not None:
+                break
+            if is_wanted:
+                searches.pass_by()
+            else:
+                searches.refuse()
+        party.touch()
+        return False
 
     def _rules_of(self, flight: PageFlight) -> CrawlRules:
         return flight.site.own_rules or self._rules
@@ -412,7 +500,10 @@ class AnswerHandler:
             self._follow_asset(flight, location)
             return
         if not flight.is_seed or (flight.known is not None and flight.known.settled):
+            listed = party.counts.listed
             self._take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
+            if party.searches is not None and flight.known is None:
+                party.searches.redirected(entry.url, party.counts.listed - listed)
             return
         seen = flight.site.seen
         analysis = follow_own(party, entry.url, location, self._rules.scope, seen.__contains__)
@@ -444,6 +535,13 @@ class AnswerHandler:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return
         self._take_assets(flight, [location], depth)
+
+
+def _can_be_trapped(flight: PageFlight) -> bool:
+    """Whether a page counts for its pattern: how many answers to queries there are is bounded elsewhere."""
+    searches = flight.party.searches
+    is_answer = searches is not None and searches.term_of(flight.entry.url) != ""
+    return flight.entry.role is not EntryRole.ASSET and not is_answer
 
 
 def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> None:

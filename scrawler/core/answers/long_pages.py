@@ -66,4 +66,7 @@ def long_page(response: Response, reading: Reading | None) -> LongPage | None:
         return None
     if len(reading.links.hrefs) <= MANY_LINKS or flight.lane.refetches or response.result is Result.REDIRECT:
         return None
+    searches = flight.party.searches
+    if searches is not None and searches.term_of(flight.entry.url):
+        return None  # what an answer leads to is sifted as a whole
     return LongPage(flight, response, reading._replace(counted=True), reading.links)

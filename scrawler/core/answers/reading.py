@@ -30,6 +30,7 @@ from scrawler.extract.simhash import Fingerprint, fingerprint_of
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Rendered, Response
+from scrawler.hidden.searches import read_search_page
 from scrawler.model.lanes import LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.tuples.quick import quick
@@ -156,6 +157,8 @@ class AnswerReader:
         cut = response.result is not Result.FETCHED and is_cut_page(response)
         traps = None if cut else flight.party.traps  # half a text is like no other
         read_text = None if traps is None else partial(traps.read_text, flight.entry.url)
+        if flight.party.searches is not None and flight.entry.role is EntryRole.PAGE:
+            read_text = partial(_read_searches, flight.entry.url, read_text)
         if self._reads_marks:
             read_text = partial(_read_marks, flight.party.analyzer, read_text)
         if self._focus is not None:
@@ -229,6 +232,14 @@ def _read_words(read_text: Callable[[PageLinks], Fingerprint | None] | None, lin
     if not links.simhash and links.page:
         links.simhash = fingerprint_of(links.page, links.is_xml).simhash
     return found
+
+
+def _read_searches(
+    url: str, read_text: Callable[[PageLinks], Fingerprint | None] | None, links: PageLinks
+) -> Fingerprint | None:
+    """Read the search forms of a page and its words, and then what else is to be read of it."""
+    links.searches = read_search_page(links.page, links.is_xml, url, links.base, links.charset)
+    return None if read_text is None else read_text(links)
 
 
 def _read_relevance(

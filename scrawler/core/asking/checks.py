@@ -168,7 +168,9 @@ class Checks:
 
 
 def _may_be_trapped(choice: Choice) -> bool:
-    entry = choice.entry
+    entry, searches = choice.entry, choice.party.searches
+    if searches is not None and searches.term_of(entry.url):
+        return False  # how many there are of these is bounded elsewhere
     return entry.depth > 0 and entry.role is not EntryRole.ASSET and not (choice.lane.refetches or choice.lane.revisits)
 
 

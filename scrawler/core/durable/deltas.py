@@ -56,6 +56,8 @@ def _of_seed(
         rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
         sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
         jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
+        search=next((part.search for part in reversed(parts) if part.search is not None), None),
+        queries=tuple({row.url_hash: row for part in parts for row in part.queries}.values()),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
     )

@@ -17,6 +17,7 @@ from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
+from scrawler.hidden.searches import Searches
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
@@ -67,6 +68,7 @@ class SeedContext:
         "rehoming",
         "rejections",
         "scope",
+        "searches",
         "seed",
         "seed_problem",
         "seed_result",
@@ -114,6 +116,7 @@ class SeedContext:
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
         self.lengthless: frozenset[str] = frozenset()  # URLs with an invalid Content-Length, until they are asked again
+        self.searches: Searches | None = None  # what its site's search forms are asked, if that is wanted
         self.pages = WaitingRows()
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
         self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
@@ -443,6 +446,8 @@ class SeedContext:
             states=tuple(self._states.values()),
             changes=tuple(self._changes),
         )
+        if self.searches is not None:
+            delta.search, delta.queries = self.searches.take_rows()
         if self._states:
             self._states, self._changes = {}, []
         self.pages, self._externals, self._dirty = WaitingRows(), {}, False

@@ -20,6 +20,7 @@ from scrawler.tuples.quick import quick
 from scrawler.urls.verdict import Verdict
 
 ChunkLoader = Callable[[Lane, int, Callable[[list[ChunkRow]], None]], None]
+QueryLister = Callable[[SiteContext, SeedContext], bool]
 FetchedCheck = Callable[[SiteContext, bytes, Callable[[bool], None]], None]
 
 
@@ -45,11 +46,13 @@ class Parties:
         load_chunks: ChunkLoader,
         check_fetched: FetchedCheck,
         look_again: Callable[[SiteContext], None],
+        list_query: QueryLister = lambda site, party: False,
     ) -> None:
         self._rules = rules
         self._load_chunks = load_chunks
         self._check_fetched = check_fetched
         self._look_again = look_again
+        self._list_query = list_query
 
     def choose(self, site: SiteContext, now: float, wall: Millis) -> Choice | float:
         """Return the next entry, or the machine time at which to ask again (inf: an event will come first)."""
@@ -80,6 +83,8 @@ class Parties:
                     self._ask_for_chunks(site, lane)
                 return now + (found - wall) / 1000
             if found is None:
+                if party.searches is not None and self._asks_on(site, party):
+                    continue
                 return self._nothing_at_hand(site, party)
             lane, entry = found
             if lane.slow and self._waits_with_slow_lane(site, party):
@@ -129,6 +134,12 @@ class Parties:
         elif party.in_flight == 0:
             self._end(site, party, self._natural_end(party))
         return inf
+
+    def _asks_on(self, site: SiteContext, party: SeedContext) -> bool:
+        """Let a party of which all is fetched ask a search form; returns whether it does."""
+        if party.in_flight or party.leaving is not None or site.listing or party.missing_lane() is not None:
+            return False
+        return self._list_query(site, party)
 
     def _is_for(self, site: SiteContext, party: SeedContext, lane: Lane, entry: Entry) -> bool:
         """Tell whether this party fetches the entry; else pass it by."""

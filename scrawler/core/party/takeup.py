@@ -20,12 +20,13 @@ from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
 from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
+from scrawler.hidden.searches import Searches
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow
+from scrawler.model.rows import PatternRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
@@ -67,6 +68,9 @@ class Frontier(Protocol):
 
     def jar(self, seed_id: int) -> bytes | None:
         """The cookies of a party, if it has any."""
+
+    def searches(self, seed_id: int) -> tuple[SearchRow, list[SearchQueryRow]] | None:
+        """What a party's search forms were asked, in order, and what is known of them."""
 
     def states(self, seed_id: int, urls: Iterable[str]) -> list[UrlState]:
         """What is known of those of the URLs that were visited for a seed."""
@@ -226,6 +230,8 @@ class SiteTaker:
         if rules.cookies and seed.counts.requests:  # begun, or come here from another site
             jar = self._frontier.jar(seed.id)
             party.cookies = CookieJar.load(jar) if jar else None
+        if rules.hidden:
+            party.searches = self._searches(seed, rules)
         if site.visited is not None or rules.revisit != "off" or rules.keep:
             self._keep_states(site, party, rules)
         held = [state for state in states if state.holder_id == seed.id]
@@ -294,6 +300,14 @@ class SiteTaker:
             return None
         rows = self._frontier.patterns(seed.id) if seed.counts.requests else ()
         return PartyTraps(seed.id, rules, rows)
+
+    def _searches(self, seed: Seed, rules: CrawlRules) -> Searches:
+        kept = self._frontier.searches(seed.id) if seed.counts.requests else None
+
+        def queries() -> int:
+            return rules.hidden_queries
+
+        return Searches(seed.id, queries) if kept is None else Searches(seed.id, queries, *kept)
 
     def further(self, site: SiteContext, seed: Seed) -> SeedContext:
         """Make the context of a seed that comes to a site which is held already."""

@@ -75,8 +75,8 @@ CREATE TABLE revisit_demand (
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
 -- Which seeds next: those that are skipped, and batches of candidate seeds that were promoted together.
-ALTER TABLE seed ADD COLUMN skipped INTEGER NOT NULL DEFAULT 0;  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
-ALTER TABLE seed ADD COLUMN batch BIGINT NOT NULL DEFAULT 0;  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
+ALTER TABLE seed ADD COLUMN skipped INTEGER NOT NULL DEFAULT 0;  -- 1: the user wants nothing of it now: no machine, round or retry takes it up
+ALTER TABLE seed ADD COLUMN batch BIGINT NOT NULL DEFAULT 0;  -- promotion.id of the promotion that made it a seed; 0: none
 
 CREATE TABLE promotion (
     id BIGINT NOT NULL AUTO_INCREMENT,
@@ -93,7 +93,7 @@ CREATE TABLE search (
     queries INTEGER NOT NULL DEFAULT 0,  -- asked of the search forms of its site
     results BIGINT NOT NULL DEFAULT 0,  -- links that the answers have shown
     found BIGINT NOT NULL DEFAULT 0,  -- URLs that these have listed first
-    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    ended VARCHAR(16) NOT NULL DEFAULT '',  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
     data MEDIUMBLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
     PRIMARY KEY (seed_id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;

@@ -80,8 +80,8 @@ CREATE TABLE revisit_demand (
  STRICT;
 
 -- Which seeds next: those that are skipped, and batches of candidate seeds that were promoted together.
-ALTER TABLE seed ADD COLUMN skipped INTEGER DEFAULT 0 NOT NULL;  -- 1: the user wants nothing more of it: no machine takes it up, and no round or retry does
-ALTER TABLE seed ADD COLUMN batch INTEGER DEFAULT 0 NOT NULL;  -- promotion.id of the promotion that made it a seed; 0: none, or the version before
+ALTER TABLE seed ADD COLUMN skipped INTEGER DEFAULT 0 NOT NULL;  -- 1: the user wants nothing of it now: no machine, round or retry takes it up
+ALTER TABLE seed ADD COLUMN batch INTEGER DEFAULT 0 NOT NULL;  -- promotion.id of the promotion that made it a seed; 0: none
 
 CREATE TABLE promotion (
     id INTEGER NOT NULL,
@@ -98,7 +98,7 @@ CREATE TABLE search (
     queries INTEGER DEFAULT 0 NOT NULL,  -- asked of the search forms of its site
     results INTEGER DEFAULT 0 NOT NULL,  -- links that the answers have shown
     found INTEGER DEFAULT 0 NOT NULL,  -- URLs that these have listed first
-    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: it goes on
+    ended TEXT DEFAULT '' NOT NULL,  -- why no more is asked: budget, repeats, no-terms, failing, refused; empty: goes on
     data BLOB NOT NULL,  -- forms and terms of its pages, compressed JSON
     PRIMARY KEY (seed_id)
 ) WITHOUT ROWID,
