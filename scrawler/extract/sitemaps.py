@@ -38,6 +38,7 @@ _SMALL = 1 << 20  # so many bytes may be decoded at any ratio
 _LONGEST_VALUE = 16_384  # characters of a value; of a longer one nothing is kept
 _GZIP_MAGIC = b"\x1f\x8b"
 
+CHANGE_FREQUENCIES = frozenset(("always", "hourly", "daily", "weekly", "monthly", "yearly", "never"))
 _ROOTS = frozenset(("urlset", "sitemapindex", "rss", "RDF", "feed"))
 _URL_LINE = re.compile(r"^[ \t]*(https?://\S+)[ \t\r]*$", re.IGNORECASE | re.MULTILINE)
 
@@ -47,6 +48,7 @@ class Listed(NamedTuple):
 
     url: str
     lastmod: Millis
+    changefreq: str = ""  # one of CHANGE_FREQUENCIES, if it is said
 
 
 class Sitemap(NamedTuple):
@@ -118,6 +120,7 @@ class _Part(Enum):
 
     URL = 1
     DATE = 2
+    FREQUENCY = 3
 
 
 class _Shape(NamedTuple):
@@ -128,7 +131,7 @@ class _Shape(NamedTuple):
 
 
 _RSS_PARTS = {"link": _Part.URL, "pubDate": _Part.DATE, "date": _Part.DATE}
-_SITEMAP_PARTS = {"loc": _Part.URL, "lastmod": _Part.DATE}
+_SITEMAP_PARTS = {"loc": _Part.URL, "lastmod": _Part.DATE, "changefreq": _Part.FREQUENCY}
 _SHAPES = {
     "urlset": _Shape(("urlset", "url"), _SITEMAP_PARTS),
     "sitemapindex": _Shape(("sitemapindex", "sitemap"), _SITEMAP_PARTS),
@@ -162,6 +165,7 @@ class _XmlReader:
         self._open: list[str] = []
         self._url = ""
         self._date = ""
+        self._frequency = ""
         self._text: list[str] = []
         self._part: _Part | None = None
         self._problem = ""
@@ -249,7 +253,7 @@ class _XmlReader:
         elif depth == self._depth and self._url and tuple(path) == self._shape.entry:
             self._take_entry()
         elif depth == self._depth:
-            self._date = ""
+            self._date = self._frequency = ""
         path.pop()
 
     def _take_part(self, part: _Part) -> None:
@@ -260,11 +264,13 @@ class _XmlReader:
             return
         if part is _Part.URL:
             self._url = self._url or value
+        elif part is _Part.FREQUENCY:
+            self._frequency = value.lower() if value.lower() in CHANGE_FREQUENCIES else ""
         else:
             self._date = self._date or value
 
     def _take_entry(self) -> None:
         if len(self.listed) == MAX_URLS:
             self._stop(TOO_MANY_URLS)
-        self.listed.append(Listed(self._url, max(0, read_date(self._date) or 0)))
-        self._url = self._date = ""
+        self.listed.append(Listed(self._url, max(0, read_date(self._date) or 0), self._frequency))
+        self._url = self._date = self._frequency = ""

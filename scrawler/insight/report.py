@@ -32,6 +32,7 @@ from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.searches import SearchLog
 from scrawler.store.seeds import SeedView
+from scrawler.store.sitemap_words import reported
 from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
 
@@ -175,7 +176,11 @@ class _Maker:
             "saved_bytes": self._counts["saved"],
             **{kind.value: numbers.get(kind.value, 0) for kind in ChangeKind},
         }
-        return Section("visits", "Visits after the first", values)
+        trust = reported(self._database, self._view.seed.site_id if self._view else None)
+        columns = ("site", "newer_right", "older_right", "changefreq_right", "words")
+        rows = [(one.site, *map(_percent, one[1:4]), one.held) for one in trust]
+        table = Table("sitemaps", "Sitemaps: shares of their words on changes that visits found true", columns, rows)
+        return Section("visits", "Visits after the first", values, (table,))
 
     def _traps(self) -> Section:
         columns = ("pattern", "fetched", "exact", "near", "refused", "evidence")
@@ -211,6 +216,10 @@ class _Maker:
             Table("robots", "Origins by the status of their robots.txt", ("status", "origins"), rows),
         )
         return Section("politeness", "Politeness, servers and their wishes", values, tables)
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{share:.0%}"
 
 
 def _seed_section(view: SeedView, crawl: Crawl) -> Section:

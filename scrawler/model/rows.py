@@ -115,3 +115,4 @@ class SitemapRow(NamedTuple):
     url_hash: bytes
     lastmod: Millis  # 0 where the sitemap does not say it
     sitemap: str  # URL of the sitemap
+    changefreq: str = ""  # as the sitemap says; empty: it does not

@@ -210,6 +210,11 @@ def changefreq_prior(changefreq: str, trust: Trust, general: Gamma) -> Gamma:
     return Gamma(shape, shape * interval_s)
 
 
+def changefreq_interval_s(changefreq: str) -> float | None:
+    """Return the seconds that a changefreq names; None: it is no such word."""
+    return _CHANGE_FREQUENCIES.get(changefreq.strip().lower())
+
+
 def changefreq_is_right(changefreq: str, rate: float) -> bool | None:
     """Tell whether a changefreq is right within a factor of four of a rate known well; None: it is no such word."""
     interval_s = _CHANGE_FREQUENCIES.get(changefreq.strip().lower())

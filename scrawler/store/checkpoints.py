@@ -36,6 +36,7 @@ from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
 from scrawler.store.rows import AnyRow, sliced
+from scrawler.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.store.sites import ensure_guest_sites, ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import (
     SEED_COUNTS,
@@ -191,8 +192,14 @@ class Checkpoints:
         self._queries.run(connection, sorted((row for one in seeds for row in one.queries), key=by_two))
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
+        visited = [delta for delta in deltas if any(one.states for one in delta.seeds)]
+        before = states_before(connection, visited) if visited else {}
         self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))
         self._changes.run(connection, [row for one in seeds for row in one.changes])
+        if before:
+            learn(connection, visited, before)
+        if visited and any(one.sitemap_urls for delta in visited for one in delta.seeds):
+            pull_forward(connection, visited, database_time(connection, self._database.clock))
         if learned := [one for one in deltas if one.demand or one.rates is not None]:
             self._demands.write(connection, self._machine_id, learned)
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))

@@ -34,6 +34,7 @@ from scrawler.store.frontier import state_of
 from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
 from scrawler.store.rows import AnyRow, AnySelect, sliced
 from scrawler.store.seeds import columns_of
+from scrawler.store.sitemap_words import may_spare, sort_by_words
 from scrawler.store.tables import SEED_COUNTS, crawl, lane, page, seed, seed_round, site, url_state
 from scrawler.store.visit_budget import Purse
 
@@ -266,7 +267,7 @@ class Revisits:
             first = max(first, self._database.reading(lambda connection: site_purse.look(connection, now)).next_at)
         if first is not None and first <= now and row.ended_at <= now - pause:
             purses = [one for one in (purse, self._purse) if one is not None]
-            return self._begin(row, partial(due_urls, row.id, now), purses)
+            return self._begin(row, partial(due_urls, row.id, now), purses, is_due=True)
         still = seed.c.id == row.id, seed.c.state == SeedState.DONE.value, seed.c.due_at == row.due_at
         at = None if first is None else max(first, row.ended_at + pause)
         if at != row.due_at:
@@ -276,7 +277,13 @@ class Revisits:
 
     # -- one seed ------------------------------------------------------------------------------------------
 
-    def _begin(self, row: AnyRow, wanted: Callable[[bytes], AnySelect], purses: Sequence[Purse] = ()) -> Begun:
+    def _begin(
+        self,
+        row: AnyRow,
+        wanted: Callable[[bytes], AnySelect],
+        purses: Sequence[Purse] = (),
+        is_due: bool = False,
+    ) -> Begun:
         """Derive what is known of a seed's URLs, list those that are `wanted(after)`, and begin its round.
 
         No more are listed than all budgets have room for.
@@ -286,7 +293,7 @@ class Revisits:
         urls, after = 0, b""
         while not self._stopping():
             query = wanted(after)
-            listed = self._database.retrying(partial(self._list, row=row, query=query, purses=purses))
+            listed = self._database.retrying(partial(self._list, row=row, query=query, purses=purses, is_due=is_due))
             if listed is None:
                 return Begun(urls=urls, in_work=1)
             urls += listed[0]
@@ -296,7 +303,7 @@ class Revisits:
         return Begun(urls=urls)
 
     def _list(
-        self, connection: Connection, row: AnyRow, query: AnySelect, purses: Sequence[Purse]
+        self, connection: Connection, row: AnyRow, query: AnySelect, purses: Sequence[Purse], is_due: bool
     ) -> tuple[int, bytes] | None:
         """List some URLs of a seed; return how many, and the last one's hash if there may be more.
 
@@ -308,7 +315,7 @@ class Revisits:
         most = min((purse.left(connection, now).visits for purse in purses), default=_ROWS)
         found = [state_of(one) for one in connection.execute(query.limit(min(most, _ROWS)))] if most else []
         own = [one for one in found if self._site_key(one.url) == row.site_key]
-        own.sort(key=_in_order)
+        own = self._sorted(connection, row, own, now, is_due)
         _update_states(connection, row.id, [one.url_hash for one in own], {"due_at": LISTED})
         moved = [one.url_hash for one in found if self._site_key(one.url) != row.site_key]
         _update_states(connection, row.id, moved, {"due_at": NEVER})  # of a site at which the seed was before
@@ -322,6 +329,33 @@ class Revisits:
             _begin_round(connection, row.id, now)
             let_go_on(connection, [row.id], [row.site_id], forgetting=False)
         return len(own), b""
+
+    def _sorted(
+        self, connection: Connection, row: AnyRow, states: list[UrlState], now: Millis, is_due: bool
+    ) -> list[UrlState]:
+        """Return URLs in the order in which a round asks for them, as far as sitemaps are believed.
+
+        Those that they say to be as they were are left out where no user has ordered the round, and are due again
+        after as long as the last time; never later than the longest time between two visits lets them.
+        """
+        states.sort(key=_in_order)
+        told = sort_by_words(connection, row.id, row.site_id, states, now)
+        if told is None:
+            return states
+        wishes = self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+        spared = []
+        if is_due and may_spare(wishes.word):
+            spared = [one for one in told.spared if now < one.visited_at + wishes.most_ms]
+        left = {one.url_hash for one in spared}
+        by_time: defaultdict[Millis, list[bytes]] = defaultdict(list)
+        for one in spared:
+            latest = one.visited_at + wishes.most_ms
+            by_time[min(now + max(one.interval_ms, wishes.least_ms), latest)].append(one.url_hash)
+        for at, hashes in by_time.items():
+            _update_states(connection, row.id, hashes, {"due_at": at})
+        first = {one.url_hash for one in told.first}
+        asked = [one for one in states if one.url_hash not in left]
+        return sorted(asked, key=lambda one: (one.position >= 0, one.url_hash not in first))
 
     def _is_left(self, connection: Connection, seed_id: int) -> bool:
         """Tell whether URLs of a seed are listed to be visited again, now or by a try that was cut short."""

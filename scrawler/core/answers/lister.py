@@ -177,12 +177,12 @@ class SitemapLister:
         party, sitemap = listing.flight.party, listing.flight.entry.url
         judge, internal = party.analyzer.judge, []
         party.rejections.page = sitemap
-        for href, lastmod in some:
+        for href, lastmod, changefreq in some:
             verdict, url = judge(href, sitemap)
             listing.verdicts[verdict] += 1
             if verdict is Verdict.INTERNAL:
                 internal.append(url)
-                party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), lastmod, sitemap))
+                party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), lastmod, sitemap, changefreq))
             elif verdict is Verdict.EXTERNAL:
                 listing.external[url] = None
         self._answers.list_from_sitemap(listing.flight, internal)
