@@ -12,7 +12,7 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from scrawler.archive.archive import Archive
+from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
 from scrawler.assembly.exchange import Exchange, make_exchange, scheme_of
@@ -71,6 +71,14 @@ class Launch:
     at: Millis
     machines: int
     prefix: str  # the names of all machines' WARC files begin with it
+
+
+def _closed_by_day(archive: Archive) -> Sequence[ClosedFile]:
+    """Return the files that are closed: of a crawl that goes on, those of earlier days are among them."""
+    end_day: Callable[[], None] | None = getattr(archive, "end_day", None)  # those of other packages need not have it
+    if end_day is not None:
+        end_day()
+    return archive.closed_files()
 
 
 def _files_of(settings: Settings) -> int:
@@ -223,9 +231,8 @@ class MachineRun:
         """Look after the WARC files in the block, with a thread of its own, which ends with the machine's."""
         records = Records(self._settings.pages_dir, Pages(self._prompt), Orphans(self._prompt))
         finish_gone = partial(self._finish_gone, self._prompt, records)
-        indexer = Indexer(
-            records, finish_gone, archive.closed_files, machine.ending.stopping, machine.ending.failed, _INDEX_EVERY
-        )
+        closed = partial(_closed_by_day, archive) if self._settings.keep else archive.closed_files
+        indexer = Indexer(records, finish_gone, closed, machine.ending.stopping, machine.ending.failed, _INDEX_EVERY)
         start(indexer)
         try:
             yield

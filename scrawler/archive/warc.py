@@ -30,6 +30,7 @@ from scrawler.model.terms import Millis
 
 HELD_BYTES = 65_536  # so many bytes of whole exchanges wait in memory for the next flush, or to be written together
 
+_DAY: Millis = 24 * 3600 * 1000
 _PREFIX = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -83,6 +84,7 @@ class WarcWriter:
         self._name = ""
         self._size = 0
         self._records = 0
+        self._begun: Millis = 0  # when the file at hand was
         self._there = os.stat_result([0] * 10)
         self._unproved: list[_Begun] = []  # files that were closed since the last flush
         self._held: list[bytes] = []  # the last exchanges, which are not in the file yet: it ends where they begin
@@ -151,6 +153,13 @@ class WarcWriter:
                 last.callback(self._own.release)
             last.callback(self._let_go)
             self._write_out()
+
+    def end_day(self, now: Millis | None = None) -> None:
+        """Close the current file if it was begun on another day (UTC), so that each day of a long crawl has its own."""
+        today = (_now_ms() if now is None else now) // _DAY
+        with self._lock:
+            if self._file is not None and self._records and self._begun // _DAY != today:
+                self._close_file()
 
     def closed_files(self) -> list[ClosedFile]:
         """Return all files closed so far, oldest first."""
@@ -225,6 +234,7 @@ class WarcWriter:
             while (self._folder / self._name).exists():  # an earlier writer has begun a file in the same millisecond
                 self._name = self._next_name()
             self._file = io.FileIO(self._folder / self._name, "x")
+            self._begun = _now_ms()
             self._there = os.fstat(self._file.fileno())
             if self._fsync:
                 _sync_folder(self._folder)

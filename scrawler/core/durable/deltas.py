@@ -1,11 +1,12 @@
 """Deltas that wait for one transaction, brought together: a site, a seed, a lane stands in it once.
 
-What a delta holds is absolute (counts, cursors), so of two the later one counts; a statement that writes many rows
-at a time would not know which that is.
+What a delta holds is absolute (counts, cursors, states), so of two the later one counts; a statement that writes many
+rows at a time would not know which that is. Pages and changes are rows of their own; demands are added up.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
@@ -38,7 +39,16 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
         robots_records=tuple(chain.from_iterable(delta.robots_records for delta in group)),
         taken=tuple(chain.from_iterable(delta.taken for delta in group)),
         robots=tuple({row.origin_hash: row for delta in group for row in delta.robots}.values()),
+        rates=next((delta.rates for delta in reversed(group) if delta.rates is not None), None),
+        demand=_added_up(delta.demand for delta in group),
     )
+
+
+def _added_up(demands: Iterable[tuple[tuple[int, int], ...]]) -> tuple[tuple[int, int], ...]:
+    cells: Counter[int] = Counter()
+    for cell, number in chain.from_iterable(demands):
+        cells[cell] += number
+    return tuple(sorted(cells.items()))
 
 
 def _of_seed(
@@ -58,6 +68,8 @@ def _of_seed(
         jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
         search=next((part.search for part in reversed(parts) if part.search is not None), None),
         queries=tuple({row.url_hash: row for part in parts for row in part.queries}.values()),
+        states=tuple({row.url_hash: row for part in parts for row in part.states}.values()),
+        changes=tuple(chain.from_iterable(part.changes for part in parts)),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
     )

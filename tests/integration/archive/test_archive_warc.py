@@ -9,6 +9,7 @@ import re
 import resource
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -28,6 +29,7 @@ from tests.rolling import roll
 
 PAGE = b"<html><body>" + b"<p>Words of a page.</p>" * 400 + b"</body></html>"
 Anything = Callable[..., Any]
+DAY = 86_400_000
 
 
 @pytest.fixture(params=[isal_member, zlib_member])
@@ -167,6 +169,22 @@ def test_files_roll_below_their_limit(
     assert [name for name, size in sizes.items() if size > limit] == [refs[7].file]
     assert [ref.file for ref in refs].count(refs[7].file) == 1
     assert all(read(path)[0].kind == "warcinfo" for path in paths)
+
+
+def test_each_day_has_a_file_of_its_own(tmp_path: Path, new_writer: Anything, exchange: Anything) -> None:
+    """Also one on which nothing is written any more: its file is closed, and so indexed and copied."""
+    writer, now = new_writer(), int(time.time() * 1000)
+    writer.end_day(now + DAY)
+    first = writer.write(exchange("/1", PAGE))
+    writer.end_day()
+    assert writer.write(exchange("/2", PAGE)).file == first.file
+    writer.end_day(now + 2 * DAY)
+    assert [(file.name, file.records) for file in writer.closed_files()] == [(first.file, 2)]
+    writer.end_day(now + 3 * DAY)
+    assert writer.write(exchange("/3", PAGE)).file != first.file
+    writer.flush()
+    writer.close()
+    assert len(list(tmp_path.rglob("*.warc.gz"))) == 2
 
 
 def test_after_roll_a_new_file_begins(new_writer: Anything, exchange: Anything) -> None:

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 from sqlalchemy import update
 
-from scrawler.app import retry_lost
+from scrawler.app import begin_again, retry_lost
 from scrawler.errors import SettingsError, StoreError
 from scrawler.model.records import Loss, LossKind
 from scrawler.model.results import Result
@@ -24,7 +24,7 @@ from tests.integration.crawl.conftest import Crawl
 from tests.integration.crawl.losses.losing import asked, totals
 from tests.integration.crawl.rig import truth
 from tests.limits import HANGS
-from tests.stored import NEWEST, POISON, SPEC, load_schema, newer_than, on_engines_with_them, port
+from tests.stored import NEWEST, POISON, SCHEMAS, SPEC, load_schema, newer_than, on_engines_with_them, port
 
 
 @contextmanager
@@ -114,9 +114,21 @@ def test_a_crawl_of_schema_3_to_5_ends_with_the_pages_that_it_would_have_had(cra
         assert expected - before
         summary = crawl.run(resolve=_names(server))
         _check_one_at_a_time(server.log())
-    assert summary.outcome == "ended"
-    assert _without_dots(crawl.html()) == expected
-    crawl.check()
+        assert summary.outcome == "ended"
+        assert _without_dots(crawl.html()) == expected
+        crawl.check()
+        check_records(crawl.url, crawl.folder / "pages")
+        if number == SCHEMAS[-1]:
+            _visit_again(crawl, server)
+
+
+def _visit_again(crawl: Crawl, server: SynthServer) -> None:
+    """What is known of URLs is derived from rows of the version before as well."""
+    before = {row.url for row in crawl.pages()}
+    begin_again(crawl.settings(), (), 0, threading.Event())
+    assert crawl.run(resolve=_names(server)).outcome == "ended"
+    assert {row.url for row in crawl.pages() if row.visit == 1} == before
+    assert {row.visit for row in crawl.pages()} == {0, 1}
     check_records(crawl.url, crawl.folder / "pages")
 
 

@@ -9,6 +9,8 @@ from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
 from scrawler.model.rows import ExternalRow, PageRow
 from scrawler.model.seeds import SeedCounts, SeedState
+from scrawler.model.terms import url_hash
+from scrawler.model.visits import UrlChange, UrlState
 
 
 def page(position: int) -> PageRow:
@@ -74,3 +76,31 @@ def test_a_tail_chunk_stands_once_with_most_entries() -> None:
 def test_an_older_lease_of_a_site_is_kept_apart() -> None:
     deltas = [of_site(1, of_seed(1), token=1), of_site(1, of_seed(1), token=2)]
     assert merged(deltas) == deltas
+
+
+def test_of_visits_nothing_is_left_out() -> None:
+    """Of two states of a URL the later one counts; each change is one; cells of demand are added up."""
+    url, other = url_hash("http://a/1"), url_hash("http://a/2")
+    first = replace(of_seed(1), states=(state_of(url, 1), state_of(other, 1)), changes=(change_of(url, 1),))
+    second = replace(of_seed(1), states=(state_of(url, 2),), changes=(change_of(url, 2),))
+    one = replace(of_site(1, first), demand=((3, 2), (5, 1)), rates=b"1")
+    (site,) = merged([one, replace(of_site(1, second), demand=((3, -1), (5, -1), (7, 1))), of_site(1, released=True)])
+    (seed,) = site.seeds
+    assert {(row.url_hash, row.visit) for row in seed.states} == {(url, 2), (other, 1)}
+    assert [row.visit for row in seed.changes] == [1, 2]
+    assert dict(site.demand) == {3: 1, 5: 0, 7: 1}
+    assert (site.rates, site.released) == (b"1", True)
+
+
+def state_of(key: bytes, visit: int) -> UrlState:
+    """A state of a URL."""
+    return UrlState(
+        seed_id=1, url_hash=key, url="", depth=0, position=0, flags=0, referrer=b"", visit=visit, visited_at=1,
+        result="fetched", digest=b"", payload_url="", payload_at=0, length=0, etag="", last_modified="", known_since=1,
+        changed_at=0, changes=0, missing=0, interval_ms=0, due_at=0,
+    )  # fmt: skip
+
+
+def change_of(key: bytes, visit: int) -> UrlChange:
+    """A change of a URL."""
+    return UrlChange(at=1, seed_id=1, url_hash=key, url="", kind="changed", visit=visit, detail="")
