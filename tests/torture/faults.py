@@ -7,12 +7,13 @@ import signal
 from random import Random
 from typing import Protocol
 
+from tests.limits import HANGS
 from tests.mariadb import MariaDb
 from tests.postgresql import Postgresql
 from tests.torture.crawl import CrawlUnderTest, freeze, wait_for
 
 _EARLY = 2  # machines that may be killed before they have fetched a page
-_NOTICED = 60  # seconds until the others have taken over from a machine, at most
+_NOTICED = HANGS  # seconds until the others have taken over from a machine, at most
 
 
 class Fault(Protocol):

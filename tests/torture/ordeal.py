@@ -12,13 +12,14 @@ from pathlib import Path
 from random import Random
 
 from scrawler.synthweb.spec import WebSpec
+from tests.limits import HANGS
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
 from tests.torture.faults import Fault
 from tests.torture.sql import DatabaseAwayError
 from tests.torture.verify import Findings, verify
 from tests.torture.web import TortureWeb, served
 
-_STANDSTILL = 60  # seconds without the progress that is due
+_STANDSTILL = HANGS  # seconds without the progress that is due
 _COMMIT = 0.5  # seconds that a checkpoint takes at most, and work goes on meanwhile
 _LAST_FAULT = 0.9  # share of the URLs asked for by then: there must be something left to lose
 
@@ -88,12 +89,16 @@ class Ordeal:
             wait_for(seen, _STANDSTILL, "the end of the crawl, or further requests")
 
     def _wait_for_requests(self, crawl: CrawlUnderTest, web: TortureWeb, due: int) -> None:
-        def seen() -> bool:
-            crawl.runs()
-            web.requests.look()
-            return len(web.requests.urls) >= due
+        """Return once so many URLs were asked for, however long that takes, as long as there are new ones."""
+        web.requests.look()
+        while (known := len(web.requests.urls)) < due:
 
-        wait_for(seen, _STANDSTILL, f"{due:,} URLs asked for")
+            def seen(known: int = known) -> bool:
+                crawl.runs()
+                web.requests.look()
+                return len(web.requests.urls) > known
+
+            wait_for(seen, _STANDSTILL, f"the {known + 1:,}th URL asked for")
 
 
 def _say(line: str) -> None:
