@@ -26,6 +26,7 @@ DOCS = ["mkdocs-awesome-nav>=3.3", "mkdocs-material>=9.7", "mkdocstrings-python>
 BROWSER = ["playwright>=1.45"]
 EXCHANGE = ["kombu[redis]>=5.4", "pyzmq>=26"]
 POSTGRESQL = ["psycopg[binary]>=3.3"]
+SERVE = ["starlette>=1.0", "uvicorn>=0.40", "jinja2>=3.1.6", "http-message-signatures>=3.0"]
 DEV = [
     *TEST,
     *EXPERIMENTS,
@@ -37,6 +38,7 @@ DEV = [
     *BROWSER,
     *POSTGRESQL,
     *EXCHANGE,
+    *SERVE,
     "ruff>=0.12",
     "mypy>=1.15",
     "import-linter>=2.3",
@@ -241,6 +243,7 @@ setup(
         "docs": DOCS,
         "postgresql": POSTGRESQL,
         "exchange": EXCHANGE,
+        "serve": SERVE,
         "test": TEST,
         "experiments": EXPERIMENTS,
         "dev": DEV,

@@ -52,6 +52,7 @@ _COMMANDS = {
     "db": "scrawler.cli.db:db",
     "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",
+    "serve-site": "scrawler.cli.serve_site:serve_site",
     "completion": "scrawler.cli.completion:completion",
 }
 

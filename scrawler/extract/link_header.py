@@ -12,13 +12,18 @@ _PARAMETER = re.compile(rf';\s*(?P<name>[^\s=;"]+)\s*(?:=\s*(?P<value>{_QUOTED}|
 
 def canonical_targets(value: str) -> list[str]:
     """Return the targets of links with the relation canonical, as written; of links from elsewhere (anchor) none."""
-    if "canonical" not in value.lower():
+    return targets_of(value, "canonical")
+
+
+def targets_of(value: str, relation: str) -> list[str]:
+    """Return the targets of links with a relation, as written; of links from elsewhere (anchor) none."""
+    if relation not in value.lower():
         return []
-    return [link["target"].strip() for link in _LINK.finditer(value) if _is_canonical(link["parameters"])]
+    return [link["target"].strip() for link in _LINK.finditer(value) if _has(link["parameters"], relation)]
 
 
-def _is_canonical(source: str) -> bool:
+def _has(source: str, relation: str) -> bool:
     parameters: dict[str, str] = {}
     for match in _PARAMETER.finditer(source):
         parameters.setdefault(match["name"].lower(), (match["value"] or "").strip('"'))  # RFC 8288, 3.3: first counts
-    return "canonical" in parameters.get("rel", "").lower().split() and not parameters.get("anchor")
+    return relation in parameters.get("rel", "").lower().split() and not parameters.get("anchor")

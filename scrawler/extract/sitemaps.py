@@ -1,9 +1,11 @@
 """Sitemaps: lists of a site's URLs, as sites publish them for crawlers.
 
 Read are the sitemaps and indexes of sitemaps.org (0.9, and older ones of the same shape), plain text with a URL a line,
-RSS 0.9 to 2.0 and Atom 1.0, all of them gzipped or not. Expat, of the standard library, reads XML; it opens no external
-entity, and a document that declares entities or attributes of its own is read no further than that. What expat refuses,
-for a raw "&" as a rule, is read again as loosely as its makers have written it (`loose_xml`).
+RSS 0.9 to 2.0 and Atom 1.0, all of them gzipped or not. The lists of ResourceSync (ANSI/NISO Z39.99-2017) have the form
+of sitemaps: what they say besides, of themselves and of each entry, is read as well. Expat, of the standard library,
+reads XML; it opens no external entity, and a document that declares entities or attributes of its own is read no
+further than that. What expat refuses, for a raw "&" as a rule, is read again as loosely as its makers have written it
+(`loose_xml`).
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class Listed(NamedTuple):
     url: str
     lastmod: Millis
     changefreq: str = ""  # one of CHANGE_FREQUENCIES, if it is said
+    change: str = ""  # created, updated or deleted, as a change list of ResourceSync says
+    capability: str = ""  # what kind of list it is, where one of ResourceSync names another one
 
 
 class Sitemap(NamedTuple):
@@ -57,6 +61,8 @@ class Sitemap(NamedTuple):
     is_index: bool
     listed: list[Listed]
     note: str = ""
+    capability: str = ""  # which list of ResourceSync it is: description, capabilitylist, resourcelist, changelist, ...
+    since: Millis = 0  # a list of changes: since when it tells of all of them
 
 
 class _EndOfReading(Exception):
@@ -116,11 +122,12 @@ def _read_text(text: str) -> Sitemap:
 
 
 class _Part(Enum):
-    """What the text of an element is to its entry."""
+    """What the text of an element, or what its attributes say, is to its entry."""
 
     URL = 1
     DATE = 2
     FREQUENCY = 3
+    METADATA = 4
 
 
 class _Shape(NamedTuple):
@@ -131,7 +138,12 @@ class _Shape(NamedTuple):
 
 
 _RSS_PARTS = {"link": _Part.URL, "pubDate": _Part.DATE, "date": _Part.DATE}
-_SITEMAP_PARTS = {"loc": _Part.URL, "lastmod": _Part.DATE, "changefreq": _Part.FREQUENCY}
+_SITEMAP_PARTS = {
+    "loc": _Part.URL,
+    "lastmod": _Part.DATE,
+    "changefreq": _Part.FREQUENCY,
+    "md": _Part.METADATA,
+}
 _SHAPES = {
     "urlset": _Shape(("urlset", "url"), _SITEMAP_PARTS),
     "sitemapindex": _Shape(("sitemapindex", "sitemap"), _SITEMAP_PARTS),
@@ -147,7 +159,8 @@ def _read_xml(text: str, root: str) -> Sitemap:
     if problem == BAD_XML:
         reader = _XmlReader(_SHAPES[root], links_have_href=root == "feed")
         problem = reader.read_loosely(text)
-    return Sitemap(root == "sitemapindex", reader.listed, problem)
+    since = max(0, read_date(reader.head.get("from", "")) or 0)
+    return Sitemap(root == "sitemapindex", reader.listed, problem, reader.head.get("capability", ""), since)
 
 
 def _local(name: str) -> str:
@@ -163,9 +176,11 @@ class _XmlReader:
         self._links_have_href = links_have_href
         self._depth = len(shape.entry)  # depth at which an entry stands
         self._open: list[str] = []
+        self.head: dict[str, str] = {}  # what a list of ResourceSync says of itself
         self._url = ""
         self._date = ""
         self._frequency = ""
+        self._said: dict[str, str] = {}  # what a list of ResourceSync says of an entry
         self._text: list[str] = []
         self._part: _Part | None = None
         self._problem = ""
@@ -236,8 +251,13 @@ class _XmlReader:
             part = self._shape.parts.get(path[-1])
             if part is not None and tuple(path[:-1]) == self._shape.entry:
                 self._begin(part, attributes)
+        elif depth == 2 and path[1] == "md" and not self.head:
+            self.head = attributes
 
     def _begin(self, part: _Part, attributes: dict[str, str]) -> None:
+        if part is _Part.METADATA:
+            self._said = self._said or attributes
+            return
         if part is _Part.URL and self._links_have_href:
             if attributes.get("rel", "alternate") == "alternate":
                 self._url = self._url or attributes.get("href", "").strip()
@@ -254,6 +274,7 @@ class _XmlReader:
             self._take_entry()
         elif depth == self._depth:
             self._date = self._frequency = ""
+            self._said = {}
         path.pop()
 
     def _take_part(self, part: _Part) -> None:
@@ -272,5 +293,9 @@ class _XmlReader:
     def _take_entry(self) -> None:
         if len(self.listed) == MAX_URLS:
             self._stop(TOO_MANY_URLS)
-        self.listed.append(Listed(self._url, max(0, read_date(self._date) or 0), self._frequency))
+        said = self._said
+        date = max(0, read_date(said.get("datetime", "") or self._date) or 0)
+        change, capability = said.get("change", ""), said.get("capability", "")
+        self.listed.append(Listed(self._url, date, self._frequency, change, capability))
         self._url = self._date = self._frequency = ""
+        self._said = {}

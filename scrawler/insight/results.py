@@ -25,6 +25,7 @@ _WORDS = {
     Result.ROBOTS_DENIED: "not asked for: robots.txt forbids it",
     Result.ROBOTS_UNAVAILABLE: "not asked for: robots.txt could not be had, which forbids all (RFC 9309, 2.3.1.4)",
     Result.UNWANTED_TYPE: "asked for, but its Content-Type is not accepted: the body was not downloaded",
+    Result.SPARED: "not asked for again: its server publishes its changes, and none of this URL since the last visit",
     Result.TRAP: "not asked for: its pattern has brought nothing new for long",
     Result.INTERNAL_ERROR: "asked for, but its answer met a fault of SCrawler itself",
 }
@@ -43,6 +44,7 @@ _FLAGS = {
     PageFlag.GONE: "gone: not there for the second time in a row",
     PageFlag.BACK: "back: it was gone before",
     PageFlag.MOVED: "moved: it redirects for good, and did not before, or to another URL",
+    PageFlag.CHANGE_LIST: "a list of changes (ResourceSync)",
     PageFlag.NEAR_DUPLICATE: "says nearly what an earlier page of its pattern says",
 }
 

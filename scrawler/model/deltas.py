@@ -11,6 +11,8 @@ from scrawler.model.rows import (
     ExternalRow,
     PageRow,
     PatternRow,
+    PublishedRow,
+    PublisherRow,
     RejectionRow,
     RelationRow,
     SearchQueryRow,
@@ -59,6 +61,8 @@ class SeedDelta:
     changes: tuple[UrlChange, ...] = ()
     search: SearchRow | None = None  # what is known of its search forms, if that changed
     queries: tuple[SearchQueryRow, ...] = ()  # of these, by now
+    published: tuple[PublishedRow, ...] = ()
+    publisher: PublisherRow | None = None
 
 
 @dataclass(slots=True)

@@ -23,6 +23,7 @@ class Result(StrEnum):
     ROBOTS_DENIED = "robots-denied"
     ROBOTS_UNAVAILABLE = "robots-unavailable"
     UNWANTED_TYPE = "unwanted-type"  # its Content-Type is not accepted; the body was not downloaded
+    SPARED = "spared"  # not asked for again: the change lists of its server, which proved true, do not name it
     TRAP = "trap"  # not asked for: its pattern has brought nothing new for long
     INTERNAL_ERROR = "internal-error"  # a fault of this program met its answer; the detail says which, and where
 
@@ -33,9 +34,10 @@ class Result(StrEnum):
 
 
 _ANSWERED = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR, Result.NOT_MODIFIED)
-AS_EXPECTED = frozenset({Result.FETCHED, Result.NOT_MODIFIED})  # the page is there, now or from the last visit
+# The page is there, now or from the last visit.
+AS_EXPECTED = frozenset({Result.FETCHED, Result.NOT_MODIFIED, Result.SPARED})
 NO_ERROR = frozenset(  # all others count as errors
-    {Result.FETCHED, Result.REDIRECT, Result.NOT_MODIFIED, Result.UNWANTED_TYPE, Result.TRAP}
+    {Result.FETCHED, Result.REDIRECT, Result.NOT_MODIFIED, Result.SPARED, Result.UNWANTED_TYPE, Result.TRAP}
 )
 # Where no whole head came: the server, the name or the network may be at fault.
 UNREACHED = frozenset({Result.CONNECT_FAILED, Result.TLS_FAILED, Result.TIMEOUT, Result.CUT, Result.BAD_ANSWER})
@@ -48,6 +50,7 @@ COUNTED_AS = {
     Result.REDIRECT: "redirects",
     Result.HTTP_ERROR: "http_errors",
     Result.NOT_MODIFIED: "not_modified",
+    Result.SPARED: "not_modified",
     Result.ROBOTS_DENIED: "denied",
     Result.ROBOTS_UNAVAILABLE: "denied",
     Result.UNWANTED_TYPE: "unwanted",
@@ -73,3 +76,4 @@ class PageFlag(IntFlag):
     GONE = 4096  # 404 or 410, for the second time in a row
     BACK = 8192  # there again after that
     MOVED = 16384  # a permanent redirect, which was none before, or led elsewhere
+    CHANGE_LIST = 32768  # read as a change list of ResourceSync

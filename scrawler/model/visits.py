@@ -92,6 +92,7 @@ class KnownVisit(NamedTuple):
     etag: str = ""  # as the server sent it, quotes included
     last_modified: str = ""  # as the server sent it
     state: UrlState | None = None  # all that is known of the URL, where that is kept
+    published: Millis | None = None  # when it last changed, as lists of ResourceSync say; None: they do not name it
 
     @property
     def settled(self) -> bool:

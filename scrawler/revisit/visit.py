@@ -218,7 +218,7 @@ def _with_payload(
         if before is None or before.result == Result.REDIRECT.value:
             return state
         # What was read in part stays so: the next visit asks for all of it.
-        flags = state.flags | (before.flags & (PageFlag.TRUNCATED | PageFlag.NOFOLLOW))
+        flags = state.flags | (before.flags & (PageFlag.TRUNCATED | PageFlag.NOFOLLOW | PageFlag.CHANGE_LIST))
         etag, last_modified = _still_valid(before, row, *validated)
         return state._replace(
             flags=flags, digest=before.digest, payload_url=before.payload_url, payload_at=before.payload_at,

@@ -229,6 +229,17 @@ class CrawlSettings(BaseModel):
     sitemaps: Annotated[Literal["off", "seed", "also"], ByHost()] = Field(
         "off", description="Read sitemaps: none, seeds that are sitemaps, or also those that robots.txt names."
     )
+    resourcesync: Annotated[Literal["off", "told", "ask"], ByHost()] = Field(
+        "off",
+        description="Read lists of ResourceSync: none; those to which a seed's page, or a sitemap, leads; or ask for"
+        " /.well-known/resourcesync as well.",
+    )
+    resourcesync_interval: Annotated[Seconds, ByHost()] = Field(
+        3600.0,
+        ge=1,
+        le=3650 * DAY,
+        description="Time after which a change list of ResourceSync is due again; for so long what it said counts.",
+    )
     hidden: Annotated[bool, ByHost()] = Field(
         False, description="Ask the search forms of a seed's site for words of its own pages: the hidden web."
     )

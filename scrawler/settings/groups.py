@@ -9,7 +9,10 @@ from typing import Any
 from scrawler.settings.parts import SETTING_NAMES
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
-    "crawl": ("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "assets", "hidden", "hidden_queries"),
+    "crawl": (
+        *("db", "name", "scope", "boundary", "mode", "hops", "sitemaps", "resourcesync", "assets"),
+        *("hidden", "hidden_queries"),
+    ),
     "exchange": ("communicator", "exchange_secret", "exchange_secret_file", "send_list_max", "send_wait"),
     "machines": (
         "machines",
@@ -45,7 +48,15 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
     ),
     "revisits": (
-        *("keep", "revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
+        *(
+            "resourcesync_interval",
+            "keep",
+            "revisit",
+            "revisit_interval",
+            "revisit_min",
+            "revisit_max",
+            "revisit_pause",
+        ),
         *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
     ),
     "changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private"),

@@ -23,6 +23,8 @@ from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.rows import (
     PageRow,
     PatternRow,
+    PublishedRow,
+    PublisherRow,
     RejectionRow,
     RelationRow,
     SearchQueryRow,
@@ -35,6 +37,7 @@ from scrawler.store.bulk import BulkInsert, BulkUpdate
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
 from scrawler.store.externals import AsCandidates, Externals
+from scrawler.store.published import make_due
 from scrawler.store.rows import AnyRow, sliced
 from scrawler.store.sitemap_words import learn, pull_forward, states_before
 from scrawler.store.sites import ensure_guest_sites, ensure_sites, lay_to_rest, lock_sites, release_sites, wake_sites
@@ -47,6 +50,8 @@ from scrawler.store.tables import (
     machine,
     page,
     pattern,
+    published_url,
+    publisher,
     rejection,
     relation,
     robots,
@@ -99,6 +104,8 @@ class Checkpoints:
         self._queries = BulkInsert.replacing(search_query, SearchQueryRow._fields, compiler)
         self._rejections = BulkInsert.ignoring(rejection, RejectionRow._fields, compiler)
         self._sitemap_urls = BulkInsert.replacing(sitemap_url, SitemapRow._fields, compiler)
+        self._published = BulkInsert.ignoring(published_url, PublishedRow._fields, compiler)
+        self._publishers = BulkInsert.replacing(publisher, PublisherRow._fields, compiler)
         self._robots = BulkInsert.replacing(robots, RobotsRow._fields, compiler)
         self._robots_records = BulkInsert.inserting(robots_record, RobotsRecord._fields, compiler)
         self._states = BulkInsert.replacing(url_state, UrlState._fields, compiler)
@@ -202,6 +209,7 @@ class Checkpoints:
             pull_forward(connection, visited, database_time(connection, self._database.clock))
         if learned := [one for one in deltas if one.demand or one.rates is not None]:
             self._demands.write(connection, self._machine_id, learned)
+        self._write_published(connection, seeds)
         self._robots.run(connection, sorted(row for one in deltas for row in one.robots))
         self._robots_records.run(connection, sorted(row for one in deltas for row in one.robots_records))
         self._write_seeds(connection, seeds)
@@ -210,6 +218,15 @@ class Checkpoints:
         if taken := [number for one in deltas if not one.visits for number in one.taken if number > 0]:
             exchanged = {**(exchanged or {}), "received": take_out(connection, taken)}
         return exchanged
+
+    def _write_published(self, connection: Connection, seeds: list[SeedDelta]) -> None:
+        """Write what servers publish of their URLs; those that have changed since their last visit are due now."""
+        rows = sorted((row for one in seeds for row in one.published), key=itemgetter(0, 1))
+        if rows:
+            self._published.run(connection, rows)
+            make_due(connection, rows, database_time(connection, self._database.clock))
+        if made := sorted(one.publisher for one in seeds if one.publisher is not None):
+            self._publishers.run(connection, made)
 
     def _write_visits(self, connection: Connection, guests: list[SiteDelta]) -> None:
         """Write what guests have to write besides, to the rows of the sites at which they are."""

@@ -13,8 +13,9 @@ from sqlalchemy import func as sql
 
 from scrawler.model.lanes import CHUNK_ENTRIES, LISTED_FIRST, ChunkRow, LaneState
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, SearchQueryRow, SearchRow
+from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
+from scrawler.model.terms import Millis
 from scrawler.model.terms import url_hash as hash_of
 from scrawler.model.visits import UrlState
 from scrawler.store.demand import Demands
@@ -28,6 +29,8 @@ from scrawler.store.tables import (
     lane,
     page,
     pattern,
+    published_url,
+    publisher,
     search,
     search_query,
     seed,
@@ -182,6 +185,21 @@ class Frontier:
     def learned(self, site_id: int) -> tuple[bytes, dict[int, int]]:
         """Return what visits have shown of a site's rates, and how many of its pages are in which cell."""
         return self._demands.learned(site_id)
+
+    def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
+        """Return when those of the URLs last changed that lists of ResourceSync name, by hash."""
+        found: dict[bytes, Millis] = {}
+        columns = published_url.c.url_hash, published_url.c.changed_at
+        for part in sliced(hashes):
+            query = select(*columns).where(published_url.c.seed_id == seed_id, published_url.c.url_hash.in_(part))
+            found |= {bytes(row[0]): row[1] for row in self._database.rows(query)}
+        return found
+
+    def publisher(self, seed_id: int) -> PublisherRow | None:
+        """Return what the change lists of a seed's site are worth, None if it has none."""
+        columns = [publisher.c[name] for name in PublisherRow._fields]
+        rows = self._database.rows(select(*columns).where(publisher.c.seed_id == seed_id))
+        return PublisherRow(*rows[0]) if rows else None
 
     def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
         """Return what a seed had counted when a round ended, and how long it had been in work, in milliseconds."""

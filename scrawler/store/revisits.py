@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, case, insert, or_, select, update
 from sqlalchemy import func as sql
 
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
@@ -452,7 +453,8 @@ def due_urls(seed_id: int, now: Millis, after: bytes = b"") -> AnySelect:
 
 def old_urls(seed_id: int, order: Order, after: bytes) -> AnySelect:
     """Return the query for the URLs of a seed that an order wants, by hash; sitemaps by an age of their own."""
-    stale = case((url_state.c.position < 0, order.at - SITEMAP_FRESH), else_=order.before)
+    of_changes = url_state.c.flags.bitwise_and(PageFlag.CHANGE_LIST.value) != 0, order.at
+    stale = case(of_changes, (url_state.c.position < 0, order.at - SITEMAP_FRESH), else_=order.before)
     mine = url_state.c.seed_id == seed_id, url_state.c.url_hash > after, url_state.c.due_at != LISTED
     return select(*_STATE).where(*mine, url_state.c.visited_at <= stale).order_by(url_state.c.url_hash).limit(_ROWS)
 

@@ -105,7 +105,7 @@ def learn(
         new = old
         for state, words in held:
             known = before.get((state.seed_id, state.url_hash))
-            if known is not None and state.result in _PAGE:
+            if known is not None and state.result in _PAGE and state.visited_at > known[0]:  # else it was spared
                 new = _taught(new, state, words, *known)
         if new != old:
             _write(connection, delta.site_id, new)

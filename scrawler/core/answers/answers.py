@@ -10,7 +10,7 @@ from scrawler.core.answers.aliases import is_same, note_sample, suspect
 from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
-from scrawler.core.answers.visited import note_visit
+from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
 from scrawler.core.party.depth import EntryRole
@@ -125,7 +125,7 @@ class AnswerHandler:
         if party.policy is not None and links is not None:
             row = row._replace(simhash=links.simhash)
         if flight.is_seed and shown:  # before its links, which may lead to sitemaps
-            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight))
+            list_named(flight.site, party, flight.origin, flight.entry.url, self._rules_of(flight), response)
         if response.result is Result.REDIRECT:
             self._follow(flight, response, row)
         elif links is not None:
@@ -135,6 +135,8 @@ class AnswerHandler:
         names_one = "link" in response.headers or (links is not None and links.canonicals)
         if names_one and fetched and (target := canonical_url(party.analyzer, response, links)):
             party.add_relation(row.url_hash, "canonical", target)
+        if reading.sitemap is not None and party.told is not None:
+            note_list_read(party.told, reading.sitemap, row)
         self.finish(flight, row, response, reading.text_print)
 
     def handle_alias(self, flight: AliasFlight, response: Response) -> Fault | None:
@@ -174,6 +176,7 @@ class AnswerHandler:
             row = row._replace(visit=flight.known.number + 1)
         if flight.entry.role is EntryRole.SITEMAP:
             row = row._replace(flags=row.flags | PageFlag.SITEMAP)
+            note_list(flight, row)
         if flight.party.policy is not None:
             row = note_visit(flight, row, response, flight.party.policy, text_print)
         if flight.party.searches is not None:
@@ -191,6 +194,8 @@ class AnswerHandler:
         if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
             party.lengthless |= {entry.url}
         party.counts.slowed += lane is SLOW
+        if entry.role is EntryRole.SITEMAP and party.told is not None:
+            party.told.note_failure()  # what it tells is not known while others are visited
         party.list_again(flight.lane, flight.index, entry._replace(not_before=not_before), lane)
 
     def _take_page(self, flight: PageFlight, links: PageLinks, reading: Reading, source: LinkClass | None) -> None:

@@ -14,16 +14,28 @@ from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.long_pages import LongPage, long_page
 from scrawler.core.answers.reading import AnswerReader, Reading
 from scrawler.core.blame.slots import Slot
+from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import is_cut_page
 from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
-from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_sitemaps
+from scrawler.core.party.publishing import (
+    CAPABILITY_LIST,
+    CHANGE_LIST,
+    DELETED,
+    DESCRIPTION,
+    LEVELS,
+    RESOURCE_LIST,
+    holds_pages,
+    is_followed,
+    names_lists,
+)
+from scrawler.core.party.sitemaps import MAX_LEVEL, SITEMAP_DEPTH, list_sitemaps
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.sitemaps import Listed, Sitemap, is_sitemap
 from scrawler.faults import fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import Result
-from scrawler.model.rows import SitemapRow
+from scrawler.model.rows import PublishedRow, SitemapRow
 from scrawler.model.terms import url_hash
 from scrawler.urls.verdict import Verdict
 
@@ -109,7 +121,8 @@ class SitemapLister:
         return rest
 
     def _seed_is_sitemap(self, flight: PageFlight, response: Response) -> bool:
-        if (flight.site.own_rules or self._rules).sitemaps == "off":
+        rules = flight.site.own_rules or self._rules
+        if rules.sitemaps == "off" and rules.resourcesync == "off":
             return False
         encoding, content_type = (response.headers.get(name, "") for name in ("content-encoding", "content-type"))
         return is_sitemap(response.body, encoding, content_type)
@@ -156,8 +169,10 @@ class SitemapLister:
     def _list_slice(self, listing: Listing) -> None:
         some = listing.sitemap.listed[listing.done : listing.done + _SLICE]
         listing.flight.party.finder = url_hash(listing.flight.entry.url)
-        if listing.sitemap.is_index:
-            self._list_sitemaps(listing.flight, some)
+        if not self._is_read(listing):
+            listing.done = len(listing.sitemap.listed)
+        elif names_lists(listing.sitemap):
+            self._list_sitemaps(listing.flight, listing.sitemap, some)
         else:
             self._list_pages(listing, some)
         listing.done += _SLICE
@@ -167,22 +182,47 @@ class SitemapLister:
             party.verdicts.update(listing.verdicts)
             party.note_externals(external, listing.flight.entry.depth)
 
-    def _list_sitemaps(self, flight: PageFlight, some: list[Listed]) -> None:
+    def _is_read(self, listing: Listing) -> bool:
+        """Tell whether what a document lists is to be listed; packages of ResourceSync are not.
+
+        Where its lists are not read, one that a sitemap leads to is a sitemap as any other.
+        """
+        rules = listing.flight.site.own_rules or self._rules
+        return rules.resourcesync == "off" or holds_pages(listing.sitemap)
+
+    def _list_sitemaps(self, flight: PageFlight, sitemap: Sitemap, some: list[Listed]) -> None:
         entry = flight.entry
-        hrefs = (one.url for one in some)
         party, rules = flight.party, flight.site.own_rules or self._rules
-        list_sitemaps(flight.site, party, hrefs, entry.url, entry.depth + 1, rules, party.finder)
+        hrefs = [one.url for one in some if is_followed(sitemap, one)]
+        if party.told is not None and sitemap.capability == DESCRIPTION:
+            party.told.note_sets(sum(one.capability == CAPABILITY_LIST for one in sitemap.listed))
+        deepest = MAX_LEVEL + LEVELS if sitemap.capability else MAX_LEVEL
+        list_sitemaps(flight.site, party, hrefs, entry.url, entry.depth + 1, rules, party.finder, deepest)
 
     def _list_pages(self, listing: Listing, some: list[Listed]) -> None:
         party, sitemap = listing.flight.party, listing.flight.entry.url
+        rules = listing.flight.site.own_rules or self._rules
+        capability = listing.sitemap.capability if rules.resourcesync != "off" else ""
         judge, internal = party.analyzer.judge, []
         party.rejections.page = sitemap
-        for href, lastmod, changefreq in some:
-            verdict, url = judge(href, sitemap)
+        for one in some:
+            verdict, url = judge(one.url, sitemap)
             listing.verdicts[verdict] += 1
             if verdict is Verdict.INTERNAL:
-                internal.append(url)
-                party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), lastmod, sitemap, changefreq))
+                if one.change != DELETED:  # what is known is asked for once more, what is not need not be
+                    internal.append(url)
+                if capability in (RESOURCE_LIST, CHANGE_LIST):
+                    self._note_published(party, capability, url, one, sitemap)
+                else:
+                    party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), one.lastmod, sitemap))
             elif verdict is Verdict.EXTERNAL:
                 listing.external[url] = None
         self._answers.list_from_sitemap(listing.flight, internal)
+
+    @staticmethod
+    def _note_published(party: SeedContext, capability: str, url: str, one: Listed, source: str) -> None:
+        """Note what a list of ResourceSync says of an internal URL."""
+        key = url_hash(url)
+        party.add_published(PublishedRow(party.seed.id, key, one.lastmod, int(one.change == DELETED), source))
+        if party.told is not None and capability == CHANGE_LIST:
+            party.told.note_change(key, one.lastmod)

@@ -22,6 +22,7 @@ from scrawler.core.party.decisions import (
 )
 from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.publishing import CHANGE_LIST
 from scrawler.core.rules import CrawlRules
 from scrawler.extract.directives import ALL_ALLOWED, Directives
 from scrawler.extract.links import LinkMark, PageLinks
@@ -151,6 +152,8 @@ class AnswerReader:
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
             cut = sitemap.listed and is_cut_page(response)
             said = PageFlag.SITEMAP | PageFlag.TRUNCATED if cut else PageFlag.SITEMAP
+            if sitemap.capability == CHANGE_LIST:
+                said |= PageFlag.CHANGE_LIST
             return None, sitemap, flags | said, media_type
         if not shows_page(response):  # what redirects and errors say to robots is said of no page
             return None, None, self._flags(flight, response, ALL_ALLOWED), media_type

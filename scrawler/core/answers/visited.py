@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.publishing import CHANGE_LIST
+from scrawler.core.party.told import Told, spared_state
+from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
-from scrawler.model.results import Result
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.revisit.due import RevisitPolicy
 from scrawler.revisit.visit import after_visit
@@ -19,6 +22,11 @@ def note_visit(
     """
     site, party, known = flight.site, flight.party, flight.known
     before = known.state if known is not None else None
+    if before is not None and row.result == Result.SPARED.value:
+        party.note_visit(spared_state(before, row.visit, row.fetched_at), ())
+        if site.visited is not None:
+            site.visited.pop(row.url, None)
+        return row
     etag = last_modified = ""
     if response is not None:
         etag, last_modified = (response.headers.get(name, "") for name in ("etag", "last-modified"))
@@ -35,9 +43,45 @@ def note_visit(
         text_print=text_print,
         near=party.near or 0,
     )
-    party.note_visit(visited.state, visited.changes)
+    state = visited.state
+    if party.told is not None and state.flags & PageFlag.CHANGE_LIST and state.due_at > 0:
+        state = state._replace(due_at=min(state.due_at, row.fetched_at + party.told.fresh_ms))
+    party.note_visit(state, visited.changes)
+    _try_lists(flight, visited.row)
     if before is not None and row.result == Result.NOT_MODIFIED.value:
         party.counts.saved += before.length
     if site.visited is not None:
         site.visited.pop(row.url, None)
     return visited.row
+
+
+def note_list(flight: PageFlight, row: PageRow) -> None:
+    """Note whether a list, or a sitemap, could be read: what a change list would have told is not known otherwise."""
+    told, known = flight.party.told, flight.known
+    if told is None or row.result in (Result.FETCHED.value, Result.REDIRECT.value):
+        return
+    was_list = known is not None and known.state is not None and bool(known.state.flags & PageFlag.CHANGE_LIST)
+    if row.result == Result.NOT_MODIFIED.value:
+        if was_list:
+            told.note_unchanged(row.fetched_at)
+    elif was_list or known is None:
+        told.note_failure()
+
+
+def note_list_read(told: Told, sitemap: Sitemap, row: PageRow) -> None:
+    """Note that a list of changes was read; one of which not all was read tells of none."""
+    if sitemap.capability != CHANGE_LIST:
+        return
+    if sitemap.note or row.flags & PageFlag.TRUNCATED:
+        told.note_failure()
+    else:
+        told.note_list(sitemap.since, row.fetched_at)
+
+
+def _try_lists(flight: PageFlight, row: PageRow) -> None:
+    """Hold what change lists have said of a URL against what a visit has found."""
+    told, known = flight.party.told, flight.known
+    if told is None or known is None or row.result not in (Result.FETCHED.value, Result.NOT_MODIFIED.value):
+        return
+    if told.unchanged(row.url_hash, known, row.fetched_at):
+        told.tried(bool(row.flags & PageFlag.CHANGED))

@@ -6,6 +6,7 @@ one says ends the chain; a URL that all let go is asked for. A new rule, as one 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Request
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
+from scrawler.model.terms import url_hash
 from scrawler.units import counted
 
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
@@ -67,7 +69,7 @@ class Checks:
         self._standstill = standstill
         self._rules = rules
         self._tell = tell
-        self.chain: tuple[Check, ...] = (self.past, self.address, self.health, self.politeness, self.robots)
+        self.chain: tuple[Check, ...] = (self.past, self.told, self.address, self.health, self.politeness, self.robots)
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""
@@ -98,6 +100,18 @@ class Checks:
         except BaseException as error:
             return self.met(url, error)
         return Refuse(Result.TRAP, trap) if trap else None
+
+    def told(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Spare a visit that could find nothing new, as far as the change lists of the server are believed."""
+        told = choice.party.told
+        if told is None or not choice.lane.revisits or choice.entry.role is not EntryRole.PAGE or not site.visited:
+            return None
+        known = site.visited.get(choice.entry.url)
+        if known is None or choice.lane.seed_id != choice.party.seed.id:
+            return None
+        if not told.spares(url_hash(choice.entry.url), known, int(time.time() * 1000)):
+            return None
+        return Refuse(Result.SPARED, "the change lists of its server do not name it")
 
     def address(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Wait until it is known where the origin is; refuse what is nowhere, or must not be asked."""

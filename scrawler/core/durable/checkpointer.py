@@ -192,7 +192,12 @@ def _weight(delta: SiteDelta) -> int:
         1
         + 8 * len(delta.robots)
         + sum(
-            len(seed.pages) + len(seed.externals) + len(seed.relations) + len(seed.sitemap_urls) + 8 * len(seed.chunks)
+            len(seed.pages)
+            + len(seed.externals)
+            + len(seed.relations)
+            + len(seed.sitemap_urls)
+            + len(seed.published)
+            + 8 * len(seed.chunks)
             for seed in delta.seeds
         )
     )

@@ -13,6 +13,7 @@ from itertools import chain
 
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
+from scrawler.model.rows import PublishedRow
 
 
 def merged(deltas: Iterable[SiteDelta]) -> list[SiteDelta]:
@@ -65,6 +66,8 @@ def _of_seed(
         patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
         rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
         sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
+        published=_newest(parts),
+        publisher=next((part.publisher for part in reversed(parts) if part.publisher is not None), None),
         jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
         search=next((part.search for part in reversed(parts) if part.search is not None), None),
         queries=tuple({row.url_hash: row for part in parts for row in part.queries}.values()),
@@ -73,3 +76,13 @@ def _of_seed(
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
     )
+
+
+def _newest(parts: list[SeedDelta]) -> tuple[PublishedRow, ...]:
+    """Return of what lists have said of each URL the newest."""
+    found: dict[bytes, PublishedRow] = {}
+    for row in chain.from_iterable(part.published for part in parts):
+        before = found.get(row.url_hash)
+        if before is None or before.changed_at <= row.changed_at:
+            found[row.url_hash] = row
+    return tuple(found.values())

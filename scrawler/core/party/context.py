@@ -12,6 +12,7 @@ from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
 from scrawler.core.party.gates import Redirected
 from scrawler.core.party.rejections import RejectionSample
+from scrawler.core.party.told import Told
 from scrawler.core.party.waiting_rows import WaitingRows
 from scrawler.core.seen import SeenFilter
 from scrawler.core.traps.traps import PartyTraps
@@ -21,7 +22,7 @@ from scrawler.hidden.searches import Searches
 from scrawler.model.deltas import Rehoming, SeedDelta
 from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
-from scrawler.model.rows import ExternalRow, PageRow, RelationRow, SitemapRow
+from scrawler.model.rows import ExternalRow, PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlChange, UrlState
@@ -39,6 +40,7 @@ class SeedContext:
         "_depth_buffer",
         "_dirty",
         "_externals",
+        "_published",
         "_relations",
         "_sitemap_urls",
         "_states",
@@ -73,6 +75,7 @@ class SeedContext:
         "seed_problem",
         "seed_result",
         "started",
+        "told",
         "traps",
         "verdicts",
         "visited",
@@ -121,12 +124,14 @@ class SeedContext:
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept
         self.near: int | None = None  # bits in which texts may differ that are the same; None: bytes are compared
         self.visited: dict[str, KnownVisit] | None = None  # its site's, in a round after the first
+        self.told: Told | None = None  # what change lists have told, where the states of its URLs are kept
         self.base: SeedCounts | None = None  # what it had counted when this round began; None: nothing
         self.base_ms = 0  # ... and the time that it had been in work
         self._states: dict[bytes, UrlState] = {}
         self._changes: list[UrlChange] = []
         self._externals: dict[str, tuple[int, int, bytes]] = {}  # depth, times and referrer
         self._sitemap_urls: dict[bytes, SitemapRow] = {}
+        self._published: dict[bytes, PublishedRow] = {}
         self._relations: list[RelationRow] = []
         self._dirty = True
 
@@ -167,6 +172,7 @@ class SeedContext:
                 return lane
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
         made.visited = self.visited
+        made.reads_lists = self.told is not None
         if key is SITEMAP:
             own = 0
         elif key.kind is LaneKind.PRIORITY:
@@ -226,6 +232,9 @@ class SeedContext:
             if lane.slow is not slow or (kind is LaneKind.LEFTOVER and self._keeps(lane)):
                 continue
             entry = None if reading and (kind is LaneKind.NORMAL or kind is LaneKind.PRIORITY) else lane.peek()
+            if entry is not None and kind is LaneKind.REVISIT and self._waits_for_lists(lane, entry):
+                reading = True
+                continue
             if entry is None:
                 reading = reading or (kind is LaneKind.SITEMAP and lane.unfinished)
                 reading = reading or (kind is LaneKind.PRIORITY and lane.missing is not None)
@@ -239,6 +248,14 @@ class SeedContext:
             elif first is None:
                 first = lane, entry
         return first or pushed_back or earliest
+
+    def _waits_for_lists(self, lane: Lane, entry: Entry) -> bool:
+        """Whether a page is not visited again yet: the lists that stand before it may tell that it need not be."""
+        if self.told is None or lane.lists_read or entry.role is EntryRole.SITEMAP:
+            return False
+        listing = any(one.kind is LaneKind.SITEMAP and one.unfinished for one in self.lanes)
+        lane.lists_read = not (listing or lane.in_work)
+        return not lane.lists_read
 
     def _keeps(self, lane: Lane) -> bool:
         """Whether a lane of leftovers is this party's own: it keeps them for the next one."""
@@ -399,6 +416,13 @@ class SeedContext:
         self._sitemap_urls[row.url_hash] = row
         self._dirty = True
 
+    def add_published(self, row: PublishedRow) -> None:
+        """Note what a ResourceSync list says of an internal URL; of what several say, the newest counts."""
+        before = self._published.get(row.url_hash)
+        if before is None or before.changed_at <= row.changed_at:
+            self._published[row.url_hash] = row
+        self._dirty = True
+
     def add_relation(self, page_hash: bytes, kind: str, target: str) -> None:
         """Note that a page says which URL stands for it."""
         self._relations.append(RelationRow(page_hash, kind, self.seed.id, target))
@@ -406,7 +430,7 @@ class SeedContext:
     @property
     def weight(self) -> int:
         """Rows that the next checkpoint of this party will write, about."""
-        others = len(self._relations) + len(self._sitemap_urls) + len(self._states)
+        others = len(self._relations) + len(self._sitemap_urls) + len(self._states) + len(self._published)
         return len(self.pages) + len(self._externals) + others
 
     @property
@@ -442,6 +466,8 @@ class SeedContext:
             patterns=self.traps.take_rows() if self.traps is not None else (),
             relations=tuple(self._relations),
             sitemap_urls=tuple(self._sitemap_urls.values()),
+            published=tuple(self._published.values()),
+            publisher=self.told.row if self.told is not None and self.told.dirty else None,
             jar=self.cookies.dump() if self.cookies is not None and self.cookies.changed else None,
             states=tuple(self._states.values()),
             changes=tuple(self._changes),
@@ -451,7 +477,9 @@ class SeedContext:
         if self._states:
             self._states, self._changes = {}, []
         self.pages, self._externals, self._dirty = WaitingRows(), {}, False
-        self._relations, self._sitemap_urls = [], {}
+        self._relations, self._sitemap_urls, self._published = [], {}, {}
+        if self.told is not None:
+            self.told.dirty = False
         return delta
 
     def _state(self) -> SeedState:

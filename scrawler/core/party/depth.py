@@ -283,7 +283,9 @@ class Lane:
         "key",
         "kind",
         "length",
+        "lists_read",
         "loading",
+        "reads_lists",
         "refetches",
         "revisits",
         "seed_id",
@@ -301,6 +303,8 @@ class Lane:
         self.revisits = self.kind is LaneKind.REVISIT
         self.turn = _turn_of(self.key)
         self.visited: dict[str, KnownVisit] | None = None  # its site's: what is known of URLs that are visited again
+        self.reads_lists = False  # whether lists of ResourceSync may tell which of its URLs have changed
+        self.lists_read = False  # whether those that stand before its pages are done
         self.refetches = self.kind is LaneKind.REFETCH  # its URLs lead nowhere new: their records were lost
         self.length = state.length
         self.loading = False  # a chunk is on its way from the store
@@ -334,6 +338,11 @@ class Lane:
         """Whether every entry has been handed out."""
         self._skip_finished()
         return self._next >= self.length
+
+    @property
+    def in_work(self) -> bool:
+        """Whether an entry was handed out that is not finished."""
+        return self._cursor < self._next
 
     @property
     def in_memory(self) -> int:

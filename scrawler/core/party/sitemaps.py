@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from scrawler.core.party.context import SeedContext
+from scrawler.core.party.publishing import WELL_KNOWN, named_on
 from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFullError
+from scrawler.fetch.downloader import Response
 from scrawler.model.lanes import SITEMAP
 from scrawler.model.seeds import EndReason
 from scrawler.urls.normalise import normalise
@@ -24,9 +26,19 @@ FIRST_LEVEL = 1
 SITEMAP_DEPTH = 1  # of the URLs that they list
 
 
-def list_named(site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules) -> None:
-    """List the sitemaps that the robots.txt of the seed's origin names, or else the usual one."""
-    if rules.sitemaps == "also" and rules.limits.max_depth > 0:
+def list_named(
+    site: SiteContext, party: SeedContext, origin: Origin, page: str, rules: CrawlRules, response: Response
+) -> None:
+    """List the sitemaps that the robots.txt of the seed's origin names, or else the usual one.
+
+    Lists of ResourceSync are among them, where these are read. `response` is the answer of the seed's page.
+    """
+    if rules.limits.max_depth <= 0:
+        return
+    if rules.resourcesync != "off":
+        asked = [*named_on(response), *([WELL_KNOWN] if rules.resourcesync == "ask" else [])]
+        list_sitemaps(site, party, asked, page, FIRST_LEVEL, rules)
+    if rules.sitemaps == "also":
         named = origin.robots.sitemaps if origin.robots is not None else ()
         list_sitemaps(site, party, named[:MAX_SITEMAPS] or ("/sitemap.xml",), page, FIRST_LEVEL, rules)
 
@@ -39,8 +51,9 @@ def list_sitemaps(
     level: int,
     rules: CrawlRules,
     referrer: bytes = b"",
+    deepest: int = MAX_LEVEL,
 ) -> None:
-    """List sitemaps of the party's own site, at `level`; `page` says where they are named.
+    """List sitemaps of the party's own site, at `level`, no deeper than `deepest`; `page` says where they are named.
 
     `referrer` is the hash of another sitemap that names them, empty where it is robots.txt.
     """
@@ -53,7 +66,7 @@ def list_sitemaps(
         elif not url or site_key(url, rules.scope) != site.key:
             verdicts[Verdict.SITEMAP_ELSEWHERE] += 1
             party.rejections.add(Verdict.SITEMAP_ELSEWHERE, url or href, "a sitemap of another site", page)
-        elif level > MAX_LEVEL or lane.length >= MAX_SITEMAPS:
+        elif level > deepest or lane.length >= MAX_SITEMAPS:
             verdicts[Verdict.SITEMAP_LIMIT] += 1
             words = f"one of more than {MAX_SITEMAPS:,} sitemaps, or below more than {MAX_LEVEL - 1} indexes"
             party.rejections.add(Verdict.SITEMAP_LIMIT, url, words, page)

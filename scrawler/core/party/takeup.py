@@ -15,6 +15,7 @@ from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
 from scrawler.core.party.site import SiteContext
+from scrawler.core.party.told import Told
 from scrawler.core.rules import CrawlRules, HostRules
 from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import PartyTraps
@@ -26,7 +27,7 @@ from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
 from scrawler.model.lanes import NORMAL, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.results import Result
-from scrawler.model.rows import PatternRow, SearchQueryRow, SearchRow
+from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
@@ -81,6 +82,12 @@ class Frontier(Protocol):
     def learned(self, site_id: int) -> tuple[bytes, Mapping[int, int]]:
         """What visits have shown of a site's rates, and how many of its pages are in which cell."""
 
+    def published(self, seed_id: int, hashes: Iterable[bytes]) -> dict[bytes, Millis]:
+        """When those of the URLs last changed that lists of ResourceSync name, by hash."""
+
+    def publisher(self, seed_id: int) -> PublisherRow | None:
+        """What the change lists of a seed's site are worth, if it has any."""
+
     def counts_before(self, seed_id: int, number: int) -> tuple[SeedCounts, int] | None:
         """What a seed had counted when a round ended, and how long it had been in work, in milliseconds."""
 
@@ -99,7 +106,11 @@ def _is_revisited(state: LaneState) -> bool:
 def known_of(frontier: Frontier, lane: Lane, rows: Iterable[ChunkRow]) -> dict[str, KnownVisit]:
     """Return what is known of the URLs in chunks of a lane that were visited before."""
     urls = chain.from_iterable(decode_urls(row.data) for row in rows)
-    return {state.url: known_visit(state) for state in frontier.states(lane.seed_id, urls)}
+    states = frontier.states(lane.seed_id, urls)
+    if not lane.reads_lists:
+        return {state.url: known_visit(state) for state in states}
+    published = frontier.published(lane.seed_id, (state.url_hash for state in states))
+    return {state.url: known_visit(state)._replace(published=published.get(state.url_hash)) for state in states}
 
 
 class SiteTaker:
@@ -234,6 +245,9 @@ class SiteTaker:
             party.searches = self._searches(seed, rules)
         if site.visited is not None or rules.revisit != "off" or rules.keep:
             self._keep_states(site, party, rules)
+        if rules.resourcesync != "off":
+            known = self._frontier.publisher(seed.id) if seed.counts.requests else None
+            party.told = Told(known or PublisherRow(seed.id, 0, 0, 0, 0), rules.change_list_ms)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
         party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]
@@ -384,6 +398,7 @@ class SiteTaker:
         lane = Lane(state, tail, self._rules.depth_buffer)
         if site.visited is not None:
             lane.visited = site.visited
+            lane.reads_lists = (site.own_rules or self._rules).resourcesync != "off"
             if tail is not None and tail.first + tail.count > state.cursor:
                 site.visited.update(known_of(self._frontier, lane, [tail]))
         return lane

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from scrawler.core.durable.deltas import merged
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
-from scrawler.model.rows import ExternalRow, PageRow
+from scrawler.model.rows import (
+    ExternalRow,
+    PageRow,
+    PatternRow,
+    PublishedRow,
+    RejectionRow,
+    RelationRow,
+    SearchQueryRow,
+    SitemapRow,
+)
 from scrawler.model.seeds import SeedCounts, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import UrlChange, UrlState
@@ -104,3 +113,29 @@ def state_of(key: bytes, visit: int) -> UrlState:
 def change_of(key: bytes, visit: int) -> UrlChange:
     """A change of a URL."""
     return UrlChange(at=1, seed_id=1, url_hash=key, url="", kind="changed", visit=visit, detail="")
+
+
+def test_no_rows_are_left_out() -> None:
+    """Whatever rows a delta has come to hold: those of an earlier one are not lost behind a later one."""
+    kinds = {
+        "relations": RelationRow(b"h", "canonical", 1, "http://x/"),
+        "patterns": PatternRow(1, b"h", "p", 1, 0, 0, 0, ""),
+        "rejections": RejectionRow(1, b"h", "depth", "http://x/", ""),
+        "sitemap_urls": SitemapRow(1, b"h", 0, "http://x/"), "published": PublishedRow(1, b"h", 5, 0, "http://x/"),
+        "states": UrlState(*[1, b"h", *["x"] * 20]),  # type: ignore[arg-type]
+        "changes": UrlChange(1, 1, b"h", "http://x/", "new", 0, ""),
+        "queries": SearchQueryRow(*[1, b"h", *["x"] * (len(SearchQueryRow._fields) - 2)]),  # type: ignore[arg-type]
+    }  # fmt: skip
+    rows = {one.name for one in fields(SeedDelta) if str(one.type).startswith("tuple[") and one.default == ()}
+    assert rows == kinds.keys(), "a field that is not tried here"
+    for name, row in kinds.items():
+        earlier = replace(of_seed(1), **{name: (row,)})  # type: ignore[arg-type]
+        (site,) = merged([of_site(1, earlier), of_site(1, of_seed(1))])
+        assert getattr(site.seeds[0], name) == (row,), name
+
+
+def test_of_what_lists_say_of_a_url_the_newest_stays() -> None:
+    rows = [PublishedRow(1, b"h", at, 0, "http://x/") for at in (5, 9, 7)]
+    told = [replace(of_seed(1), published=(row,)) for row in rows]
+    (site,) = merged([of_site(1, one) for one in told])
+    assert site.seeds[0].published == (rows[1],)

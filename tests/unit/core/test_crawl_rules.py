@@ -15,6 +15,7 @@ IN_OTHER_WORDS = {
     "logins",
     "most_unsent",
     "patterns",
+    "change_list_ms",
     "retry_pause_ms",
     "revisit_policy",
     "revisit_wishes",

@@ -1,0 +1,108 @@
+"""Connections that are given up: whose request does not come to its end, or who does not read what it asked for.
+
+uvicorn waits for both as long as the other side likes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from functools import partial
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+HEAD_S = 10.0  # for the head of a request, from the connection, or from the answer before, on
+WRITE_S = 30.0  # for which what was sent may stay unread, when no more fits
+MOST_EACH = 16  # connections of one client
+HEAD_BYTES = 16_384
+
+
+class OpenConnections:
+    """How many connections each address has; for one thread."""
+
+    def __init__(self, most_each: int) -> None:
+        self._most_each = most_each
+        self._open: Counter[str] = Counter()
+
+    def take(self, address: str) -> bool:
+        """Count one more; return whether the address may have it. It is given back in any case."""
+        self._open[address] += 1
+        return self._open[address] <= self._most_each
+
+    def give_back(self, address: str) -> None:
+        """Count one less."""
+        self._open[address] -= 1
+        if self._open[address] <= 0:
+            del self._open[address]
+
+
+class LimitedProtocol(H11Protocol):
+    """One connection."""
+
+    def __init__(self, *args: Any, opened: OpenConnections, head_s: float, write_s: float, **named: Any) -> None:
+        """Take what uvicorn gives, and the limits."""
+        super().__init__(*args, **named)
+        self._opened = opened
+        self._head_s = head_s
+        self._write_s = write_s
+        self._head_timer: asyncio.TimerHandle | None = None
+        self._write_timer: asyncio.TimerHandle | None = None
+        self._peer = ""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for a head, if this client has not too many connections."""
+        super().connection_made(transport)
+        self._peer = self.client[0] if self.client else ""
+        if not self._opened.take(self._peer):
+            transport.abort()
+            return
+        self._head_timer = self.loop.call_later(self._head_s, self._give_up_head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Wait for nothing any more."""
+        super().connection_lost(exc)
+        self._opened.give_back(self._peer)
+        for timer in (self._head_timer, self._write_timer):
+            if timer is not None:
+                timer.cancel()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what came; a head that is whole is waited for no longer, from the next one's first byte on that is."""
+        asked = self.cycle
+        super().data_received(data)
+        if self.cycle is not asked:
+            if self._head_timer is not None:
+                self._head_timer.cancel()
+                self._head_timer = None
+        elif self._head_timer is None and (self.cycle is None or self.cycle.response_complete):
+            self._head_timer = self.loop.call_later(self._head_s, self._give_up_head)
+
+    def pause_writing(self) -> None:
+        """Begin to wait until there is room for more."""
+        super().pause_writing()
+        self._write_timer = self.loop.call_later(self._write_s, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """There is room."""
+        super().resume_writing()
+        if self._write_timer is not None:
+            self._write_timer.cancel()
+            self._write_timer = None
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close what asks for nothing; what has not read the last answer either would never be closed."""
+        super().timeout_keep_alive_handler()
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    def _give_up_head(self) -> None:
+        if self.cycle is None or self.cycle.response_complete:
+            self.transport.abort()
+
+
+def limited_protocol(
+    head_s: float = HEAD_S, write_s: float = WRITE_S, most_each: int = MOST_EACH
+) -> partial[LimitedProtocol]:
+    """Return what makes uvicorn's connections; `most_each` counts those of an address."""
+    return partial(LimitedProtocol, opened=OpenConnections(most_each), head_s=head_s, write_s=write_s)
