@@ -25,6 +25,7 @@ METRICS = ["prometheus_client>=0.20"]
 DOCS = ["mkdocs-awesome-nav>=3.3", "mkdocs-material>=9.7", "mkdocstrings-python>=2.0"]
 BROWSER = ["playwright>=1.45"]
 EXCHANGE = ["kombu[redis]>=5.4", "pyzmq>=26"]
+LISTEN = ["starlette>=1.0", "uvicorn>=0.40", "dnspython>=2.7"]
 POSTGRESQL = ["psycopg[binary]>=3.3"]
 SERVE = ["starlette>=1.0", "uvicorn>=0.40", "jinja2>=3.1.6", "http-message-signatures>=3.0"]
 DEV = [
@@ -39,6 +40,7 @@ DEV = [
     *POSTGRESQL,
     *EXCHANGE,
     *SERVE,
+    *LISTEN,
     "ruff>=0.12",
     "mypy>=1.15",
     "import-linter>=2.3",
@@ -244,6 +246,7 @@ setup(
         "postgresql": POSTGRESQL,
         "exchange": EXCHANGE,
         "serve": SERVE,
+        "listen": LISTEN,
         "test": TEST,
         "experiments": EXPERIMENTS,
         "dev": DEV,

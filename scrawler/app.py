@@ -41,6 +41,7 @@ from scrawler.store.machines import Machines
 from scrawler.store.orphans import Orphans
 from scrawler.store.overview import LIVING
 from scrawler.store.pages import Pages
+from scrawler.store.pushes import listeners
 from scrawler.store.retries import Retries
 from scrawler.store.revisits import Revisits, order_left
 from scrawler.store.seeds import Seeds
@@ -253,8 +254,11 @@ def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.
     if settings.keep:
         of_sites = (one.get("revisit", "off") for one in settings.sites.values())
         never = settings.revisit == "off" and all(word == "off" for word in of_sites)
-        if never and not Seeds(database).any_with_column("revisit"):
-            raise SettingsError("keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive")
+        if never and not (Seeds(database).any_with_column("revisit") or listeners(database)):
+            raise SettingsError(
+                "keep visits URLs when they are due, and none ever is: --revisit fixed or adaptive, or start"
+                " `scrawler listen` first, for those that servers and owners send"
+            )
         revisits.schedule()
 
 

@@ -50,6 +50,8 @@ from scrawler.store.outbox import Carried
 from scrawler.store.overview import MachineView
 from scrawler.store.pages import Pages
 from scrawler.store.partitions import Partition
+from scrawler.store.pushed import PushedUrls
+from scrawler.store.revisits import Revisits
 from scrawler.threads import no_room, share_heap, start
 from scrawler.units import counted
 from scrawler.upkeep import Upkeep, warc_prefix
@@ -247,10 +249,7 @@ class MachineRun:
             yield
             return
         stopping = machine.ending.stopping
-        numbers = {warc_prefix(self._crawl, one.id): one.id for one in self._machines.machines()}
-        revisits = make_revisits(
-            self._settings, self._prompt, self._settings.scope, numbers.get, stopping.is_set, self._shares.weight
-        )
+        revisits = self._revisits(stopping.is_set)
         keeper = Keeper(revisits, self._shares, self._settings.revisit_pause, stopping, machine.ending.failed)
         start(keeper)
         try:
@@ -258,6 +257,20 @@ class MachineRun:
         finally:
             stopping.set()
             keeper.join()
+
+    def _revisits(self, stopping: Callable[[], bool]) -> Revisits:
+        numbers = {warc_prefix(self._crawl, one.id): one.id for one in self._machines.machines()}
+        return make_revisits(
+            self._settings, self._prompt, self._settings.scope, numbers.get, stopping, self._shares.weight
+        )
+
+    def _take_pushed(self) -> Callable[[int], int] | None:
+        """Return what takes URLs that servers and owners have sent, where the crawl is kept."""
+        if not self._settings.keep:
+            return None
+        pause = int(self._settings.revisit_pause * 1000)
+        revisits = self._revisits(self._stop.is_set)
+        return PushedUrls(self._prompt, self._machine_id, self._settings.scope, revisits, self._boundary, pause).take
 
     def _build(self, run_id: int) -> tuple[Archive, Stores, Machine, Resolver, Exchange | None]:
         """Make the parts; when one of them cannot be made, sign off. Raises StartError where the system has no room."""
@@ -278,6 +291,7 @@ class MachineRun:
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
                 None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
+                self._take_pushed(),
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver, exchange

@@ -62,6 +62,7 @@ def build_machine(
     standing: Standing | None = None,
     exchange: Exchange | None = None,
     make_learning: Callable[..., SiteLearning] = SiteLearning,
+    take_pushed: Callable[[int], int] | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -69,7 +70,8 @@ def build_machine(
     `make_filters` made. `on_settings` is called when the database has other settings, `look_at_deaths` before sites of
     dead machines are taken up. `standing` is what other agents have to say, if there are any.
     `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
-    often a site's pages change.
+    often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
+    it here.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -94,6 +96,7 @@ def build_machine(
             standing,
             exchange,
             make_learning,
+            take_pushed,
         )
         failing.pop_all()
     return machine, resolver
@@ -113,6 +116,7 @@ def _put_together(
     standing: Standing | None,
     exchange: Exchange | None,
     make_learning: Callable[..., SiteLearning],
+    take_pushed: Callable[[int], int] | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -209,15 +213,16 @@ def _put_together(
     )  # fmt: skip
     listener = InboxListener(
         stores.inboxes, crew.held_sites, checkpointer.read, look_again, inbox.let_go, ending.failed, turn, stopping,
-        settings.send_list_max,
+        settings.send_list_max, take_pushed or (lambda limit: 0),
     )  # fmt: skip
+    listens = settings.mode is Mode.EXCHANGE or take_pushed is not None
     parts = MachineParts(
         crew=crew,
         make_collector=make_collector,
         distribution=distribution,
         selector=selector,
         inbox=inbox,
-        listener=listener if settings.mode is Mode.EXCHANGE else None,
+        listener=listener if listens else None,
         receiver=mail.receiver,
         sender=mail.sender,
         checkpointer=checkpointer,
@@ -245,7 +250,12 @@ def _nothing() -> bool:
 def _waiting(stores: Stores, settings: Settings, claimed: ClaimedSite) -> Sequence[WaitingUrl]:
     """Return what is in the inbox of a claimed site; with any other mode only machines before this one put it there."""
     inboxes = stores.guest_inboxes if claimed.visits else stores.inboxes
-    if claimed.visits or settings.mode is Mode.EXCHANGE or any(seed.reopened for seed in claimed.seeds):
+    if (
+        claimed.visits
+        or settings.keep
+        or settings.mode is Mode.EXCHANGE
+        or any(seed.reopened for seed in claimed.seeds)
+    ):
         return inboxes.of_sites([claimed.key], settings.send_list_max).get(claimed.key, ())
     return ()
 

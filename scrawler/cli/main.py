@@ -53,6 +53,7 @@ _COMMANDS = {
     "plugins": "scrawler.cli.plugins:plugins",
     "synthweb": "scrawler.cli.synthweb:synthweb",
     "serve-site": "scrawler.cli.serve_site:serve_site",
+    "listen": "scrawler.cli.listen:listen",
     "completion": "scrawler.cli.completion:completion",
 }
 

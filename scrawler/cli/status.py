@@ -25,10 +25,12 @@ from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings, crawl_title, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl
+from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses, LostTotals
 from scrawler.store.overview import LIVING, MachineView, Summary
+from scrawler.store.pushes import listeners, tallies, waiting
 from scrawler.store.reports import Reports
 from scrawler.store.seeds import Seeds
 from scrawler.store.webhooks import Waiting, Webhooks
@@ -65,11 +67,28 @@ def status(settings: Settings, as_json: bool) -> None:
             values = _as_json(crawl, database.where, orders, summary, counts) | {"lost": _lost_values(lost)}
             values |= {"exchange": urls._asdict(), "guests": visits._asdict(), "copies": _copies_values(one.copies())}
             values["webhooks"] = [_hook_values(one) for one in hooks]
+            values["listeners"] = [asdict(one) for one in listeners(database)]
+            values["pushed"] = {one.source: one._asdict() for one in tallies(database)} | {"waiting": waiting(database)}
             values["dead_at_proxies"] = dict(zip(("seeds", "detail"), proxies, strict=True))
             click.echo(json_line(values | {"seconds_left": None if left is None else round(left, 1)}))
         else:
             archive = proxies_text(*proxies) | _lost_text(lost) | _copies_text(one.copies()) | _hooks_text(hooks)
+            archive = listening_text(database) | archive
             _print(crawl, database.where, orders, summary, counts | _told_of(urls) | visits.told(), archive, left)
+
+
+def listening_text(database: Database) -> dict[str, str]:
+    """Return whether a listener lives, and what came in by it; nothing where there never was one."""
+    lines = {}
+    for one in listeners(database):
+        alive, gone = "alive", "stopped" if one.stopped else "gone: it did not stop in order"
+        lines[f"listener {one.address}"] = f"{alive if one.alive else gone}, process {one.pid} on {one.host}"
+    for tally in tallies(database) if lines else ():
+        came = f"{tally.accepted:,} accepted, {tally.listed:,} listed, {tally.refused:,} refused"
+        lines[f"sent by {tally.source}"] = came
+    if lines and (number := waiting(database)):
+        lines["sent and waiting"] = counted(number, "URL")
+    return lines
 
 
 def _told_of(urls: Exchanged) -> dict[str, int]:

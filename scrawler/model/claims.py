@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from scrawler.model.seeds import Seed
 from scrawler.model.terms import Millis
+from scrawler.model.windows import Window
 
 
 class SiteState(StrEnum):
@@ -43,6 +44,7 @@ class ClaimedSite:
     after_death: bool = False  # whether its owner died, which may have asked it after the last checkpoint
     silent_since: Millis = 0  # its dead owner can have asked nothing after this time of the database's clock
     visits: int = 0  # the id of the site itself, where this is the row of its guests
+    window: Window | None = None  # in which its owner wants it to be asked; None: at any time
 
 
 @dataclass(frozen=True, slots=True)

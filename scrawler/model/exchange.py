@@ -5,6 +5,8 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from scrawler.model.visits import KnownVisit
+
 GUEST = "guest "  # before the key of a site: that of the row which has the parties of guests there
 
 
@@ -43,6 +45,8 @@ class WaitingUrl(NamedTuple):
     url: str
     depth: int  # links from the seed that a user gave, over all sites between
     referrer: bytes = b""  # hash of the URL of the page that links to it
+    pushed: bool = False  # whether a server, or the owner of its site, has sent it: it comes before all others
+    known: KnownVisit | None = None  # what its last visit has brought, if it is to be visited again
 
 
 class Exchanged(NamedTuple):

@@ -3,7 +3,7 @@
 A party has several lists, its lanes: they differ in why URLs stand there, and in how often these were asked for. The
 database knows each lane of a seed by a number, and so it knows of each URL how often that was tried: a URL that was
 tried again r times and pushed back p times stands in lane r + 100 p, and behind the slow lane in -1000 - (r + 100 p).
-In lane -10 - n stands what promises more than others, at level n.
+In lane -10 - n stands what promises more than others, at level n, and in lane -20 what somebody else has sent.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ class LaneKind(Enum):
     SLOW = auto()  # they take longer than the first pass waits, and come when nothing else is left
     PRIORITY = auto()  # as NORMAL, and before it: they promise more of what the crawl looks for
     REFETCH = auto()  # their records were lost: they are asked for again, for the archive alone, before all others
+    PUSHED = auto()  # a server, or the owner of the site, has just told that they are new, or have changed
     REVISIT = auto()  # they were visited before, and it is time to see whether they are as they were
 
 
@@ -45,12 +46,15 @@ class LaneKey(NamedTuple):
     def place(self) -> float:
         """Where a lane stands among those of its seed, by number.
 
-        But behind the sitemaps comes what is visited again, and then what promises more than others.
+        But what was pushed comes first, and behind the sitemaps what is visited again, and then what promises more than
+        others.
         """
         if self.kind is LaneKind.PRIORITY:
             return _SITEMAP + 1 - self.level / 10
         if self is REVISIT:
             return _SITEMAP + 0.05
+        if self is PUSHED:
+            return _SITEMAP - 1
         return self.number
 
     def after(self, retries: int = 0, pushbacks: int = 0) -> LaneKey:
@@ -64,12 +68,20 @@ class LaneKey(NamedTuple):
 _SITEMAP = -3
 _PRIORITY = -10  # the numbers of lanes of priority begin below this and go down
 _LOWEST_PRIORITY = -19
+_PUSHED = -20
 _LEFTOVER = -1
 _NORMAL = 0
 _PUSHED_BACK = 100  # the number of a lane counts retries, and each push-back as so many of them
 _SLOW = -1000  # the numbers of slow lanes begin here and go down
 _REFETCH = 1_000_000  # the numbers of lanes that refetch begin here
 _REVISIT = 2_000_000  # the numbers of lanes of what is visited again begin here
+
+_OTHERS = {
+    _NORMAL: LaneKind.NORMAL,
+    _LEFTOVER: LaneKind.LEFTOVER,
+    _SITEMAP: LaneKind.SITEMAP,
+    _PUSHED: LaneKind.PUSHED,
+}
 
 _keys: dict[int, LaneKey] = {}
 
@@ -94,7 +106,7 @@ def _made(number: int) -> LaneKey:
     elif number > _NORMAL:
         kind, tries = LaneKind.RETRY, number
     else:
-        kind, tries = {_NORMAL: LaneKind.NORMAL, _LEFTOVER: LaneKind.LEFTOVER, _SITEMAP: LaneKind.SITEMAP}[number], 0
+        kind, tries = _OTHERS[number], 0
     pushbacks, retries = divmod(tries, _PUSHED_BACK)
     return LaneKey(kind, retries, pushbacks, number)
 
@@ -105,6 +117,7 @@ LEFTOVER = lane_key(_LEFTOVER)
 SLOW = lane_key(_SLOW)
 REFETCH = lane_key(_REFETCH)
 REVISIT = lane_key(_REVISIT)
+PUSHED = lane_key(_PUSHED)
 
 
 def priority(level: int) -> LaneKey:
@@ -112,7 +125,8 @@ def priority(level: int) -> LaneKey:
     return lane_key(_PRIORITY - level) if level else NORMAL
 
 
-LISTED_FIRST = (NORMAL, SITEMAP, *map(priority, range(1, 10)))  # lanes in which URLs are listed for the first time
+# Lanes in which URLs are listed for the first time.
+LISTED_FIRST = (NORMAL, SITEMAP, PUSHED, *map(priority, range(1, 10)))
 
 
 class LaneState(NamedTuple):

@@ -27,7 +27,7 @@ from scrawler.store.engine import Database, database_time
 from scrawler.store.locking import skips_locked
 from scrawler.store.narrowing import Narrowed, Narrowing
 from scrawler.store.partitions import Partition
-from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, seed_of, sliced
+from scrawler.store.rows import SEED_COLUMNS, SLICE, AnyRow, seed_of, sliced, window_of
 from scrawler.store.shares import PATIENCE, FairShare
 from scrawler.store.sites import (
     Open,
@@ -49,7 +49,7 @@ _DAY: Millis = 24 * 3600 * 1000  # no pause that a setting allows is longer
 OPEN_SEEDS = (SeedState.ACTIVE.value, SeedState.READY.value)
 _CLAIMED = (
     *(site.c.id, site.c.site_key, site.c.token, site.c.next_due_at),
-    *(site.c.pushbacks, site.c.pause_ms, site.c.slowest_ms),
+    *(site.c.pushbacks, site.c.pause_ms, site.c.slowest_ms, site.c.window_from, site.c.window_to),
 )
 
 _LEFT = tuple(state for state in SeedState if state is not SeedState.DONE)
@@ -304,6 +304,7 @@ class Claims:
                 pause_ms=row.pause_ms,
                 slowest_ms=row.slowest_ms,
                 pushbacks=row.pushbacks,
+                window=window_of(row),
             )
             for row in rows
             if row.id in seeds or source.after_death

@@ -26,7 +26,7 @@ from scrawler.store.claims import OPEN_SEEDS, Claims, begun_sites
 from scrawler.store.engine import Database, database_time
 from scrawler.store.inboxes import Inboxes, Lone
 from scrawler.store.openings import Opening, opening
-from scrawler.store.rows import SLICE, AnyRow, in_state, sliced
+from scrawler.store.rows import SLICE, AnyRow, in_state, sliced, window_of
 from scrawler.store.sites import GONE, ensure_guest_sites, lock_sites, release_sites, wake_sites
 from scrawler.store.tables import inbox, machine, page, seed, site
 from scrawler.urls.scope import site_key
@@ -40,7 +40,7 @@ _SEED = ("site_id", "url", "url_hash", "hops", "added_at", "base_depth", "guest_
 _host = site.alias("host")  # the site itself
 _HOST = (
     *(site.c.visits, _host.c.site_key.label("host_key"), _host.c.next_due_at),
-    *(_host.c.pushbacks, _host.c.pause_ms, _host.c.slowest_ms),
+    *(_host.c.pushbacks, _host.c.pause_ms, _host.c.slowest_ms, _host.c.window_from, _host.c.window_to),
 )
 
 
@@ -51,7 +51,7 @@ class GuestInboxes(Inboxes):
     or has come to a limit there; else a party of guests begins or goes on for it.
     """
 
-    _FOR_GUESTS = 1
+    _KINDS = (1,)
     _OVER = SiteState.LEFT
 
     def waits(self) -> bool:
@@ -184,6 +184,7 @@ class Visits(Claims):
                 pushbacks=row.pushbacks,
                 slowest_ms=row.slowest_ms,
                 visits=row.visits,
+                window=window_of(row),
             )
             for row in rows
             if row.id in seeds

@@ -21,19 +21,23 @@ from scrawler.model.exchange import Exchanged, WaitingUrl
 from scrawler.model.scope import Scope
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import url_hash
+from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.checkpoints import take_out
 from scrawler.store.engine import Database
+from scrawler.store.frontier import state_of
 from scrawler.store.openings import Opening, Party, opening
 from scrawler.store.outboxes import take_back
 from scrawler.store.rows import HOME_URL, AnyRow, sliced
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.sites import lock_sites, wake_sites
-from scrawler.store.tables import inbox, lane, machine, outbox, page, seed, site
+from scrawler.store.tables import inbox, lane, machine, outbox, page, seed, site, url_state
 from scrawler.urls.scope import site_key
 
+PUSHED = 2  # value of inbox.guest: somebody else has sent it, and it comes before all others
 _PARTIES = 200  # seeds of a site that is done which are looked at: one that could go on is among the first
 
+_STATE = [url_state.c[name] for name in UrlState._fields]
 _WAITING = (
     *(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.referrer),
     *(inbox.c.key_hash, inbox.c.hops),
@@ -49,12 +53,13 @@ class Lone(NamedTuple):
     hops: int
     site_id: int | None
     finder: int  # the seed whose party has found it
+    guest: int = 0  # as in the table
 
 
 class Inboxes:
     """The inboxes of a crawl, as one machine sees them; used by one thread at a time."""
 
-    _FOR_GUESTS = 0  # value of inbox.guest
+    _KINDS: tuple[int, ...] = (0, PUSHED)  # values of inbox.guest
     _OVER = SiteState.DONE  # of a site for whose URLs somebody has to let parties go on
 
     def __init__(
@@ -70,18 +75,36 @@ class Inboxes:
 
     def of_sites(self, keys: Collection[str], limit: int) -> dict[str, list[WaitingUrl]]:
         """Return what waits for these sites, by their keys: up to `limit` URLs in all, the oldest first."""
+        if not self._database.rows(select(inbox.c.id).limit(1)):
+            return {}  # as it mostly is, whatever a machine holds
         by_hash = {self._key_hash(key): key for key in keys}
         found: dict[str, list[WaitingUrl]] = defaultdict(list)
         left = limit
         for part in sliced(sorted(by_hash)):
-            query = select(*_WAITING).where(inbox.c.key_hash.in_(part)).order_by(inbox.c.id).limit(left)
+            query = (
+                select(*_WAITING, inbox.c.guest, inbox.c.seed_id)
+                .where(inbox.c.key_hash.in_(part))
+                .order_by(inbox.c.id)
+                .limit(left)
+            )
             for row in self._database.rows(query):
-                waiting = WaitingUrl(row.id, row.url, row.depth, bytes(row.referrer))
+                waiting = WaitingUrl(row.id, row.url, row.depth, bytes(row.referrer), row.guest == PUSHED)
+                if waiting.pushed:
+                    waiting = waiting._replace(known=self._known_visit(row))
                 found[by_hash[bytes(row.key_hash)]].append(waiting)
                 left -= 1
             if not left:
                 break
         return found
+
+    def _known_visit(self, row: AnyRow) -> KnownVisit | None:
+        """Return what the last visit to a URL that was pushed has brought, if it was visited for the seed of its row.
+
+        Its page is asked for as a whole where a server could not say that it has not changed.
+        """
+        mine = url_state.c.seed_id == row.seed_id, url_state.c.url_hash == url_hash(row.url)
+        states = self._database.rows(select(*_STATE).where(*mine))
+        return known_visit(state_of(states[0])) if states else None
 
     def take_back(self) -> None:
         """Put what machines that are gone have left in their outboxes into the inboxes of its sites."""
@@ -131,9 +154,12 @@ class Inboxes:
 
     def _lone(self, limit: int, after: int = 0) -> list[Lone]:
         query = (
-            select(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.hops, site.c.id, inbox.c.seed_id)
+            select(
+                *(inbox.c.id, inbox.c.url, inbox.c.depth, inbox.c.hops, site.c.id, inbox.c.seed_id),
+                inbox.c.guest,
+            )
             .select_from(inbox.outerjoin(site, site.c.key_hash == inbox.c.key_hash))
-            .where(inbox.c.guest == self._FOR_GUESTS, inbox.c.id > after)
+            .where(inbox.c.guest.in_(self._KINDS), inbox.c.id > after)
             .where(or_(site.c.id.is_(None), site.c.state == self._OVER.value))
             .order_by(inbox.c.id)
             .limit(limit)
@@ -146,12 +172,12 @@ class Inboxes:
 
     def _known(self, lone: Sequence[Lone]) -> set[int]:
         """Return the ids of those that have their final result, or are seeds themselves: they are listed."""
-        hashes = {url_hash(one.url): one.id for one in lone}
+        hashes = {url_hash(one.url): one.id for one in lone if one.guest != PUSHED}
         known: set[bytes] = set()
         for part in sliced(sorted(hashes)):
             for column in (page.c.url_hash, seed.c.url_hash):
                 known.update(bytes(row[0]) for row in self._database.rows(select(column).where(column.in_(part))))
-        return {one.id for one in lone if url_hash(one.url) in known}
+        return {one.id for one in lone if one.guest != PUSHED and url_hash(one.url) in known}
 
     def _parties(self, site_ids: Iterable[int]) -> Mapping[int, Sequence[Party]]:
         """Return the parties of sites; all of them are over, or wait with their slow lanes."""
@@ -175,7 +201,7 @@ class Inboxes:
             rows = [row for row in connection.execute(ended) if row.state != SeedState.ACTIVE.value]
             states = {row.id: row.state for row in lock_sites(connection, {row.site_id for row in rows}).values()}
             free = [row for row in rows if states.get(row.site_id) == self._OVER.value]
-            reopened = _reopen(connection, free)
+            reopened = reopen(connection, free)
             received = take_out(connection, [*done])
             self._count(connection, received, reopened)
 
@@ -204,13 +230,13 @@ class Inboxes:
 def exchanged(database: Database) -> Exchanged:
     """Return the sums over all machines, and how many URLs wait, in one query: so they are of one moment."""
     totals = [sql.coalesce(sql.sum(machine.c[name]), 0).label(name) for name in Exchanged._fields if name in machine.c]
-    inboxes = select(sql.count(inbox.c.id)).where(inbox.c.guest == 0).scalar_subquery()
+    inboxes = select(sql.count(inbox.c.id)).where(inbox.c.guest != 1).scalar_subquery()
     waiting = (inboxes + select(sql.count(outbox.c.id)).scalar_subquery()).label("waiting")
     row = database.rows(select(*totals, waiting))[0]
     return Exchanged(**{name: int(getattr(row, name)) for name in Exchanged._fields})
 
 
-def _reopen(connection: Connection, rows: Sequence[AnyRow]) -> int:
+def reopen(connection: Connection, rows: Sequence[AnyRow]) -> int:
     """Make seeds of locked sites active again; return how many of them had ended."""
     if not rows:
         return 0

@@ -11,7 +11,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.urls.scope import scope_of
 
 # So parties end for what their own URLs are: others of the site may be fetched, and the party goes on for them.
-_GO_ON = frozenset(
+GO_ON = frozenset(
     {
         EndReason.COMPLETED.value,
         EndReason.MAX_DEPTH.value,
@@ -21,7 +21,7 @@ _GO_ON = frozenset(
     }
 )
 # These parties never were any: they say nothing of the site.
-_NO_PARTIES = frozenset(
+NO_PARTIES = frozenset(
     {
         EndReason.COVERED.value,
         EndReason.REDIRECTED.value,
@@ -65,9 +65,9 @@ def opening(url: str, depth: int, parties: Iterable[Party], scope: Scope) -> tup
     if any(one.state in _IN_WORK for one in parties):
         return Opening.WAIT, 0
     for one in parties:
-        if not scope_of(one.home_url, scope).contains(url) or one.end_reason in _NO_PARTIES:
+        if not scope_of(one.home_url, scope).contains(url) or one.end_reason in NO_PARTIES:
             continue
-        if one.state == SeedState.SLOW.value or one.end_reason in _GO_ON:
+        if one.state == SeedState.SLOW.value or one.end_reason in GO_ON:
             if one.base_depth < depth:
                 return Opening.REOPEN, one.seed_id
         else:

@@ -187,6 +187,11 @@ class Revisits:
             after = rows[-1].due_at, rows[-1].id
         return total
 
+    def know(self, seed_id: int) -> bool:
+        """Derive the states of a seed's URLs that have none, if it has ended; False where a machine has it in work."""
+        rows = self._database.rows(_ended_seeds().where(seed.c.id == seed_id))
+        return bool(rows) and self._derive(rows[0])
+
     def schedule(self) -> None:
         """Give all URLs of ended seeds their time that have none: derived, or visited while nothing was to be due."""
         after = 0
@@ -327,7 +332,7 @@ class Revisits:
         if len(found) == _ROWS:
             return len(own), found[-1].url_hash
         if self._is_left(connection, row.id):
-            _begin_round(connection, row.id, now)
+            begin_round(connection, row.id, now)
             let_go_on(connection, [row.id], [row.site_id], forgetting=False)
         return len(own), b""
 
@@ -497,7 +502,7 @@ def _update_states(connection: Connection, seed_id: int, hashes: Sequence[bytes]
         connection.execute(update(url_state).where(*theirs).values(values))
 
 
-def _begin_round(connection: Connection, seed_id: int, now: Millis) -> None:
+def begin_round(connection: Connection, seed_id: int, now: Millis) -> None:
     """Keep what the round that is over has come to, and let the next one begin."""
     kept = (seed.c.id, seed.c.round, seed.c.round_at, seed.c.ended_at, seed.c.end_reason, seed.c.end_detail)
     columns = "seed_id", "round", "began_at", "ended_at", "end_reason", "end_detail", "elapsed_ms", *_COUNTS

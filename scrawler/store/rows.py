@@ -16,6 +16,7 @@ from scrawler.model.claims import SiteState
 from scrawler.model.results import PageFlag
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
 from scrawler.model.visits import UrlState
+from scrawler.model.windows import Window
 from scrawler.store.tables import SEED_COUNTS, seed, site
 
 T = TypeVar("T")
@@ -142,6 +143,11 @@ def without_nul(value: Any) -> Any:
 def listed_depth(row: AnyRow | UrlState) -> int:
     """Return the depth with which the entry of a page row was listed: negative for assets."""
     return int(-row.depth if row.flags & PageFlag.ASSET else row.depth)
+
+
+def window_of(row: AnyRow) -> Window | None:
+    """Return the time of the day in which the owner of a site wants it to be asked, of its row."""
+    return Window(row.window_from, row.window_to) if row.window_from != row.window_to else None
 
 
 def sliced(values: Iterable[T], size: int = SLICE) -> Iterator[list[T]]:

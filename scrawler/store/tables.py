@@ -716,7 +716,9 @@ inbox = Table(
     _small("hops", "sites from a user's seed"),
     _number("seed_id", "the seed whose party has found it"),
     _referrer("page.url_hash of the page where it was found"),
-    _small("guest", "1: for guests at the site, whose row has the key 'guest ' and that of the site", default=0),
+    _small(
+        "guest", "1: for guests at the site, whose row has the key 'guest ' and that of the site; 2: pushed", default=0
+    ),
     *_index("inbox_key_hash", "key_hash"),
     **_IN_PASSING,
 )
@@ -836,7 +838,8 @@ pushed = Table(
     _bytes("url_hash", _HASH),
     _word("source", 16, "who has told it: indexnow, websub, ping, owner"),
     _number("at", "when it came, last"),
-    _number("due_at", "when it may be asked for: at once, or in the window that the site's owner has named"),
+    _number("due_at", "when it may be asked for: at once, once it is proved, or in the window of the site's owner"),
+    _text("proof", "JSON: what is not proved yet, key and place of its file; empty: all is"),
     Index("pushed_site_url", "site_id", "url_hash", unique=True),
     *_index("pushed_due_at", "due_at"),
     **_IN_PASSING,

@@ -472,7 +472,7 @@ CREATE TABLE inbox (
     hops INTEGER NOT NULL,  -- sites from a user's seed
     seed_id BIGINT NOT NULL,  -- the seed whose party has found it
     referrer VARBINARY(16) NOT NULL DEFAULT x'',  -- page.url_hash of the page where it was found
-    guest INTEGER NOT NULL DEFAULT 0,  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site
+    guest INTEGER NOT NULL DEFAULT 0,  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site; 2: pushed
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
@@ -571,7 +571,8 @@ CREATE TABLE pushed (
     url_hash BINARY(16) NOT NULL,
     source VARCHAR(16) NOT NULL,  -- who has told it: indexnow, websub, ping, owner
     at BIGINT NOT NULL,  -- when it came, last
-    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, or in the window that the site's owner has named
+    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL,  -- JSON: what is not proved yet, key and place of its file; empty: all is
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX pushed_due_at ON pushed (due_at);

@@ -494,7 +494,7 @@ CREATE TABLE inbox (
     hops INTEGER NOT NULL,  -- sites from a user's seed
     seed_id INTEGER NOT NULL,  -- the seed whose party has found it
     referrer BLOB DEFAULT x'' NOT NULL,  -- page.url_hash of the page where it was found
-    guest INTEGER DEFAULT 0 NOT NULL  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site
+    guest INTEGER DEFAULT 0 NOT NULL  -- 1: for guests at the site, whose row has the key 'guest ' and that of the site; 2: pushed
 ) STRICT;
 CREATE INDEX inbox_key_hash ON inbox (key_hash);
 
@@ -596,7 +596,8 @@ CREATE TABLE pushed (
     url_hash BLOB NOT NULL,
     source TEXT NOT NULL,  -- who has told it: indexnow, websub, ping, owner
     at INTEGER NOT NULL,  -- when it came, last
-    due_at INTEGER NOT NULL  -- when it may be asked for: at once, or in the window that the site's owner has named
+    due_at INTEGER NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL  -- JSON: what is not proved yet, key and place of its file; empty: all is
 ) STRICT;
 CREATE INDEX pushed_due_at ON pushed (due_at);
 CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);

@@ -13,7 +13,7 @@ from scrawler.core.answers.reading import Reading
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
-from scrawler.core.party.depth import EntryRole
+from scrawler.core.party.depth import EntryRole, stored_entry
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
@@ -27,11 +27,12 @@ from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
 from scrawler.hidden.searches import SearchPage
 from scrawler.model.exchange import WaitingUrl
-from scrawler.model.lanes import SLOW, LaneKey
+from scrawler.model.lanes import PUSHED, SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
+from scrawler.model.visits import KnownVisit
 from scrawler.units import format_bytes
 from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
@@ -387,17 +388,36 @@ class AnswerHandler:
         Neither is one that is no deeper than the party's own URL: a party of its own may go on farther from there.
         """
         depth = one.depth - party.seed.base_depth
+        if one.known is not None and party.scope.contains(one.url):
+            self._visit_again(site, party, one.known)
+            return True
         party.rejections.page = ""  # the page on which the link stands is not known here, but by its hash
         verdict, url = party.analyzer.judge(one.url, one.url)
         if verdict is Verdict.EXTERNAL or depth < 1:
             return False
         if verdict is Verdict.INTERNAL:
             party.finder = one.referrer
-            self._list(site, party, [url], depth)
+            self._list(site, party, [url], depth, pushed=one.pushed)
         else:
             party.verdicts[verdict] += 1
         party.touch()
         return True
+
+    def _visit_again(self, site: SiteContext, party: SeedContext, known: KnownVisit) -> None:
+        """List a URL that was visited before, to be visited next; one that waits for its further visit is left alone.
+
+        It was judged when it was first listed.
+        """
+        state = known.state
+        assert state is not None
+        if site.visited is None:
+            site.visit_again()
+        party.policy = party.policy or (site.own_rules or self._rules).revisit_policy
+        if site.visited is not None and state.url not in site.visited:
+            site.visited[state.url] = known
+            depth = -state.depth if state.flags & PageFlag.ASSET else state.depth
+            party.lane(PUSHED).append_entry(stored_entry(state.url, depth, state.position, 0, state.referrer))
+        party.touch()
 
     def wanted(
         self,
@@ -435,10 +455,12 @@ class AnswerHandler:
         source: LinkClass | None = None,
         role: EntryRole = EntryRole.PAGE,
         listed: int = 0,
+        pushed: bool = False,
     ) -> None:
         """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
 
-        So many more as `listed` says were left out of them because they are listed.
+        Those that were pushed come before all others. So many more as `listed` says were left out of them because they
+        are listed.
         Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
         """
         is_page = role is not EntryRole.ASSET
@@ -455,7 +477,9 @@ class AnswerHandler:
         if party.traps is not None and party.traps.capping and depth > 0 and is_page:
             urls = _past_traps(site, party, party.traps, urls, source)
         try:
-            if self._topic is None or depth == 0 or role is not EntryRole.PAGE:
+            if pushed:
+                new = party.list_pushed(site.seen, urls, depth)
+            elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
                 new = party.list_new(site.seen, urls, depth, role)
             else:
                 level = self._level_on(party.rejections.page, self._topic)

@@ -23,6 +23,7 @@ from scrawler.fetch.downloader import Request
 from scrawler.model.results import Result
 from scrawler.model.seeds import EndReason
 from scrawler.model.terms import url_hash
+from scrawler.model.windows import until_open
 from scrawler.units import counted
 
 _ASK_AGAIN = 0.05  # seconds, when the resolver's queue is full
@@ -69,7 +70,8 @@ class Checks:
         self._standstill = standstill
         self._rules = rules
         self._tell = tell
-        self.chain: tuple[Check, ...] = (self.past, self.told, self.address, self.health, self.politeness, self.robots)
+        chain = self.past, self.told, self.window, self.address, self.health, self.politeness, self.robots
+        self.chain: tuple[Check, ...] = chain
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""
@@ -112,6 +114,16 @@ class Checks:
         if not told.spares(url_hash(choice.entry.url), known, int(time.time() * 1000)):
             return None
         return Refuse(Result.SPARED, "the change lists of its server do not name it")
+
+    def window(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
+        """Wait for the time of the day in which the site's owner wants it to be asked."""
+        if site.window is None:
+            return None
+        left = until_open(site.window, site.clock.now())
+        if not left:
+            return None
+        site.held_since = site.held_since or now
+        return now + left / 1000
 
     def address(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Wait until it is known where the origin is; refuse what is nowhere, or must not be asked."""

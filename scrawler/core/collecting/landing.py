@@ -65,6 +65,9 @@ class Landing:
 
         One that meets a fault is left out, as a link would be. Raises PluginError.
         """
+        if one.known is not None and one.known.state is not None:
+            whose = one.known.state.seed_id
+            parties = sorted(parties, key=lambda party: party.seed.id != whose)
         for party in parties:
             if party.leaving is not None:
                 continue

@@ -51,8 +51,12 @@ class InboxListener(threading.Thread):
         turn: threading.RLock,
         stop: threading.Event,
         at_a_time: int,
+        take_pushed: Callable[[int], int] = lambda limit: 0,
     ) -> None:
-        """`held_sites` and `look_again` are called under the turn; `read` does a job on the store thread."""
+        """`take_pushed` puts what servers and owners have sent into inboxes, and returns how many URLs it looked at.
+
+        `held_sites` and `look_again` are called under the turn; `read` does a job on the store thread.
+        """
         super().__init__(name="listener")
         self._inboxes = inboxes
         self._held_sites = held_sites
@@ -63,6 +67,7 @@ class InboxListener(threading.Thread):
         self._turn = turn
         self._halt = stop
         self._at_a_time = at_a_time
+        self._take_pushed = take_pushed
 
     def wake(self) -> None:
         """Let it see that the machine stops: what it waits for is set by then."""
@@ -85,6 +90,8 @@ class InboxListener(threading.Thread):
             self._failed(error)
 
     def _look(self) -> None:
+        if self._take_pushed(self._at_a_time):
+            self._seeds_came()
         looked_at = self._at_a_time
         while looked_at >= self._at_a_time and not self._halt.is_set():
             looked_at = self._inboxes.open_parties(self._at_a_time)

@@ -44,7 +44,7 @@ class MachineParts:
     distribution: Distribution[SiteContext]
     selector: UrlSelector
     inbox: SelectorInbox
-    listener: InboxListener | None  # with mode exchange
+    listener: InboxListener | None  # with mode exchange, or where the crawl is kept
     receiver: UrlReceiver | None  # with mode exchange and a communicator, as the next
     sender: UrlSender | None
     checkpointer: Checkpointer

@@ -20,7 +20,7 @@ from scrawler.faults import MOST_FAULTS
 from scrawler.fetch.cookies import CookieJar
 from scrawler.hidden.searches import Searches
 from scrawler.model.deltas import Rehoming, SeedDelta
-from scrawler.model.lanes import LEFTOVER, NORMAL, SITEMAP, LaneKey, LaneKind, LaneState, priority
+from scrawler.model.lanes import LEFTOVER, NORMAL, PUSHED, SITEMAP, LaneKey, LaneKind, LaneState, priority
 from scrawler.model.results import AS_EXPECTED, COUNTED_AS, PageFlag, Result
 from scrawler.model.rows import ExternalRow, PageRow, PublishedRow, RelationRow, SitemapRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts, SeedState
@@ -30,6 +30,8 @@ from scrawler.revisit.due import RevisitPolicy
 from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
+
+_BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
 
 
 class SeedContext:
@@ -173,8 +175,10 @@ class SeedContext:
         made = Lane(LaneState(self.seed.id, key.number, self.seed.id, 0, 0), depth_buffer=self._depth_buffer)
         made.visited = self.visited
         made.reads_lists = self.told is not None
-        if key is SITEMAP:
+        if key is PUSHED:
             own = 0
+        elif key is SITEMAP:
+            own = sum(lane.key is PUSHED and lane.seed_id == self.seed.id for lane in self.lanes)
         elif key.kind is LaneKind.PRIORITY:
             own = self._place_of(key)
         else:
@@ -186,7 +190,7 @@ class SeedContext:
         """Return where a lane of priority is put: behind the sitemaps and what promises more, before all others."""
         place = 0
         for index, lane in enumerate(self.lanes):
-            before = lane.kind is LaneKind.SITEMAP or (lane.kind is LaneKind.PRIORITY and lane.key.level > key.level)
+            before = lane.kind in _BEFORE_PRIORITY or (lane.kind is LaneKind.PRIORITY and lane.key.level > key.level)
             if before and lane.seed_id == self.seed.id:
                 place = index + 1
         return place
@@ -357,6 +361,16 @@ class SeedContext:
             self.lane(priority(level)).extend(some, depth, EntryRole.PAGE, self.finder, position)
             seen.add(some)
             self.counts.listed += len(some)
+        return new
+
+    def list_pushed(self, seen: SeenFilter, urls: list[str], depth: int) -> list[str]:
+        """List URLs that somebody else has sent as `list_new` does, before all others. Raises SeenFullError."""
+        new = seen.unseen(urls)
+        if new:
+            # No URL but the seed's own has position 0.
+            self.lane(PUSHED).extend(new, depth, EntryRole.PAGE, self.finder, max(1, self.counts.listed))
+            seen.add(new)
+            self.counts.listed += len(new)
         return new
 
     def list_sitemap(self, seen: SeenFilter, url: str, level: int, referrer: bytes = b"") -> None:

@@ -29,6 +29,7 @@ from scrawler.model.robots import RobotsRecord, RobotsRow
 from scrawler.model.seeds import EndReason
 from scrawler.model.servers import Slot
 from scrawler.model.visits import KnownVisit
+from scrawler.model.windows import Window
 from scrawler.revisit.learning import SiteLearning
 
 LONG_REST = 60.0  # seconds
@@ -150,6 +151,7 @@ class SiteContext:
     taken: list[int] = field(default_factory=list)  # of these, by id, what the next checkpoint takes out of there
     left: list[int] = field(default_factory=list)  # of what a communicator brought: what is for no party here
     visits: int = 0  # the id of the site itself, where this machine is a guest at it
+    window: Window | None = None  # in which its owner wants it to be asked; None: at any time
     leaves_inbox: bool = False  # whether something there is not for the parties that are here: a new one is to begin
 
     @property
@@ -178,6 +180,14 @@ class SiteContext:
         """Give it URLs out of its inbox, which its holder lists with its next visit."""
         self.arrived = urls
         self.await_answer()
+
+    def visit_again(self) -> None:
+        """Let URLs be visited again, as in a round after the first."""
+        self.visited = {}
+        for party in chain(self.parties, self.set_aside):
+            party.visited = self.visited
+            for lane in party.lanes:
+                lane.visited = self.visited
 
     def leave(self, urls: Sequence[WaitingUrl]) -> None:
         """Note that some of what was brought is not for the parties here: it waits in the inbox, or goes back there."""

@@ -173,6 +173,7 @@ class SiteTaker:
         site.slowest_ms = claimed.slowest_ms
         site.pause = claimed.pause_ms / 1000
         site.visits = claimed.visits
+        site.window = claimed.window
         site.condemned = self._condemned(claimed)
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt

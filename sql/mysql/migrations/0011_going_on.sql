@@ -122,7 +122,8 @@ CREATE TABLE pushed (
     url_hash BINARY(16) NOT NULL,
     source VARCHAR(16) NOT NULL,  -- who has told it: indexnow, websub, ping, owner
     at BIGINT NOT NULL,  -- when it came, last
-    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, or in the window that the site's owner has named
+    due_at BIGINT NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL,  -- JSON: what is not proved yet, key and place of its file; empty: all is
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 CREATE INDEX pushed_due_at ON pushed (due_at);

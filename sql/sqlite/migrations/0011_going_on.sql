@@ -129,7 +129,8 @@ CREATE TABLE pushed (
     url_hash BLOB NOT NULL,
     source TEXT NOT NULL,  -- who has told it: indexnow, websub, ping, owner
     at INTEGER NOT NULL,  -- when it came, last
-    due_at INTEGER NOT NULL  -- when it may be asked for: at once, or in the window that the site's owner has named
+    due_at INTEGER NOT NULL,  -- when it may be asked for: at once, once it is proved, or in the window of the site's owner
+    proof TEXT NOT NULL  -- JSON: what is not proved yet, key and place of its file; empty: all is
 ) STRICT;
 CREATE INDEX pushed_due_at ON pushed (due_at);
 CREATE UNIQUE INDEX pushed_site_url ON pushed (site_id, url_hash);

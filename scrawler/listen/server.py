@@ -1,0 +1,252 @@
+"""Runs the endpoints: sockets, TLS, limits of connections, the threads behind them, and an orderly end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from scrawler.errors import SettingsError, StoreError
+from scrawler.listen.app import Endpoints
+from scrawler.listen.asker import Asker
+from scrawler.listen.intake import Intake
+from scrawler.listen.limits import Buckets
+from scrawler.listen.owners import OwnerDesk
+from scrawler.listen.proofs import KeyFiles
+from scrawler.listen.websub import Callbacks, Hubs
+from scrawler.model.scope import Scope
+from scrawler.settings import Settings
+from scrawler.store.boundary import CrawlBoundary
+from scrawler.store.engine import Database
+from scrawler.store.owners import Owners
+from scrawler.store.pushes import BEAT_EVERY, Pushes
+from scrawler.store.subscriptions import Subscriptions
+from scrawler.threads import start
+
+_CONNECTIONS = 512
+_OF_AN_ADDRESS = 32  # connections, unless it is a proxy that is trusted
+_HEAD = 16 * 1024  # bytes of a request's head
+_HEAD_TIME = 10.0  # seconds in which one is to be there
+_IDLE = 5  # seconds for which a connection is kept that says nothing
+_GRACE = 10  # seconds that messages at work have at the end
+_BACKLOG = 128
+_RATE, _BURST = 10.0, 100.0  # messages a second of one address, and so many at once
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where and how to listen."""
+
+    host: str
+    port: int
+    per_day: int  # URLs that a site may send
+    waiting: int  # URLs of a site that may wait to be taken by a machine
+    largest: int  # bytes of a message
+    trusted: tuple[str, ...] = ()  # addresses of proxies whose X-Forwarded-For is believed
+    certificate: str = ""
+    certificate_key: str = ""
+
+    @property
+    def url(self) -> str:
+        """Return it as a URL."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
+
+
+def bound(listening: Listening) -> socket.socket:
+    """Return a socket that is bound. Raises SettingsError."""
+    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
+    made = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((listening.host, listening.port))
+    except OSError as error:
+        made.close()
+        where = f"{listening.host}, port {listening.port}"
+        raise SettingsError(f"cannot listen at {where}: {error.strerror or error}") from error
+    return made
+
+
+class _Server(uvicorn.Server):
+    """Ends in order when it is told to, and at once when it is told twice."""
+
+    heeds_hangups = False
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield  # whoever runs it there stops it
+            return
+        names = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if self.heeds_hangups else [])]
+        before = {name: signal.signal(name, self._told) for name in names}
+        try:
+            yield
+        finally:
+            for name, handler in before.items():
+                signal.signal(name, handler)
+
+    def _told(self, number: int, frame: FrameType | None) -> None:
+        self.force_exit = self.should_exit
+        self.should_exit = True
+
+
+def _protocol(trusted: Sequence[str]) -> type[H11Protocol]:
+    """Return a protocol that bounds connections by address, and the time that a request's head may take."""
+    connected: Counter[str] = Counter()
+
+    class Bounded(H11Protocol):
+        """One connection."""
+
+        _address = ""
+        _timer: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            peer = transport.get_extra_info("peername")
+            self._address = str(peer[0]) if peer else ""
+            connected[self._address] += 1
+            over = connected[self._address] > _OF_AN_ADDRESS and self._address not in trusted
+            if over or connected.total() > _CONNECTIONS:
+                transport.abort()
+            self._watch()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            connected[self._address] -= 1
+            if connected[self._address] <= 0:
+                del connected[self._address]
+            if self._timer is not None:
+                self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _watch(self) -> None:
+            self._timer = self.loop.call_later(_HEAD_TIME, self._look)
+
+        def _look(self) -> None:
+            """End a connection that has not brought a request in time; one whose request is at work goes on."""
+            if self.cycle is None or self.cycle.response_complete:
+                self.transport.abort()
+            else:
+                self._watch()
+
+    return Bounded
+
+
+class Listener:
+    """All of `scrawler listen`, from its first sign of life to its last."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        database: Database,
+        scope: Scope,
+        product_token: str,
+        listening: Listening,
+        say: Callable[[str], None],
+        heeds_hangups: bool = False,
+    ) -> None:
+        """`heeds_hangups`: whether a terminal that is closed ends it. Raises StartError, SettingsError."""
+        self._listening = listening
+        self._say = say
+        self._halt = threading.Event()
+        self._pushes = Pushes(database, listening.per_day, listening.waiting)
+        boundary = CrawlBoundary(database, settings.boundary, scope)
+        self._asker = Asker(settings, product_token, scope, self._pushes, self._halt.wait)
+        self._key_files = KeyFiles(self._asker, self._halt)
+        self._intake = Intake(self._pushes, boundary, scope, settings.max_url_length, self._key_files)
+        self._key_files.told = self._intake.proved
+        subscriptions = Subscriptions(database)
+        self._hubs = Hubs(subscriptions, self._asker, self._halt)
+        desk = OwnerDesk(Owners(database), self._intake, self._asker)
+        endpoints = Endpoints(
+            self._intake,
+            Callbacks(subscriptions, self._intake),
+            desk,
+            settings.user_agent,
+            listening.largest,
+            Buckets(_RATE, _BURST),
+        )
+        self._server = _Server(self._config(endpoints))
+        self._server.heeds_hangups = heeds_hangups
+        self._hubs.failed = self._fail
+        self._error: BaseException | None = None
+
+    def _config(self, endpoints: Endpoints) -> uvicorn.Config:
+        listening = self._listening
+        config = uvicorn.Config(
+            endpoints.app(),
+            http=_protocol(listening.trusted),
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(listening.trusted),
+            forwarded_allow_ips=list(listening.trusted),
+            limit_concurrency=_CONNECTIONS,
+            backlog=_BACKLOG,
+            timeout_keep_alive=_IDLE,
+            timeout_graceful_shutdown=_GRACE,
+            h11_max_incomplete_event_size=_HEAD,
+            ssl_certfile=listening.certificate or None,
+            ssl_keyfile=listening.certificate_key or None,
+        )
+        try:
+            config.load()
+        except (OSError, ssl.SSLError) as error:
+            raise SettingsError(f"{listening.certificate}: no certificate with its key: {error}") from error
+        return config
+
+    def run(self) -> None:
+        """Listen until told to end. Raises StoreError before it has begun, and whatever ended it."""
+        made = bound(self._listening)
+        threads: list[threading.Thread] = []
+        try:
+            number = self._pushes.begin(self._listening.url)
+            self._intake.prove_left()
+            threads = [*self._key_files.threads, self._hubs, threading.Thread(target=self._beat, args=(number,))]
+            for thread in threads:
+                start(thread)
+            self._say(f"listening at {self._listening.url}")
+            asyncio.run(self._server.serve(sockets=[made]))
+        finally:
+            self._halt.set()
+            for thread in threads:
+                if thread.ident is not None:
+                    thread.join()
+            self._asker.close()
+            made.close()
+        if self._error is not None:
+            raise self._error
+        with suppress(StoreError):
+            self._intake.write_refused()
+        self._pushes.beat(number, ended=True)
+
+    def stop(self) -> None:
+        """Let it end in order, from any thread."""
+        self._server.should_exit = True
+
+    def _beat(self, number: int) -> None:
+        """Show that it lives, and write what was refused since."""
+        try:
+            while not self._halt.wait(BEAT_EVERY):
+                with suppress(StoreError):
+                    self._pushes.beat(number)
+                    self._intake.write_refused()
+        except BaseException as error:
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self._error = error
+        self._server.should_exit = True
+        self._halt.set()
