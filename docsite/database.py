@@ -17,6 +17,7 @@ TABLES = {
     "url_state": "A row for each URL that may be visited again: what its visits have brought, and when it is due.",
     "revisit_demand": "A row for each kind of URLs, by rate and weight, that share a budget of visits: how many.",
     "url_change": "A row for each change that a visit has found.",
+    "thinned": "A row for each kind of visits whose rows are gone (`keep_visits`), with their sums.",
     "webhook": "A row for each URL to which changes are sent.",
     "lane": "A row for each list of a seed, normal or slow: how far it has come.",
     "chunk": "Pieces of these lists: URLs in the order in which they were found, packed.",

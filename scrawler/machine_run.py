@@ -280,6 +280,8 @@ class MachineRun:
                 self._prompt, self._machine_id, self._externals, self._boundary, self._inboxes, self._guest_inboxes,
                 self._partition,
             )  # fmt: skip
+            if self._settings.keep_visits is not None:
+                stores.checkpoints.thin(self._settings.keep_visits)
             archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
             failing.callback(archive.close)
             exchange = make_exchange(self._settings, self._crawl, self._machine_id, self._prompt, self._say)

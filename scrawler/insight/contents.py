@@ -215,10 +215,8 @@ class PageReader:
 
     def _original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer]:
         """Find the page whose record has the payload: the revisit names its URL, the digest tells which visit."""
-        rows = self._traces.pages([url_hash(revisit.refers_to)])
-        for row in rows:
-            if row.warc_file and not row.revisit and row.digest == page.digest:
-                return row, self._stored(row)
+        for row in self._traces.originals([url_hash(revisit.refers_to)], page.digest):
+            return row, self._stored(row)
         raise RecordsLostError(
             f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not in the database any more"
         )

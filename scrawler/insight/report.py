@@ -28,11 +28,11 @@ from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses
-from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.searches import SearchLog
 from scrawler.store.seeds import SeedView
 from scrawler.store.sitemap_words import reported
+from scrawler.store.thinning import all_sums
 from scrawler.store.traces import Traces
 from scrawler.urls.scope import site_key
 
@@ -60,7 +60,7 @@ class _Maker:
         self._view = view
         self._reports = Reports(database)
         self._seed_id = view.seed.id if view else None
-        with beside(lambda: page_sums(database, self._seed_id)) as sums:  # the table page takes as long as all others
+        with beside(lambda: all_sums(database, self._seed_id)) as sums:  # the table page takes as long as all others
             self._counts = self._reports.counts(self._seed_id, _COUNTS)
             self._first = _seed_section(view, crawl) if view else self._crawl_section()
             self._site_sections = () if view else (self._sites(),)

@@ -27,7 +27,7 @@ from scrawler.store.control import Control
 from scrawler.store.engine import Database
 from scrawler.store.searches import LedTo, SearchLog
 from scrawler.store.seeds import Seeds, SeedView
-from scrawler.store.traces import Finding, Traces
+from scrawler.store.traces import MOST_READ, Finding, Traces
 from scrawler.units import counted
 from scrawler.urls.scope import site_key
 from scrawler.urls.verdict import Verdict
@@ -154,7 +154,8 @@ class _Enquiry:
             self._facts.append(_search_fact(led))
         if rows and self._read is not None and (fact := scripts_fact(rows[0], self._read)):
             self._facts.append(fact)
-        self._facts += map(_visits_fact, self._changes.states(self._asked.hashes) if rows else ())
+        states = self._changes.states(self._asked.hashes) if rows else ()
+        self._facts += (_visits_fact(state, len(rows)) for state in states)
         self._facts += map(relation_fact, self._traces.relations(self._asked.hashes))
         return bool(rows)
 
@@ -291,9 +292,12 @@ def _search_fact(led: LedTo) -> Fact:
     return Fact("search", lines, values | {"results": query.results, "new_urls": query.found})
 
 
-def _visits_fact(state: UrlState) -> Fact:
+def _visits_fact(state: UrlState, rows: int) -> Fact:
     """Say how often a URL was visited, and when it is due."""
     lines = [f"{counted(state.visit + 1, 'visit')} since {utc(state.known_since)}, found changed {state.changes} times"]
+    if (gone := state.visit + 1 - rows) > 0 and rows < MOST_READ:
+        found = counted(gone, "visit that", "visits that")
+        lines.append(f"{found} found nothing new went out of the log (keep_visits); their numbers stand in reports")
     if state.changed_at:
         lines.append(f"the last change was found at {utc(state.changed_at)}")
     if state.due_at == LISTED:

@@ -282,6 +282,12 @@ class CrawlSettings(BaseModel):
         600.0, ge=0, le=3650 * DAY, description="Shortest time between the end of a seed's round and the next one."
     )
     keep: bool = Field(False, description="Go on when no seed is left: URLs are visited again when they are due.")
+    keep_visits: int | None = Field(
+        None,
+        ge=1,
+        description="Keep so many of the newest visits of a URL one by one, and those that found a change; of others"
+        " only the numbers.",
+    )
     feed: FileName = Field(
         None, description="Atom feed of what visits find changed: a file that is kept up to date while machines work."
     )

@@ -48,15 +48,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         *("max_body", "max_decoded", "max_ratio", "max_headers", "page_time"),
     ),
     "revisits": (
-        *(
-            "resourcesync_interval",
-            "keep",
-            "revisit",
-            "revisit_interval",
-            "revisit_min",
-            "revisit_max",
-            "revisit_pause",
-        ),
+        *("resourcesync_interval", "keep", "keep_visits"),
+        *("revisit", "revisit_interval", "revisit_min", "revisit_max", "revisit_pause"),
         *("revisit_budget", "revisit_site_budget", "revisit_weight", "rank", "revisit_change", "revisit_near"),
     ),
     "changes": ("feed", "feed_entries", "webhook", "webhook_secret", "webhook_secret_file", "webhook_private"),

@@ -64,6 +64,7 @@ from scrawler.store.tables import (
     url_change,
     url_state,
 )
+from scrawler.store.thinning import Thinning
 
 _LANE = ("seed_id", "kind", "holder_id", "cursor_position", "length", "ahead")
 _SITE = ("next_due_at", "address", "pushbacks", "pause_ms", "slowest_ms")
@@ -90,6 +91,7 @@ class Checkpoints:
         self._database = database
         self._externals = AsCandidates(database) if externals is None else externals
         self._machine_id = machine_id
+        self._thinning: Thinning | None = None
         self._committed: int | None = None  # checkpoints that are committed; None before it was asked
         self._tried = False  # whether the deltas at hand were about to be committed before: perhaps they were
         self._stale: frozenset[int] = frozenset()  # sites whose deltas that try has dropped
@@ -114,6 +116,10 @@ class Checkpoints:
         self._seeds = BulkUpdate(seed, _SEED, compiler)
         self._moves = BulkUpdate(seed, ("site_id", "home_url", "rehomed"), compiler)
         self._sites = BulkUpdate(site, _SITE, compiler)
+
+    def thin(self, keep: int) -> None:
+        """Keep the newest visits of each URL from now on, so many, and those that say something; see `thinning.py`."""
+        self._thinning = Thinning(self._database, keep)
 
     def commit(self, deltas: Sequence[SiteDelta]) -> frozenset[int]:
         """Write all deltas in one transaction; return the ids of the sites whose token was no longer valid.
@@ -203,6 +209,8 @@ class Checkpoints:
         before = states_before(connection, visited) if visited else {}
         self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))
         self._changes.run(connection, [row for one in seeds for row in one.changes])
+        if self._thinning is not None and visited:
+            self._thinning.thin(connection, seeds)
         if before:
             learn(connection, visited, before)
         if visited and any(one.sitemap_urls for delta in visited for one in delta.seeds):

@@ -41,6 +41,15 @@ DEEPEST = 100  # deeper pages count as of this depth
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)  # upper bounds of bytes, exclusive
 TIMES = (10, 30, 100, 300, 1_000, 3_000, 10_000, 30_000)  # upper bounds of milliseconds, exclusive
 _TYPES_READ = 2_000
+_KIND_OF = {
+    "": "unknown",
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/css": "code",
+    "text/javascript": "code",
+    "application/javascript": "code",
+    "application/pdf": "pdf",
+}
 
 _page = page_table.c
 
@@ -98,6 +107,14 @@ def page_sums(database: Database, seed_id: int | None) -> PageSums:
         return _sums(connection, _of_seed(_single_pages(period), seed_id))
 
     return database.reading(work)
+
+
+def kind_of(content_type: str) -> str:
+    """Return the kind of a media type, as `_kind` does in the database."""
+    start = content_type.partition("/")[0]
+    if content_type in _KIND_OF:
+        return _KIND_OF[content_type]
+    return start if start in ("image", "audio", "video", "text") else "other"
 
 
 def class_of(value: ColumnElement[int], bounds: tuple[int, ...], first: int = 0, shift: int = 0) -> ColumnElement[int]:

@@ -466,6 +466,29 @@ url_change = Table(
     *_index("url_change_seed", "seed_id", "at"),
 )
 
+thinned = Table(
+    "thinned",
+    metadata,
+    _number("seed_id", key=True),
+    _bytes("group_hash", _HASH, "of what visits have in common, by keep_visits gone from page; these are:", key=True),
+    _word("result", 24),
+    _small("status"),
+    _small("depth"),
+    _small("flags"),
+    _text("content_type"),
+    _small("size", "class of its length"),
+    _small("time", "class of its elapsed_ms"),
+    _number("month", "of 30 days since 1970"),
+    _number("pages", "how many there are, and sums over them"),
+    _number("bytes"),
+    _number("longest", "bytes of the longest"),
+    _number("retried"),
+    _number("first_at"),
+    _number("last_at"),
+    _number("first_id", "the lowest page.id of them"),
+    **_CLUSTERED,
+)
+
 webhook = Table(
     "webhook",
     metadata,
@@ -490,7 +513,7 @@ orphan = Table(
     "orphan",
     metadata,
     _word("warc_file", 255, "holds a whole response or revisit record that no row of page refers to ...", key=True),
-    _number("warc_offset", "... because it was not committed in time, or its row was taken back", key=True),
+    _number("warc_offset", "... because it was not committed in time, or its row was taken back, or thinned", key=True),
     _number("warc_length"),
     **_CLUSTERED,
 )

@@ -36,7 +36,7 @@ from scrawler.store.tables import (
 )
 
 _CHUNKS_READ = 16  # chunks held in memory at a time
-_MOST = 20  # rows of one kind that are read for one URL: more say nothing new
+MOST_READ = 20  # rows of one kind that are read for one URL: more say nothing new
 
 
 class Finding(NamedTuple):
@@ -62,12 +62,18 @@ class Traces:
     def pages(self, hashes: Collection[bytes]) -> list[PageRow]:
         """Return the final results of the URLs, the newest first: behind a cookie gate a URL has two."""
         query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
-        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id.desc()).limit(_MOST))]
+        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id.desc()).limit(MOST_READ))]
+
+    def originals(self, hashes: Collection[bytes], digest: bytes) -> list[PageRow]:
+        """Return the visits whose records hold a payload themselves, the newest first, however many came later."""
+        query = select(*(page.c[name] for name in PageRow._fields)).where(page.c.url_hash.in_(hashes))
+        query = query.where(page.c.digest == digest, page.c.revisit == 0, page.c.warc_file != "")
+        return [PageRow(*row) for row in self._database.rows(query.order_by(page.c.id.desc()).limit(MOST_READ))]
 
     def relations(self, hashes: Collection[bytes]) -> list[RelationRow]:
         """Return what the pages say stands for them."""
         query = select(*(relation.c[name] for name in RelationRow._fields)).where(relation.c.url_hash.in_(hashes))
-        return [RelationRow(*row) for row in self._database.rows(query.limit(_MOST))]
+        return [RelationRow(*row) for row in self._database.rows(query.limit(MOST_READ))]
 
     def candidates(self, hashes: Collection[bytes]) -> Finding | None:
         """Return how often the URLs were handed back as candidate seeds."""
@@ -109,7 +115,7 @@ class Traces:
         """Return where the URLs are in samples of refused ones."""
         columns = [rejection.c[name] for name in RejectionRow._fields]
         query = select(*columns).where(rejection.c.url_hash.in_(hashes)).order_by(rejection.c.seed_id)
-        return [RejectionRow(*row) for row in self._database.rows(query.limit(_MOST))]
+        return [RejectionRow(*row) for row in self._database.rows(query.limit(MOST_READ))]
 
     def site(self, key: str) -> int | None:
         """Return the id of the site with this key."""
@@ -126,7 +132,7 @@ class Traces:
         """Return in which sitemaps of the site's seeds the URLs stand."""
         columns = [sitemap_url.c[name] for name in SitemapRow._fields]
         of_site = select(*columns).join(seed, seed.c.id == sitemap_url.c.seed_id).where(seed.c.site_id == site_id)
-        rows = self._database.rows(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(_MOST))
+        rows = self._database.rows(of_site.where(sitemap_url.c.url_hash.in_(hashes)).limit(MOST_READ))
         return [SitemapRow(*row) for row in rows]
 
     def patterns(self, seed_id: int) -> list[PatternRow]:

@@ -264,6 +264,27 @@ CREATE TABLE url_change (
 CREATE INDEX url_change_at ON url_change (at, id);
 CREATE INDEX url_change_seed ON url_change (seed_id, at, id);
 
+CREATE TABLE thinned (
+    seed_id BIGINT NOT NULL,
+    group_hash BYTEA NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
+    result VARCHAR(24) COLLATE "C" NOT NULL,
+    status INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    content_type TEXT COLLATE "C" NOT NULL,
+    size INTEGER NOT NULL,  -- class of its length
+    time INTEGER NOT NULL,  -- class of its elapsed_ms
+    month BIGINT NOT NULL,  -- of 30 days since 1970
+    pages BIGINT NOT NULL,  -- how many there are, and sums over them
+    bytes BIGINT NOT NULL,
+    longest BIGINT NOT NULL,  -- bytes of the longest
+    retried BIGINT NOT NULL,
+    first_at BIGINT NOT NULL,
+    last_at BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,  -- the lowest page.id of them
+    PRIMARY KEY (seed_id, group_hash)
+);
+
 CREATE TABLE webhook (
     url_hash BYTEA NOT NULL,  -- BLAKE2b-128 of url
     url TEXT COLLATE "C" NOT NULL,  -- changes are sent to it
@@ -284,7 +305,7 @@ CREATE TABLE webhook (
 
 CREATE TABLE orphan (
     warc_file VARCHAR(255) COLLATE "C" NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
-    warc_offset BIGINT NOT NULL,  -- ... because it was not committed in time, or its row was taken back
+    warc_offset BIGINT NOT NULL,  -- ... because it was not committed in time, or its row was taken back, or thinned
     warc_length BIGINT NOT NULL,
     PRIMARY KEY (warc_file, warc_offset)
 );

@@ -267,6 +267,28 @@ CREATE TABLE url_change (
 CREATE INDEX url_change_at ON url_change (at);
 CREATE INDEX url_change_seed ON url_change (seed_id, at);
 
+CREATE TABLE thinned (
+    seed_id INTEGER NOT NULL,
+    group_hash BLOB NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
+    result TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    size INTEGER NOT NULL,  -- class of its length
+    time INTEGER NOT NULL,  -- class of its elapsed_ms
+    month INTEGER NOT NULL,  -- of 30 days since 1970
+    pages INTEGER NOT NULL,  -- how many there are, and sums over them
+    bytes INTEGER NOT NULL,
+    longest INTEGER NOT NULL,  -- bytes of the longest
+    retried INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,  -- the lowest page.id of them
+    PRIMARY KEY (seed_id, group_hash)
+) WITHOUT ROWID,
+ STRICT;
+
 CREATE TABLE webhook (
     url_hash BLOB NOT NULL,  -- BLAKE2b-128 of url
     url TEXT NOT NULL,  -- changes are sent to it
@@ -288,7 +310,7 @@ CREATE TABLE webhook (
 
 CREATE TABLE orphan (
     warc_file TEXT NOT NULL,  -- holds a whole response or revisit record that no row of page refers to ...
-    warc_offset INTEGER NOT NULL,  -- ... because it was not committed in time, or its row was taken back
+    warc_offset INTEGER NOT NULL,  -- ... because it was not committed in time, or its row was taken back, or thinned
     warc_length INTEGER NOT NULL,
     PRIMARY KEY (warc_file, warc_offset)
 ) WITHOUT ROWID,

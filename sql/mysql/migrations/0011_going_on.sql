@@ -204,4 +204,26 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
 
+-- Visits that have found nothing new, and are not kept one by one.
+CREATE TABLE thinned (
+    seed_id BIGINT NOT NULL,
+    group_hash BINARY(16) NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
+    result VARCHAR(24) NOT NULL,
+    status INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    size INTEGER NOT NULL,  -- class of its length
+    time INTEGER NOT NULL,  -- class of its elapsed_ms
+    month BIGINT NOT NULL,  -- of 30 days since 1970
+    pages BIGINT NOT NULL,  -- how many there are, and sums over them
+    bytes BIGINT NOT NULL,
+    longest BIGINT NOT NULL,  -- bytes of the longest
+    retried BIGINT NOT NULL,
+    first_at BIGINT NOT NULL,
+    last_at BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,  -- the lowest page.id of them
+    PRIMARY KEY (seed_id, group_hash)
+) ENGINE=InnoDB CHARSET=utf8mb4 COLLATE utf8mb4_bin;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(UNIX_TIMESTAMP(NOW(3)) * 1000 AS SIGNED));

@@ -204,4 +204,26 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 );
 
+-- Visits that have found nothing new, and are not kept one by one.
+CREATE TABLE thinned (
+    seed_id BIGINT NOT NULL,
+    group_hash BYTEA NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
+    result VARCHAR(24) COLLATE "C" NOT NULL,
+    status INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    content_type TEXT COLLATE "C" NOT NULL,
+    size INTEGER NOT NULL,  -- class of its length
+    time INTEGER NOT NULL,  -- class of its elapsed_ms
+    month BIGINT NOT NULL,  -- of 30 days since 1970
+    pages BIGINT NOT NULL,  -- how many there are, and sums over them
+    bytes BIGINT NOT NULL,
+    longest BIGINT NOT NULL,  -- bytes of the longest
+    retried BIGINT NOT NULL,
+    first_at BIGINT NOT NULL,
+    last_at BIGINT NOT NULL,
+    first_id BIGINT NOT NULL,  -- the lowest page.id of them
+    PRIMARY KEY (seed_id, group_hash)
+);
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(FLOOR(EXTRACT(EPOCH FROM statement_timestamp()) * 1000) AS BIGINT));

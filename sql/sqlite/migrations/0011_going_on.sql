@@ -213,4 +213,27 @@ CREATE TABLE listener (
     PRIMARY KEY (id)
 ) STRICT;
 
+-- Visits that have found nothing new, and are not kept one by one.
+CREATE TABLE thinned (
+    seed_id INTEGER NOT NULL,
+    group_hash BLOB NOT NULL,  -- of what visits have in common, by keep_visits gone from page; these are:
+    result TEXT NOT NULL,
+    status INTEGER NOT NULL,
+    depth INTEGER NOT NULL,
+    flags INTEGER NOT NULL,
+    content_type TEXT NOT NULL,
+    size INTEGER NOT NULL,  -- class of its length
+    time INTEGER NOT NULL,  -- class of its elapsed_ms
+    month INTEGER NOT NULL,  -- of 30 days since 1970
+    pages INTEGER NOT NULL,  -- how many there are, and sums over them
+    bytes INTEGER NOT NULL,
+    longest INTEGER NOT NULL,  -- bytes of the longest
+    retried INTEGER NOT NULL,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    first_id INTEGER NOT NULL,  -- the lowest page.id of them
+    PRIMARY KEY (seed_id, group_hash)
+) WITHOUT ROWID,
+ STRICT;
+
 INSERT INTO schema_version (version, applied_at) VALUES (11, CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER));

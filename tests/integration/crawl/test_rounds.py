@@ -305,3 +305,33 @@ def _fill(connection: Any, kind: str) -> None:
     connection.exec_driver_sql(
         {"sqlite": "ANALYZE", "postgresql": "ANALYZE"}.get(kind, "ANALYZE TABLE url_state, seed")
     )
+
+
+def test_visits_that_found_nothing_are_thinned_and_still_counted(crawl: Crawl, serve: Serve) -> None:
+    server = serve(Site())
+    crawl.add([server.url()])
+    for round_ in range(6):
+        if round_:
+            again(crawl)
+        crawl.run(keep_visits=2)
+    visits = Counter(row.url.removeprefix(server.url("")) for row in crawl.pages())
+    assert visits["/tagged"] == visits["/same"] == 3, "the first visit, and the two newest"
+    assert {row.visit for row in crawl.pages() if row.url.endswith("/tagged")} == {0, 4, 5}
+    seed = crawl.seed(server.url())
+    with crawl.opened() as opened:
+        sections = {section.key: section for section in opened.report().sections}
+        (results,) = [table for table in sections["results"].tables if table.key == "results"]
+        counted = {row[0]: row for row in results.rows}
+        assert seed.counts.not_modified == 5
+        assert 5 in counted["not-modified"], counted
+        text = str(opened.why(server.url("/tagged")))
+    assert "went out of the log (keep_visits)" in text
+    again(crawl)
+    crawl.run(keep_visits=1)
+    with crawl.opened() as opened:
+        assert opened.page(server.url("/tagged")).body
+    written = crawl.folder / "pages"
+    for index in written.glob("*.cdxj"):
+        index.unlink()
+    crawl.run()  # indexes are made anew of the rows that are left
+    check_records(crawl.url, written)
