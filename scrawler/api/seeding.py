@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from scrawler.api.bare import BareCrawl
+from scrawler.api.choosing import ChoosingCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
 from scrawler.errors import InputError
@@ -25,7 +26,7 @@ from scrawler.urls.steps import make_steps
 SeedSource = str | os.PathLike[str] | Iterable[str]
 
 
-class SeededCrawl(BareCrawl):
+class SeededCrawl(ChoosingCrawl):
     """A crawl to which seeds can be added, and out of which they are written: see `Crawl`."""
 
     def add(

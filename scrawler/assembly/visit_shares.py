@@ -44,10 +44,11 @@ def weight_of(settings: Settings) -> Weight:
     """Return what tells the weight of a URL. Raises SettingsError for a file of ranks that cannot be read."""
     if settings.rank is None:
         return _by_depth if settings.revisit_weight == "depth" else all_alike
-    return partial(_by_rank, _read_ranks(settings.rank, settings))
+    return partial(_by_rank, read_rank_file(settings.rank, settings))
 
 
-def _read_ranks(file: Path, settings: Settings) -> Ranks:
+def read_rank_file(file: Path, settings: Settings) -> Ranks:
+    """Read the weights of URLs. Raises SettingsError for a file that cannot be read, or understood."""
     steps = make_steps(settings.normalise)
 
     def normalised(url: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrawler.core.progress import RunSummary
 from scrawler.model.seeds import EndReason, SeedState
-from scrawler.store.retries import RETRYABLE
+from scrawler.store.retries import LIMITS, RETRYABLE
 
 
 def what_next(summary: RunSummary) -> str:
@@ -23,7 +23,7 @@ def what_next(summary: RunSummary) -> str:
     undone = sum(seeds.get(state.value, 0) for state in SeedState)
     if undone or summary.requests or summary.lookups or summary.outcome != "ended":
         return ""
-    again = [reason.value for reason in RETRYABLE if seeds.get(reason.value)]
+    again = [reason.value for reason in RETRYABLE if reason not in LIMITS and seeds.get(reason.value)]
     retry = f"`--retry {','.join(again)}` lets those go on that failed; " if again else ""
     return (
         f"{_all(number)} done, there was nothing left to fetch; {retry}`scrawler import FILE` brings more,"

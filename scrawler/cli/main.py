@@ -37,7 +37,7 @@ _COMMANDS = {
     "partition": "scrawler.cli.partition:partition",
     "agents": "scrawler.cli.agents:agents",
     "status": "scrawler.cli.status:status",
-    "seeds": "scrawler.cli.seeds:seeds",
+    "seeds": "scrawler.cli.choosing:seeds",
     "pages": "scrawler.cli.pages:pages",
     "cat": "scrawler.cli.cat:cat",
     "why": "scrawler.cli.why:why_command",

@@ -1,4 +1,4 @@
-"""`scrawler seeds`: what came of each seed; `scrawler seeds promote`: candidate seeds become seeds."""
+"""`scrawler seeds`: what came of each seed."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from scrawler.cli.database import opened
 from scrawler.cli.options import is_called_itself, with_settings
 from scrawler.cli.tables import format_options, print_rows, seed_filters
 from scrawler.model.seeds import EndReason, SeedCounts, SeedState
-from scrawler.seeds.promoter import ANY_HOPS, promote
 from scrawler.settings import Settings
-from scrawler.store.boundary import CrawlBoundary
-from scrawler.store.candidates import Candidates
 from scrawler.store.changes import Changes, RoundView
 from scrawler.store.seeds import Seeds, SeedView
-from scrawler.units import counted
 
 _FOR_PEOPLE = ("url", "state", "end_reason", "pages", "http_errors", "failures", "candidates", "end_detail")
 _COUNTS = tuple(SeedCounts.__dataclass_fields__)
@@ -88,29 +84,3 @@ def _row(view: SeedView) -> dict[str, Any]:
         "machine_id": view.machine_id,
         "columns": dict(view.columns),
     }
-
-
-@seeds.command("promote")
-@click.option(
-    "--within",
-    type=click.IntRange(1),
-    default=ANY_HOPS,
-    help="Only those at most this many sites away. [default: however far]",
-)
-@click.option("--like", metavar="PATTERN", help="Only URLs like this SQL pattern: % is any text, _ any character.")
-@click.option(
-    "--min-count", type=click.IntRange(1), default=1, show_default=True, help="Only those found at least this often."
-)
-@with_settings("boundary")
-def promote_command(settings: Settings, within: int, like: str | None, min_count: int) -> None:
-    """Make seeds of candidate seeds that are inside the boundary; the next run crawls them."""
-    with opened(settings, BareCrawl) as crawl:
-        database, scope = crawl.database, crawl.stored.scope
-        rule = CrawlBoundary(database, settings.boundary, scope).rule()
-        done = promote(
-            Candidates(database), Seeds(database), scope, rule, max_hops=within, like=like, min_count=min_count
-        )
-    click.echo(f"{counted(done.new, 'candidate seed is a seed', 'candidate seeds are seeds')} now")
-    if done.outside:
-        stay = counted(done.outside, "other stays", "others stay")
-        click.echo(f"{stay} outside the boundary ({settings.boundary})")

@@ -42,6 +42,7 @@ class EndReason(StrEnum):
     OUTSIDE_BOUNDARY = "outside-boundary"  # the seed redirects to what may not enter the crawl
     SEEN_MEMORY = "seen-memory"  # the ceiling of the machine's seen filters was reached
     ELSEWHERE = "elsewhere"  # its site is another agent's, which has crawled it
+    SKIPPED = "skipped"  # the user wants nothing of it now
     INTERNAL_ERROR = "internal-error"  # too many of its answers met a fault of this program
 
 

@@ -34,20 +34,27 @@ def promote(
     max_hops: int = ANY_HOPS,
     like: str | None = None,
     min_count: int = 1,
+    batch_number: int = 0,
+    dry_run: bool = False,
 ) -> Promoted:
     """Make seeds of the candidates within `max_hops` of a user's seed and inside the boundary.
 
     `like` is an SQL pattern of the URL (% and _), `min_count` how often it must have been found. Killed between
-    adding and marking, nothing is lost or doubled: a candidate that is a seed is no candidate any more.
+    adding and marking, nothing is lost or doubled: a candidate that is a seed is no candidate any more. The seeds have
+    the number of their batch. With `dry_run` nothing is changed: what would be is counted.
     """
     new = outside = 0
     after = b""
     while batch := candidates.unpromoted(max_hops, after, _BATCH, like=like, min_count=min_count):
         inside = [one for one in batch if not boundary.refusal(one.url)]
         outside += len(batch) - len(inside)
-        new += seeds.add([NewSeed(one.url, site_key(one.url, scope), one.hops) for one in inside]).new
-        candidates.mark_promoted(one.url_hash for one in inside)
         after = batch[-1].url_hash
+        if dry_run:
+            new += len(inside)
+            continue
+        fresh = [NewSeed(one.url, site_key(one.url, scope), one.hops, batch=batch_number) for one in inside]
+        new += seeds.add(fresh).new
+        candidates.mark_promoted(one.url_hash for one in inside)
     return Promoted(new, outside)
 
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Connection, cast, literal, select, true, update
 from sqlalchemy import func as sql
 
+from scrawler.model.terms import url_hash as hash_of
 from scrawler.store.engine import Database, plain_rows
 from scrawler.store.rows import AnySelect, greatest_bytes, sliced
 from scrawler.store.tables import candidate, seed
@@ -57,6 +58,13 @@ class Candidates:
         """Return up to `limit` candidates within `max_hops` of a user's seed, with hashes above `after` (b"": all)."""
         query = _with_seeds(_merging(seed.c.hops, like, min_count)).where(seed.c.hops < max_hops)
         return list(islice(self._views(lambda _: query, after), limit))
+
+    def of_urls(self, urls: Iterable[str]) -> Iterator[list[CandidateView]]:
+        """Yield the candidates among these URLs, some at a time, in the order of their hashes."""
+        query = _with_seeds(_merging(seed.c.hops, None, 1))
+        for part in sliced(sorted(map(hash_of, urls))):
+            rows = self._database.plain_rows(query.where(candidate.c.url_hash.in_(part)))
+            yield [CandidateView._make(row) for row in rows]
 
     def mark_promoted(self, hashes: Iterable[bytes]) -> None:
         """Note that these candidates are seeds now: they are no longer looked at."""

@@ -1,22 +1,26 @@
 """Seeds that ended because something was out of order for a while are made to go on (`run --retry`).
 
-What such a seed had not fetched goes on from where it was. URLs of it whose final result was a failure that may have
-passed are listed again: their page rows go, records of them in the archive become orphans, and the entries stand in a
-new chunk of the seed's first retry lane. Each transaction is a whole step, and what is left is seen from the rows: cut
-short at any point, it is done again. Only sites that no machine has in work are touched.
+What such a seed had not fetched goes on from where it was; so does one that ended by a limit, which was raised since.
+Where that was the depth, its deepest pages are fetched again: their links were left out, and are known no more. URLs of
+a seed whose final result was a failure that may have passed are listed again: their page rows go, records of them in
+the archive become orphans, and the entries stand in a new chunk of the seed's first retry lane. Each transaction is a
+whole step, and what is left is seen from the rows: cut short at any point, it is done again. Only sites that no machine
+has in work are touched.
 """
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, false, or_, select, update
+from sqlalchemy import func as sql
 
 from scrawler.model.lanes import NORMAL
-from scrawler.model.results import MAY_PASS, Result
+from scrawler.model.results import MAY_PASS, PageFlag, Result
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.engine import Database
@@ -25,6 +29,7 @@ from scrawler.store.rows import AnyRow, in_order_of_id, sliced
 from scrawler.store.tables import orphan, page, rejection, seed
 from scrawler.urls.verdict import Verdict
 
+LIMITS = (EndReason.MAX_PAGES, EndReason.MAX_BYTES, EndReason.MAX_TIME, EndReason.MAX_DEPTH)
 RETRYABLE = (
     EndReason.DEAD,
     EndReason.NO_ADDRESS,
@@ -35,6 +40,7 @@ RETRYABLE = (
     EndReason.CRAWL_DELAY,
     EndReason.OUTSIDE_BOUNDARY,
     EndReason.INTERNAL_ERROR,
+    *LIMITS,
 )
 
 _SEEDS = 200  # seeds of one transaction
@@ -54,6 +60,14 @@ _TO_GO = (
     page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit, page.c.flags,
     page.c.referrer,
 )  # fmt: skip
+
+
+_COUNTED_FLAGS = {
+    "near_duplicates": PageFlag.NEAR_DUPLICATE,
+    "noindex": PageFlag.NOINDEX,
+    "nofollow": PageFlag.NOFOLLOW,
+    "slow_pages": PageFlag.SLOW,
+}
 
 
 class Taken(NamedTuple):
@@ -78,15 +92,32 @@ class Retries:
         ours = theirs = 0
         for reason in reasons:
             ended = in_order_of_id(select(seed.c.id, seed.c.site_id).limit(_SEEDS), SeedState.DONE, reason)
+            ended = ended.where(seed.c.skipped == 0)
             after = 0
             while rows := self._database.rows(ended.where(seed.c.id > after)):
-                taken = self._take({row.id: row.site_id for row in rows})
+                taken = self._take({row.id: row.site_id for row in rows}, self._passing(reason, rows))
                 ours += taken
                 theirs += len(rows) - taken
                 after = rows[-1].id
         return Taken(ours, theirs)
 
-    def _take(self, batch: Mapping[int, int]) -> int:
+    def _passing(self, reason: EndReason, seeds: Sequence[AnyRow]) -> ColumnElement[bool]:
+        """Return which pages of seeds that ended for a reason are to be fetched again."""
+        if reason is EndReason.MAX_DEPTH:
+            return self._deepest([row.id for row in seeds])
+        return false() if reason in LIMITS else _PASSING
+
+    def _deepest(self, seeds: Sequence[int]) -> ColumnElement[bool]:
+        """Return which pages are the deepest of their seeds as they are now: a condition on rows, by their depth."""
+        depths = select(page.c.seed_id, sql.max(page.c.depth)).where(page.c.seed_id.in_(seeds), page.c.position >= 0)
+        by_depth: defaultdict[int, list[int]] = defaultdict(list)
+        for seed_id, depth in self._database.rows(depths.group_by(page.c.seed_id)):
+            by_depth[depth].append(seed_id)
+        pages = page.c.result == Result.FETCHED.value, page.c.position >= 0, page.c.lane_seed == page.c.seed_id
+        of_seeds = (and_(page.c.depth == depth, page.c.seed_id.in_(some)) for depth, some in by_depth.items())
+        return and_(or_(false(), *of_seeds), *pages)
+
+    def _take(self, batch: Mapping[int, int], passing: ColumnElement[bool]) -> int:
         """Take back the rows of some seeds, so many a transaction, and with the last of them let the seeds go on.
 
         Returns how many seeds these were. Revisits go first: see `_kept`.
@@ -94,12 +125,17 @@ class Retries:
         for revisits in (True, False):
             after: int | None = 0
             while after is not None:
-                step = partial(self._step, batch=batch, revisits=revisits, after=after)
+                step = partial(self._step, batch=batch, revisits=revisits, after=after, passing=passing)
                 after, free = self._database.retrying(step)
         return free
 
     def _step(
-        self, connection: Connection, batch: Mapping[int, int], revisits: bool, after: int
+        self,
+        connection: Connection,
+        batch: Mapping[int, int],
+        revisits: bool,
+        after: int,
+        passing: ColumnElement[bool],
     ) -> tuple[int | None, int]:
         """Take back rows with ids above `after`; return where to go on, None at the end, and how many seeds are free.
 
@@ -109,7 +145,7 @@ class Retries:
         free = [one for one, site_id in batch.items() if site_id not in held]
         still = select(seed.c.id).where(seed.c.id.in_(free), seed.c.state == SeedState.DONE.value)
         seeds = list(connection.scalars(still.order_by(seed.c.id)))
-        of_these = and_(page.c.seed_id.in_(seeds), _PASSING, page.c.revisit == int(revisits), page.c.id > after)
+        of_these = and_(page.c.seed_id.in_(seeds), passing, page.c.revisit == int(revisits), page.c.id > after)
         rows = connection.execute(select(*_TO_GO).where(of_these).order_by(page.c.id).limit(_PAGES)).all()
         sites = {batch[one] for one in seeds}
         kept = set() if revisits else _kept(connection, sites, rows)
@@ -119,6 +155,7 @@ class Retries:
         if not revisits:
             let_go_on(connection, seeds, sites)
             _take_refusals_back(connection, seeds)
+            _forget_depth(connection, seeds)
             connection.execute(update(seed).where(seed.c.id.in_(seeds)).values(internal_errors=0))
         return None, len(free)
 
@@ -152,10 +189,22 @@ def _take_refusals_back(connection: Connection, seeds: Sequence[int]) -> None:
     connection.execute(delete(rejection).where(theirs))
 
 
+def _forget_depth(connection: Connection, seeds: Sequence[int]) -> None:
+    """Forget that links were left out for their depth: pages that have them are read again, or none was."""
+    known = select(seed.c.id, seed.c.verdicts).where(seed.c.id.in_(seeds), seed.c.verdicts.like('%"depth"%'))
+    for row in connection.execute(known.order_by(seed.c.id)).all():
+        verdicts = {name: times for name, times in json.loads(row.verdicts).items() if name != Verdict.DEPTH.value}
+        connection.execute(update(seed).where(seed.c.id == row.id).values(verdicts=json.dumps(verdicts)))
+
+
 def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -> None:
     """Take rows out of the counts of their seeds; seeds with the same numbers together, for most had one row each."""
     alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for one, rows in by_seed.items():
+        fetched = [row for row in rows if row.result == Result.FETCHED.value]
+        if fetched:
+            _subtract_pages(connection, one, fetched)
+            rows = [row for row in rows if row.result != Result.FETCHED.value]
         errors = sum(row.result == Result.HTTP_ERROR.value for row in rows)
         denied = sum(row.result == _DENIED for row in rows)
         alike[errors, denied, len(rows) - errors - denied].append(one)
@@ -167,3 +216,11 @@ def _subtract(connection: Connection, by_seed: Mapping[int, Sequence[AnyRow]]) -
         }
         for part in sliced(seeds):
             connection.execute(update(seed).where(seed.c.id.in_(part)).values(values))
+
+
+def _subtract_pages(connection: Connection, seed_id: int, rows: Sequence[AnyRow]) -> None:
+    """Take pages that were fetched out of the counts of their seed."""
+    taken = {name: sum(bool(row.flags & flag) for row in rows) for name, flag in _COUNTED_FLAGS.items()}
+    taken |= {"pages": len(rows), "revisits": sum(row.revisit for row in rows)}
+    values = {seed.c[name]: seed.c[name] - times for name, times in taken.items()}
+    connection.execute(update(seed).where(seed.c.id == seed_id).values(values))

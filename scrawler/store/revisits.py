@@ -466,7 +466,9 @@ def old_urls(seed_id: int, order: Order, after: bytes) -> AnySelect:
 
 def _ended_seeds() -> AnySelect:
     query = select(seed.c.id, seed.c.site_id, seed.c.due_at, seed.c.ended_at, seed.c.columns, site.c.site_key)
-    return query.join(site, site.c.id == seed.c.site_id).where(seed.c.state == SeedState.DONE.value)
+    return query.join(site, site.c.id == seed.c.site_id).where(
+        seed.c.state == SeedState.DONE.value, seed.c.skipped == 0
+    )
 
 
 def _is_free(connection: Connection, row: AnyRow) -> bool:

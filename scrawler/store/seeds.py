@@ -29,6 +29,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 _NEW = ("site_id", "url", "url_hash", "hops", "added_at")
 _WITH_COLUMNS = (*_NEW, "columns")
 _OF_OTHERS = (*_NEW, "base_depth")
+_OF_BATCH = (*_NEW, "batch")
 _LISTED = 1_000  # seeds held in memory at a time
 _LONG = 10_000  # seeds of a batch that takes so long that others must have a chance after it
 _KEEP_ALIVE = 5.0  # seconds between two signs of life: servers end a transaction that stays idle
@@ -42,6 +43,7 @@ class NewSeed(NamedTuple):
     hops: int = 0
     columns: str = ""  # JSON object of at most 16,000 characters; empty: none
     base_depth: int = 0  # links from a user's seed to it, if it comes from another site; it has no columns then
+    batch: int = 0  # number of the promotion that makes it a seed; 0: none does
 
 
 class Turn(NamedTuple):
@@ -136,6 +138,7 @@ class Seeds:
         self._insert = BulkInsert.ignoring(seed, _NEW, database.compiler)
         self._insert_all = BulkInsert.ignoring(seed, _WITH_COLUMNS, database.compiler)
         self._insert_others = BulkInsert.ignoring(seed, _OF_OTHERS, database.compiler)
+        self._insert_batch = BulkInsert.ignoring(seed, _OF_BATCH, database.compiler)
         # So many calls of `add` at once bring something: a server works on the sites of one and the seeds of another.
         self.writers = 1 if database.dialect == "sqlite" else 2
         self._sites_turn = threading.Lock()
@@ -223,6 +226,8 @@ class Seeds:
         """Insert the rows of these seeds, each with what only some seeds have; return how many were new."""
         if any(one.columns for one in fresh):
             return self._insert_all.run(connection, [(*row, one.columns) for one, row in zip(fresh, rows, strict=True)])
+        if any(one.batch for one in fresh):
+            return self._insert_batch.run(connection, [(*row, one.batch) for one, row in zip(fresh, rows, strict=True)])
         if any(one.base_depth for one in fresh):
             return self._insert_others.run(
                 connection, [(*row, one.base_depth) for one, row in zip(fresh, rows, strict=True)]
