@@ -88,7 +88,9 @@ def run_server(
     server = make_server(app, host, port, tls=tls, limits=limits, behind=behind, ready=ready)
     try:
         server.run()
-    except SystemExit as error:  # uvicorn ends so where it cannot bind
+    except SystemExit as error:  # uvicorn ends so where it cannot bind, and we where a signal says so
+        if server.started:
+            raise
         raise ServingError(f"cannot serve at {host}:{port}: is it in use?") from error
 
 
