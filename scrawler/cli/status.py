@@ -39,7 +39,7 @@ from scrawler.units import counted, human_bytes
 # Counts of seeds that are told where they are not 0; all others stand in `scrawler seeds --json`.
 _TOLD = (
     *("denied", "unwanted", "trapped", "revisits", "near_duplicates", "noindex", "nofollow", "assets", "sitemap_urls"),
-    *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified"),
+    *("pushed_back", "slowed", "slow_pages", "wait_ms", "internal_errors", "not_modified", "saved"),
     *(f"urls_{name}" for name in Exchanged._fields),
     *(f"guest_{name}" for name in Guests._fields),
 )

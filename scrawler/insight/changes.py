@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from difflib import unified_diff
 from itertools import pairwise
 
 from scrawler.errors import NotCrawledError, SettingsError
 from scrawler.insight.answer import utc
 from scrawler.insight.contents import NoTextError, PageContent
+from scrawler.insight.line_diff import unified
 from scrawler.model.rows import PageRow
 
-_MOST_LINES = 50_000  # of each side: the time of a comparison can grow with the product of both
+_MOST_LINES = 500_000  # of each side
 
 
 def two_visits(rows: Sequence[PageRow], url: str, first: int | None, second: int | None) -> tuple[PageRow, PageRow]:
@@ -50,9 +50,8 @@ def diff(old: PageRow, new: PageRow, read: Callable[[PageRow], PageContent], of_
     Raises RecordsLostError, and NoTextError where the text of what is no text is asked for.
     """
     before, after = (_lines(read(row), of_body) for row in (old, new))
-    names = [f"{row.url} visit {row.visit}" for row in (old, new)]
-    dates = [utc(row.fetched_at) for row in (old, new)]
-    yield from unified_diff(before, after, names[0], names[1], dates[0], dates[1], lineterm="")
+    names = f"{old.url} visit {old.visit}", f"{new.url} visit {new.visit}"
+    yield from unified(before, after, names, (utc(old.fetched_at), utc(new.fetched_at)))
 
 
 def _lines(content: PageContent, of_body: bool) -> list[str]:
