@@ -25,7 +25,7 @@ from scrawler.insight.scratch import scratch
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageFilter, PageLists, PageView
+from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.store.pages import Pages
 from scrawler.store.rows import sliced
 from scrawler.urls.normalise import normalise
@@ -71,7 +71,9 @@ class BrokenLink:
 def broken_links(database: Database, seed_id: int | None = None) -> Iterator[BrokenLink]:
     """Yield all URLs that failed, reason by reason, then by status; all rows are gone through twice."""
     failed = tuple(result.value for result in BROKEN)
-    for view in PageLists(database).all(PageFilter(seed_id, results=failed, sort="status", by_result=True)):
+    for view in PageLists(database).all(
+        PageFilter(seed_id, results=failed, sort="status", by_result=True, last=Last.OF_ALL)
+    ):
         if not is_guess(view):
             yield _broken(view, view.page.result)
     yield from _endless(database, seed_id)
@@ -86,7 +88,7 @@ def _endless(database: Database, seed_id: int | None) -> Iterator[BrokenLink]:
 
 
 def _redirects(database: Database, seed_id: int | None, hashes: Sequence[bytes]) -> Iterator[PageView]:
-    wanted = PageFilter(seed_id, results=(Result.REDIRECT.value,), url_hashes=tuple(hashes))
+    wanted = PageFilter(seed_id, results=(Result.REDIRECT.value,), url_hashes=tuple(hashes), last=Last.OF_ALL)
     return PageLists(database).all(wanted)
 
 
@@ -198,7 +200,7 @@ def _no_fragment(view: PageView, place: str, page: str) -> BrokenLink:
 def _html_pages(
     database: Database, reader: PageReader, unread: Unread, seed_id: int | None
 ) -> Iterator[tuple[PageView, bytes, str]]:
-    fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=_HTML)
+    fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=_HTML, last=Last.STANDING)
     for view in PageLists(database).all(fetched):
         if not view.page.warc_file:
             continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from scrawler.model.results import Result
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageFilter, PageLists
+from scrawler.store.page_lists import Last, PageFilter, PageLists
 from scrawler.store.traces import Traces
 from scrawler.urls.normalise import normalise
 
@@ -22,7 +22,7 @@ def endless_redirects(database: Database) -> dict[bytes, str]:
     A URL that only leads into a circle is not among them. It takes the hashes of all redirects in memory.
     """
     leads_to = {}
-    for view in PageLists(database).all(PageFilter(results=(Result.REDIRECT.value,))):
+    for view in PageLists(database).all(PageFilter(results=(Result.REDIRECT.value,), last=Last.OF_ALL)):
         target = normalise(view.page.detail, view.page.url).url
         if target:
             leads_to[view.page.url_hash] = url_hash(target)

@@ -26,7 +26,7 @@ from scrawler.insight.scratch import scratch
 from scrawler.model.results import Result
 from scrawler.seeds.table_files import Column, Kind
 from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageFilter, PageLists, PageView
+from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
 
 _HTML = ("text/html", "application/xhtml+xml")
 _PLAIN = "text/plain"
@@ -97,11 +97,11 @@ def corpus(
 ) -> Iterator[CorpusRow]:
     """Yield the pages that were fetched, whose main text has `min_length` characters; counted in `counts`.
 
-    With `one_of_each`, of each group of near copies only the first page. Raises SettingsError where what finds the main
-    text is not installed.
+    Of a page that was visited several times it is the last text. With `one_of_each`, of each group of near copies only
+    the first page. Raises SettingsError where what finds the main text is not installed.
     """
     text_of = text_reader()
-    fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=(*_HTML, _PLAIN))
+    fetched = PageFilter(seed_id, results=(Result.FETCHED.value,), types=(*_HTML, _PLAIN), last=Last.OF_THESE)
     with closing(_Groups()) as groups:
         for view in PageLists(database).all(fetched):
             try:

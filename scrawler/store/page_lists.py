@@ -5,10 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, case, false, or_, select
 
+from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect, sliced
@@ -38,6 +40,15 @@ class PageView(NamedTuple):
     canonical: str  # the other URL that it says stands for it
 
 
+class Last(Enum):
+    """Which row of a URL that was visited several times is wanted."""
+
+    NO = "any"
+    OF_ALL = "of-all"  # the last one, if it is one of those that are wanted
+    OF_THESE = "of-these"  # the last one with one of the results that are wanted
+    STANDING = "standing"  # the last one, if it is one of those that are wanted, or found that one not modified since
+
+
 @dataclass(frozen=True, slots=True)
 class PageFilter:
     """Which pages are wanted, all where nothing is said, and in which order; by default in that of their commits."""
@@ -50,6 +61,7 @@ class PageFilter:
     descending: bool = False
     by_result: bool = False  # first in the order of `results`, and by `sort` among those of one
     url_hashes: tuple[bytes, ...] = ()  # of URLs; some hundreds at most
+    last: Last = Last.NO  # of several visits to a URL only the last one
 
     def conditions(self) -> list[ColumnElement[bool]]:
         """Return what a row must fulfil."""
@@ -64,6 +76,8 @@ class PageFilter:
             conditions.append(page.c.url_hash.in_(self.url_hashes))
         if self.types:
             conditions.append(or_(false(), *map(_of_type, self.types)))
+        if self.last is not Last.NO:
+            conditions.append(~_visited_later(self.last, self.results))
         return conditions
 
 
@@ -124,6 +138,17 @@ def _views() -> AnySelect:
 def _view(row: tuple[Any, ...]) -> PageView:
     *of_page, of_seed, referrer, canonical, _ = row
     return PageView(PageRow(*of_page), of_seed, referrer or "", canonical or "")
+
+
+def _visited_later(last: Last, results: tuple[str, ...]) -> ColumnElement[bool]:
+    """Tell whether there is a row of a later visit to the same URL that counts."""
+    later = page.alias("later")
+    counts = {
+        Last.OF_THESE: [later.c.result.in_(results)],
+        Last.STANDING: [later.c.result != Result.NOT_MODIFIED.value],
+    }.get(last, [])
+    same = [later.c.url_hash == page.c.url_hash, later.c.seed_id == page.c.seed_id, later.c.visit > page.c.visit]
+    return select(later.c.id).where(*same, *counts).correlate(page).exists()
 
 
 def _place_of_result(results: tuple[str, ...]) -> ColumnElement[int]:

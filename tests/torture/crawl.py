@@ -27,11 +27,16 @@ class StandsStillError(AssertionError):
     """What was waited for has not come."""
 
 
-def wait_for(seen: Callable[[], bool], seconds: float, what: str) -> None:
-    """Return as soon as something is seen. Raises StandsStillError when it is not in time."""
+def wait_for(
+    seen: Callable[[], bool], seconds: float, what: str, progress: Callable[[], object] = lambda: None
+) -> None:
+    """Return as soon as something is seen. Raises StandsStillError when it is not in time, counted from progress on."""
     until = time.monotonic() + seconds
+    known = progress()
     pause = threading.Event()
     while not seen():
+        if (found := progress()) != known:
+            known, until = found, time.monotonic() + seconds
         if time.monotonic() > until:
             raise StandsStillError(f"not within {seconds:g} s: {what}")
         pause.wait(_LOOK_EVERY)

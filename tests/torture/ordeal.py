@@ -90,15 +90,13 @@ class Ordeal:
 
     def _wait_for_requests(self, crawl: CrawlUnderTest, web: TortureWeb, due: int) -> None:
         """Return once so many URLs were asked for, however long that takes, as long as there are new ones."""
-        web.requests.look()
-        while (known := len(web.requests.urls)) < due:
 
-            def seen(known: int = known) -> bool:
-                crawl.runs()
-                web.requests.look()
-                return len(web.requests.urls) > known
+        def seen() -> bool:
+            crawl.runs()
+            web.requests.look()
+            return len(web.requests.urls) >= due
 
-            wait_for(seen, _STANDSTILL, f"the {known + 1:,}th URL asked for")
+        wait_for(seen, _STANDSTILL, f"{due:,} URLs asked for", lambda: len(web.requests.urls))
 
 
 def _say(line: str) -> None:

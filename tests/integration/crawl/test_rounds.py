@@ -15,11 +15,16 @@ from sqlalchemy import Engine, event
 
 from scrawler.app import begin_again
 from scrawler.core.party.depth import decode
+from scrawler.insight.broken import Unread, broken_fragments, broken_links
+from scrawler.insight.contents import PageReader
+from scrawler.insight.corpus import CorpusCounts, corpus
 from scrawler.model.lanes import REVISIT
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
+from scrawler.model.scope import Scope
 from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store import revisits
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
 from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
 from tests.consistency import check_records
@@ -335,3 +340,36 @@ def test_visits_that_found_nothing_are_thinned_and_still_counted(crawl: Crawl, s
         index.unlink()
     crawl.run()  # indexes are made anew of the rows that are left
     check_records(crawl.url, written)
+
+
+def test_of_several_visits_the_last_one_counts_for_broken_links_and_texts(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl, now = crawl_on_both, [0]
+
+    def answer(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            there = {0: ("/", "/breaks", "/stays"), 1: ("/", "/mended", "/stays")}[now[0]]
+            links = ("/mended", "/breaks", "/stays", "/stays#here" if now[0] else "/stays#nowhere", "/lost")
+            here = '<p id="here">' if path == "/stays" else ""
+            text = f"{here}The text of {path} in round {now[0]}, which is long enough to be taken for one."
+            visit.send(page(text, links=links) if path in there else NOT_FOUND)
+
+    server = serve(answer)
+    crawl.add([server.url()])
+    crawl.run()
+    for now[0] in (1, 1):
+        again(crawl)
+        crawl.run()
+    assert Counter(row.visit for row in crawl.pages() if row.url == server.url("/lost")) == {0: 1, 1: 1, 2: 1}
+    with closing(open_database(crawl.url)) as database:
+        stored = Crawls(database).open("crawl", Scope.HOST)
+        broken = [(one.url.removeprefix(server.url("")), one.status) for one in broken_links(database)]
+        assert sorted(broken) == [("/breaks", 404), ("/lost", 404)]
+        with PageReader(database, crawl.settings(), stored) as reader:
+            assert list(broken_fragments(database, reader, Unread())) == []
+            rows = list(corpus(database, reader, CorpusCounts()))
+    texts = {row.url.removeprefix(server.url("")): row.text for row in rows}
+    assert len(texts) == len(rows)
+    assert {path: f"round {0 if path == '/breaks' else 1}" in text for path, text in texts.items()} == dict.fromkeys(
+        ("/", "/mended", "/stays", "/breaks"), True
+    )
