@@ -143,12 +143,12 @@ def _view(row: tuple[Any, ...]) -> PageView:
 def _visited_later(last: Last, results: tuple[str, ...]) -> ColumnElement[bool]:
     """Tell whether there is a row of a later visit to the same URL that counts."""
     later = page.alias("later")
-    counts = {
+    counts: dict[Last, list[ColumnElement[bool]]] = {
         Last.OF_THESE: [later.c.result.in_(results)],
         Last.STANDING: [later.c.result != Result.NOT_MODIFIED.value],
-    }.get(last, [])
+    }
     same = [later.c.url_hash == page.c.url_hash, later.c.seed_id == page.c.seed_id, later.c.visit > page.c.visit]
-    return select(later.c.id).where(*same, *counts).correlate(page).exists()
+    return select(later.c.id).where(*same, *counts.get(last, [])).correlate(page).exists()
 
 
 def _place_of_result(results: tuple[str, ...]) -> ColumnElement[int]:
