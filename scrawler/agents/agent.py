@@ -260,9 +260,9 @@ class AgentThread(threading.Thread):
         batch = delivery.batch
         run, number, returned = self._taken.get(delivery.sender, ("", 0, frozenset[int]()))
         if (run, number) != (delivery.run, batch.number):
-            mine = [] if self._standing.over else [one for one in batch.items if self._is_mine(one.url)]
+            mine = [] if self._standing.over else [one for one in batch.items if self._may_be_mine(one.url)]
             returned = frozenset(one.id for one in batch.items) - {one.id for one in mine}
-            good = [one for one in mine if normalise(one.url).url == one.url]
+            good = [one for one in mine if _is_normal(one.url)]
             if good:
                 self._standing.stir()
                 self._mail.put((one.url, one.depth, one.hops, one.referrer) for one in good)
@@ -271,11 +271,9 @@ class AgentThread(threading.Thread):
             self._taken[delivery.sender] = delivery.run, batch.number, returned
         self._communicator.acknowledge(delivery, returned)
 
-    def _is_mine(self, url: str) -> bool:
-        try:
-            return self._partition.is_mine(self._mail.key_of(url))
-        except ValueError:  # no URL: whoever signs that is of another version
-            return True
+    def _may_be_mine(self, url: str) -> bool:
+        """Whether a URL is for a site of this agent; what is no URL is nobody's, and goes no further."""
+        return not _is_normal(url) or self._partition.is_mine(self._mail.key_of(url))
 
     # -- what comes ----------------------------------------------------------------------------------------
 
@@ -392,6 +390,11 @@ class AgentThread(threading.Thread):
     def _tell(self, name: str, topic: str, body: NoteBody) -> None:
         if self._communicator.tell(topic, body, name):
             self.notes += 1
+
+
+def _is_normal(url: str) -> bool:
+    """Whether a URL is as agents send it; whoever signs another one is of another version, or lies."""
+    return normalise(url).url == url
 
 
 def _whole(body: NoteBody, key: str) -> int:

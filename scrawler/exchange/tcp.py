@@ -127,7 +127,10 @@ class TcpCommunicator:
             self._peers.pop(to)[1].close(0)
         if address is None or not address.startswith("tcp://"):  # a guest says itself where it listens
             return None
-        made = self._socket(zmq.PUSH)
+        try:
+            made = self._socket(zmq.PUSH)
+        except zmq.ZMQError:  # there is no room for another one now
+            return None
         try:
             made.connect(address)
         except zmq.ZMQError:  # no address of ours

@@ -26,6 +26,7 @@ from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, freeze, 
 
 PAGES = 60  # of each site, one after the other; the first one leads to as many pages of the second as well
 TIMEOUT = 200  # seconds
+MANY = 50  # more pages of the second site, to which one in the midst of the first leads
 KILLS = 2
 _PATIENCE = 5.0  # seconds for which the database is locked at a time: well within a lease
 A, B = "a.example", "b.example"
@@ -40,9 +41,12 @@ def server() -> Iterator[RawServer]:
     for number in range(PAGES):
         further = _path(number + 1) if number + 1 < PAGES else "/"
         hidden = f"/hidden/{number}"
-        sites[A][_path(number)] = page(f"a {number}", links=(further, served.url(hidden, host=B)))
+        many = range(MANY) if number == PAGES // 2 else ()
+        away = [served.url(path, host=B) for path in (hidden, *(f"/many/{one}" for one in many))]
+        sites[A][_path(number)] = page(f"a {number}", links=(further, *away))
         sites[B][_path(number)] = page(f"b {number}", links=(further,))
         sites[B][hidden] = page(f"hidden {number}")
+    sites[B] |= {f"/many/{one}": page(f"one of many {one}") for one in range(MANY)}
     yield served
     served.stop()
 
@@ -133,7 +137,7 @@ def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
         wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
     rows = crawl.sql.rows("SELECT url, result FROM page")
     paths = {_path(number) for number in range(PAGES)}
-    hidden = {f"/hidden/{number}" for number in range(PAGES)}
+    hidden = {f"/hidden/{number}" for number in range(PAGES)} | {f"/many/{number}" for number in range(MANY)}
     expected = {server.url(path, host=A) for path in paths} | {server.url(path, host=B) for path in paths | hidden}
     assert sorted(rows) == sorted((one, "fetched") for one in expected)
     assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
@@ -173,7 +177,7 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
         *(f"--resolve={host}=127.0.0.1" for host in (A, B)),
     )
     crawl = CrawlUnderTest(
-        tmp_path, sqlite_url, Pace(runs=2, threads=1, seeds_per_thread=1, delay=0.2, mode="exchange", more=more)
+        tmp_path, sqlite_url, Pace(runs=2, threads=1, seeds_per_thread=1, delay=0.1, mode="exchange", more=more)
     )
     try:
         crawl.add_seeds([server.url(host=host) for host in (A, B)])
@@ -194,7 +198,7 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
             os.kill(receiver, signal.SIGCONT)
         wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
         rows = crawl.sql.rows("SELECT url FROM page WHERE result = 'fetched'")
-        assert len(rows) == len(set(rows)) == 3 * PAGES
+        assert len(rows) == len(set(rows)) == 3 * PAGES + MANY
         sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
         assert sent == received >= PAGES
     finally:
