@@ -144,7 +144,7 @@ def add_key(settings: Settings, host: str) -> None:
 def list_keys(settings: Settings, written: str | None) -> None:
     """List the keys, by the first digits of their hashes."""
     with opened(settings, BareCrawl) as crawl:
-        found = Pushes(crawl.database, 1, 1).keys()
+        found = Pushes(crawl.database, 1, 1).all_keys()
     rows = [
         {
             "key": one.name,

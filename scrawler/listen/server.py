@@ -9,7 +9,7 @@ import ssl
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -176,7 +176,11 @@ class Listener:
             listening.largest,
             Buckets(_RATE, _BURST),
         )
-        self._server = _Server(self._config(endpoints))
+        try:
+            self._server = _Server(self._config(endpoints))
+        except BaseException:
+            self._asker.close()  # its threads would outlive what cannot be made
+            raise
         self._server.heeds_hangups = heeds_hangups
         self._hubs.failed = self._fail
         self._error: BaseException | None = None
@@ -209,28 +213,30 @@ class Listener:
 
     def run(self) -> None:
         """Listen until told to end. Raises StoreError before it has begun, and whatever ended it."""
-        made = bound(self._listening)
         threads: list[threading.Thread] = []
-        try:
+        with ExitStack() as ends:
+            ends.callback(self._end, threads)
+            made = bound(self._listening)
+            ends.callback(made.close)
             number = self._pushes.begin(self._listening.url)
             self._intake.prove_left()
-            threads = [*self._key_files.threads, self._hubs, threading.Thread(target=self._beat, args=(number,))]
+            threads += [*self._key_files.threads, self._hubs, threading.Thread(target=self._beat, args=(number,))]
             for thread in threads:
                 start(thread)
             self._say(f"listening at {self._listening.url}")
             asyncio.run(self._server.serve(sockets=[made]))
-        finally:
-            self._halt.set()
-            for thread in threads:
-                if thread.ident is not None:
-                    thread.join()
-            self._asker.close()
-            made.close()
         if self._error is not None:
             raise self._error
         with suppress(StoreError):
             self._intake.write_refused()
         self._pushes.beat(number, ended=True)
+
+    def _end(self, threads: Sequence[threading.Thread]) -> None:
+        self._halt.set()
+        for thread in threads:
+            if thread.ident is not None:
+                thread.join()
+        self._asker.close()
 
     def stop(self) -> None:
         """Let it end in order, from any thread."""

@@ -231,7 +231,7 @@ class Pushes:
 
         self._database.retrying(work)
 
-    def keys(self) -> list[KeyView]:
+    def all_keys(self) -> list[KeyView]:
         """Return all keys, as far as anybody can know them."""
         rows = self._database.rows(select(push_key).order_by(push_key.c.created_at, push_key.c.key_hash))
         return [KeyView(bytes(row.key_hash).hex()[:12], row.host, row.created_at, row.used_at) for row in rows]

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from scrawler.core.progress import Progress
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
-from scrawler.store.engine import open_database
+from scrawler.model.windows import Window
+from scrawler.store.engine import database_time, open_database
+from scrawler.store.owners import Owners
 from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
@@ -118,3 +121,29 @@ def test_pushed_urls_come_before_all_else_of_a_party_in_work(crawl: Crawl, serve
         ("/a", 1, Result.FETCHED.value)
     }
     check_records(crawl.url, crawl.folder / "pages")
+
+
+def test_a_site_is_asked_in_the_time_that_its_owner_has_named(crawl: Crawl, serve: Serve) -> None:
+    site = Site()
+    server = serve(site)
+    crawl.add([server.url()])
+    with closing(open_database(crawl.url)) as database:
+        now = database.reading(lambda connection: database_time(connection, database.clock)) // 60_000 % 1440
+        found = Pushes(database, 1_000, 1_000).site(site_key(server.url("/"), Scope.HOST))
+        assert found is not None
+        Owners(database).set_window(found.id, Window((now + 120) % 1440, (now + 240) % 1440))
+    stop = threading.Event()
+    held: list[int] = []
+
+    def look(progress: Progress) -> None:
+        if progress.active:
+            held.append(progress.active)
+        if len(held) >= 3:
+            stop.set()
+
+    crawl.run(look, stop)
+    assert site.asked == []  # the site was held, and waited for its time
+    with closing(open_database(crawl.url)) as database:
+        Owners(database).set_window(found.id, Window((now - 60) % 1440, (now + 60) % 1440))
+    crawl.run()
+    assert set(site.asked) == {"/robots.txt", "/", "/a"}
