@@ -377,4 +377,5 @@ def _summary(crawl: str, ended: Sequence[Ended], elapsed: float, seeds: Seeds, s
         tuple(chain.from_iterable(one.warc_files for one in ended)),
         *faults_told(settings, crawl, seeds),
         dead_at_proxies=seeds.dead_at_proxies(),
+        saved=seeds.saved(),
     )

@@ -302,6 +302,7 @@ def _print_summary(summary: RunSummary, settings: Settings) -> None:
             **_proxies(settings),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
             "bytes": human_bytes(summary.bytes),
+            **_saved(summary),
             "requests": f"{summary.requests:,}",
             "errors": f"{summary.errors:,}",
             **_faults(summary),
@@ -325,6 +326,12 @@ def _faults(summary: RunSummary) -> dict[str, str]:
         return {}
     where = f"; tracebacks are in {summary.fault_file}" if summary.fault_file else ""
     return {"internal errors": f"{summary.internal_errors:,} in the whole crawl{where}"}
+
+
+def _saved(summary: RunSummary) -> dict[str, str]:
+    if not summary.saved:
+        return {}
+    return {"saved": f"{human_bytes(summary.saved)} in the whole crawl: pages that were not sent again (304)"}
 
 
 def _lost(summary: RunSummary) -> dict[str, str]:

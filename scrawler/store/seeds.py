@@ -296,6 +296,10 @@ class Seeds:
         """Return how many answers of all seeds met a fault of this program."""
         return int(self._database.rows(select(sql.coalesce(sql.sum(seed.c.internal_errors), 0)))[0][0])
 
+    def saved(self) -> int:
+        """Return the bytes of bodies that did not come again, of all seeds: their servers have answered 304."""
+        return int(self._database.rows(select(sql.coalesce(sql.sum(seed.c.saved), 0)))[0][0])
+
     def dead_at_proxies(self) -> tuple[int, str]:
         """Return how many seeds are dead by what a proxy said or did, and the detail of most of them."""
         number = sql.count()

@@ -88,6 +88,7 @@ class Tally:
             whole = Machines(database).summary()
             faults = faults_told(settings, crawl.name, Seeds(database))
             dead_at_proxies = Seeds(database).dead_at_proxies()
+            saved = Seeds(database).saved()
             lost = Upkeep(settings, database, crawl, say).untold(lambda: outcome == "stopped")
         finally:
             database.close()
@@ -112,6 +113,7 @@ class Tally:
             lost=lost.sum,
             lost_records=lost.files,
             dead_at_proxies=dead_at_proxies,
+            saved=saved,
             given_up=tuple(given_up),
         )
 
