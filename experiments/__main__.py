@@ -35,6 +35,7 @@ EXPERIMENTS = {  # and the modules that they are
     "freshness": "freshness",
     "quality": "quality",
     "hidden": "hidden",
+    "cooperation": "cooperation",
     "endurance": "bench.endurance_bench",
 }
 

@@ -53,6 +53,7 @@ class Listed(NamedTuple):
     changefreq: str = ""  # one of CHANGE_FREQUENCIES, if it is said
     change: str = ""  # created, updated or deleted, as a change list of ResourceSync says
     capability: str = ""  # what kind of list it is, where one of ResourceSync names another one
+    until: Millis = 0  # a list of changes that is over: when
 
 
 class Sitemap(NamedTuple):
@@ -63,6 +64,7 @@ class Sitemap(NamedTuple):
     note: str = ""
     capability: str = ""  # which list of ResourceSync it is: description, capabilitylist, resourcelist, changelist, ...
     since: Millis = 0  # a list of changes: since when it tells of all of them
+    until: Millis = 0  # ... and until when, if it is over: nothing comes to it any more
 
 
 class _EndOfReading(Exception):
@@ -159,8 +161,8 @@ def _read_xml(text: str, root: str) -> Sitemap:
     if problem == BAD_XML:
         reader = _XmlReader(_SHAPES[root], links_have_href=root == "feed")
         problem = reader.read_loosely(text)
-    since = max(0, read_date(reader.head.get("from", "")) or 0)
-    return Sitemap(root == "sitemapindex", reader.listed, problem, reader.head.get("capability", ""), since)
+    since, until = (max(0, read_date(reader.head.get(name, "")) or 0) for name in ("from", "until"))
+    return Sitemap(root == "sitemapindex", reader.listed, problem, reader.head.get("capability", ""), since, until)
 
 
 def _local(name: str) -> str:
@@ -296,6 +298,7 @@ class _XmlReader:
         said = self._said
         date = max(0, read_date(said.get("datetime", "") or self._date) or 0)
         change, capability = said.get("change", ""), said.get("capability", "")
-        self.listed.append(Listed(self._url, date, self._frequency, change, capability))
+        until = max(0, read_date(said.get("until", "")) or 0)
+        self.listed.append(Listed(self._url, date, self._frequency, change, capability, until))
         self._url = self._date = self._frequency = ""
         self._said = {}

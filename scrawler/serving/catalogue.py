@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from scrawler.errors import ScrawlerError
 
-PAGE = 50_000  # resources, or changes, of one list (sitemaps.org, "Sitemap file limits")
+PAGE = 50_000  # resources of one list (sitemaps.org, "Sitemap file limits")
+CHANGES = 500  # changes of one list: each time that one is added, crawlers read the last list anew
 _VERSION = 1
 _ROWS = 500  # that are read at a time
 _PATIENCE = 30.0  # seconds for which another program may hold the file
@@ -155,7 +156,7 @@ class Catalogue:
             size,
         )
 
-    def change_pages(self, size: int = PAGE) -> list[PageOfList]:
+    def change_pages(self, size: int = CHANGES) -> list[PageOfList]:
         """Return the pages of the change list."""
         return self._pages(
             "SELECT (seq - 1) / ? + 1, COUNT(*), MAX(seq), MIN(at), MAX(at) FROM change GROUP BY 1", size
@@ -172,7 +173,7 @@ class Catalogue:
         for row in self._ranged(query, page, size):
             yield Resource._make(row)
 
-    def changes(self, page: int, size: int = PAGE) -> Iterator[Change]:
+    def changes(self, page: int, size: int = CHANGES) -> Iterator[Change]:
         """Yield the changes of one page, in their order."""
         query = f"SELECT {', '.join(Change._fields)} FROM change WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         for row in self._ranged(query, page, size):
@@ -275,7 +276,7 @@ class CatalogueWriter:
             pass
         with self._transaction():
             newest = self._connection.execute("SELECT COALESCE(MAX(seq), 0) FROM change").fetchone()[0]
-            last = (newest - keep) // PAGE * PAGE  # whole pages go, and none that is not full
+            last = (newest - keep) // CHANGES * CHANGES  # whole pages go, and none that is not full
             if last > 0:
                 at = self._connection.execute("SELECT MAX(at) FROM change WHERE seq <= ?", (last,)).fetchone()[0]
                 if at is not None:

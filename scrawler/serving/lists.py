@@ -1,6 +1,6 @@
 """The documents that crawlers read, as pieces of XML: ResourceSync (ANSI/NISO Z39.99-2017), and sitemaps.
 
-Resources are listed 50,000 a document; where there are more, or changes are, an index names the documents. All have the
+Resources are listed 50,000 a document, changes 500; where there are more, an index names the documents. All have the
 form of a sitemap, so that a reader of sitemaps which knows nothing of ResourceSync finds the resources in them.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from xml.sax.saxutils import escape, quoteattr
 
-from scrawler.serving.catalogue import PAGE, Catalogue, Change, PageOfList, Resource
+from scrawler.serving.catalogue import CHANGES, PAGE, Catalogue, Change, PageOfList, Resource
 
 FOLDER = "resourcesync"  # below the site
 WELL_KNOWN = ".well-known/resourcesync"
@@ -28,10 +28,11 @@ def w3c_date(millis: int) -> str:
 class Lists:
     """Writes the documents of a site; `base` is its URL, with a slash at the end."""
 
-    def __init__(self, catalogue: Catalogue, base: str, page: int = PAGE) -> None:
+    def __init__(self, catalogue: Catalogue, base: str, page: int = PAGE, changes: int = CHANGES) -> None:
         self._catalogue = catalogue
         self._base = base
         self._page = page
+        self._changes_page = changes
 
     def url_of(self, path: str) -> str:
         """Return the URL of what is published at a path."""
@@ -112,7 +113,7 @@ class Lists:
         return _md(capability="changelist", **times)
 
     def _changes(self, page: PageOfList) -> Iterator[str]:
-        for one in self._catalogue.changes(page.number, self._page):
+        for one in self._catalogue.changes(page.number, self._changes_page):
             said = {"change": one.kind, "datetime": w3c_date(one.at), **_described(one)}
             yield self._entry(one.path, _md(**said), one.at)
 

@@ -22,7 +22,7 @@ from scrawler.serving.folder import FileInFolder, Folder
 _BATCH = 250  # resources of a transaction
 _BLOCK = 1 << 20
 _DOUBTFUL_NS = 2_000_000_000  # a change so soon before a digest may have a twin right after it
-KEEP_CHANGES = 500_000
+KEEP_CHANGES = 50_000
 
 
 class RowPage(NamedTuple):

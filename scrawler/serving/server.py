@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from scrawler.errors import ScrawlerError
 from scrawler.serving.connections import HEAD_BYTES, HEAD_S, WRITE_S, limited_protocol
@@ -75,7 +75,7 @@ class ScanThread:
 
 
 def run_server(
-    app: Starlette,
+    app: ASGIApp,
     host: str,
     port: int,
     *,
@@ -95,7 +95,7 @@ def run_server(
 
 
 def make_server(
-    app: Starlette,
+    app: ASGIApp,
     host: str,
     port: int,
     *,

@@ -71,7 +71,7 @@ class Site:
         self._rows = rows
         self._templates = templates or Templates(None)
         self._page = list_page
-        self._lists = Lists(catalogue, base) if list_page is None else Lists(catalogue, base, list_page)
+        self._lists = Lists(catalogue, base) if list_page is None else Lists(catalogue, base, list_page, list_page)
         self.pages: BoundedCache[Found] = BoundedCache(cache_bytes, lambda one: len(one.body) + _PAGE_COST)
         self.terms: BoundedCache[Found] = BoundedCache(cache_bytes // 8, lambda one: len(one.body) + _PAGE_COST)
         self._dumps = threading.BoundedSemaphore(_MOST_DUMPS)

@@ -193,7 +193,8 @@ class SitemapLister:
     def _list_sitemaps(self, flight: PageFlight, sitemap: Sitemap, some: list[Listed]) -> None:
         entry = flight.entry
         party, rules = flight.party, flight.site.own_rules or self._rules
-        hrefs = [one.url for one in some if is_followed(sitemap, one)]
+        told = party.told
+        hrefs = [one.url for one in some if is_followed(sitemap, one) and not (told and told.knows(one))]
         if party.told is not None and sitemap.capability == DESCRIPTION:
             party.told.note_sets(sum(one.capability == CAPABILITY_LIST for one in sitemap.listed))
         deepest = MAX_LEVEL + LEVELS if sitemap.capability else MAX_LEVEL

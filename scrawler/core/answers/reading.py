@@ -152,7 +152,7 @@ class AnswerReader:
             flags = self._flags(flight, response, self._pipeline.directives(response, None))
             cut = sitemap.listed and is_cut_page(response)
             said = PageFlag.SITEMAP | PageFlag.TRUNCATED if cut else PageFlag.SITEMAP
-            if sitemap.capability == CHANGE_LIST:
+            if sitemap.capability == CHANGE_LIST and not sitemap.until:  # what is over need not be read again
                 said |= PageFlag.CHANGE_LIST
             return None, sitemap, flags | said, media_type
         if not shows_page(response):  # what redirects and errors say to robots is said of no page

@@ -248,7 +248,9 @@ class SiteTaker:
             self._keep_states(site, party, rules)
         if rules.resourcesync != "off":
             known = self._frontier.publisher(seed.id) if seed.counts.requests else None
-            party.told = Told(known or PublisherRow(seed.id, 0, 0, 0, 0), rules.change_list_ms)
+            fresh = not seed.round and not seed.counts.requests
+            before = int(time.time() * 1000) if fresh else 0
+            party.told = Told(known or PublisherRow(seed.id, 0, 0, 0, 0), rules.change_list_ms, before)
         held = [state for state in states if state.holder_id == seed.id]
         held.sort(key=lambda state: (state.seed_id != seed.id, lane_key(state.kind).place))
         party.lanes = [self._lane(site, state, with_tail=state.seed_id == seed.id) for state in held]

@@ -7,6 +7,7 @@ one finds a change that nobody has told, nothing is spared until many others hav
 
 from __future__ import annotations
 
+from scrawler.extract.sitemaps import Listed
 from scrawler.model.results import Result
 from scrawler.model.rows import PublisherRow
 from scrawler.model.terms import Millis
@@ -25,10 +26,13 @@ _THERE = frozenset((Result.FETCHED.value, Result.NOT_MODIFIED.value))
 class Told:
     """The change lists of one party. `fresh_ms` is how old what they say may be."""
 
-    __slots__ = ("_changed", "_failed", "_full", "_row", "dirty", "fresh_ms")
+    __slots__ = ("_before", "_changed", "_failed", "_full", "_row", "_skipped", "dirty", "fresh_ms")
 
-    def __init__(self, row: PublisherRow, fresh_ms: int) -> None:
+    def __init__(self, row: PublisherRow, fresh_ms: int, before: Millis = 0) -> None:
+        """`before` is a time before which no URL was visited, if there is one: older changes are of no interest."""
         self._row = row
+        self._before = before
+        self._skipped: Millis = 0  # until when lists of changes are over that are not read
         self.fresh_ms = fresh_ms
         self._changed: dict[bytes, Millis] = {}  # of this round, by the hash of the URL
         self._full = False
@@ -54,8 +58,20 @@ class Told:
             return
         goes_on = 0 < since <= row.read_at
         complete_since = row.complete_since if goes_on and row.complete_since else since or read_at
+        complete_since = max(complete_since, self._skipped)
         self._row = row._replace(complete_since=complete_since, read_at=max(row.read_at, read_at))
         self.dirty = True
+
+    def knows(self, one: Listed) -> bool:
+        """Tell whether a list of changes need not be read: it was over when the last one was read, or long before."""
+        if not one.until:
+            return False
+        if one.until <= self._row.read_at and self._row.complete_since > 0:
+            return True
+        if one.until >= self._before - _SLACK_MS:
+            return False
+        self._skipped = max(self._skipped, one.until)
+        return True
 
     def note_unchanged(self, read_at: Millis) -> None:
         """Note that the list is as it was when it was read last."""

@@ -146,7 +146,7 @@ def test_a_scan_that_is_cut_short_says_nothing_of_what_is_gone(
 
 
 def test_old_changes_go_a_page_at_a_time(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(catalogue_module, "PAGE", 4)
+    monkeypatch.setattr(catalogue_module, "CHANGES", 4)
     watched.write("a", "0")
     watched.scan()
     before = watched.catalogue.state().since

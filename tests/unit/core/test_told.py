@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrawler.core.party.told import SEVERAL, Told, spared_state
+from scrawler.extract.sitemaps import Listed
 from scrawler.model.results import Result
 from scrawler.model.rows import PublisherRow
 from scrawler.model.visits import KnownVisit, UrlState
@@ -113,3 +114,24 @@ def test_what_was_spared_is_as_its_last_visit_has_found_it() -> None:
     after = spared_state(before, 7, NOW)
     assert after == before._replace(visit=7, due_at=NOW + HOUR)
     assert spared_state(before._replace(interval_ms=0), 7, NOW).due_at == 0
+
+
+def over(until: int) -> Listed:
+    return Listed("https://a.example/changes-1.xml", 0, until=until)
+
+
+def test_lists_that_are_over_are_read_once() -> None:
+    assert told(read_at=NOW).knows(over(NOW - HOUR))
+    assert not told(read_at=NOW).knows(over(NOW + HOUR)), "it was not over then"
+    assert not told(read_at=NOW).knows(over(0)), "it is not over"
+    assert not told(since=0, read_at=NOW).knows(over(NOW - HOUR)), "nothing is known: it failed, or was never read"
+
+
+def test_a_first_visit_reads_no_old_changes_and_claims_none() -> None:
+    first = Told(PublisherRow(1, 0, 0, 0, 0), HOUR, before=NOW)
+    assert first.knows(over(NOW - HOUR))
+    assert not first.knows(over(NOW - 1_000)), "clocks differ"
+    first.note_list(NOW - 100 * HOUR, NOW)
+    assert first.row.complete_since == NOW - HOUR
+    later = Told(PublisherRow(1, 0, 0, 0, 0), HOUR)
+    assert not later.knows(over(NOW - HOUR)), "some URLs were visited before these changes"
