@@ -312,7 +312,8 @@ def _fill(connection: Any, kind: str) -> None:
     )
 
 
-def test_visits_that_found_nothing_are_thinned_and_still_counted(crawl: Crawl, serve: Serve) -> None:
+def test_visits_that_found_nothing_are_thinned_and_still_counted(crawl_on_both: Crawl, serve: Serve) -> None:
+    crawl = crawl_on_both
     server = serve(Site())
     crawl.add([server.url()])
     for round_ in range(6):
