@@ -11,6 +11,7 @@ from scrawler.api.answers import Answers
 from scrawler.api.page import Page
 from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
+from scrawler.api.since import Since, since_ms
 from scrawler.errors import NotCrawledError
 from scrawler.insight.answer import Answer
 from scrawler.insight.contents import PageContent, PageReader, find_page
@@ -88,8 +89,12 @@ class OpenedCrawl(SeededCrawl):
         with self.reader() as reader:
             return why(self.database, self.settings, self.stored.scope, url, reader.read)
 
-    def report(self, seed: str | None = None, html: str | os.PathLike[str] | None = None) -> Report:
+    def report(
+        self, seed: str | None = None, html: str | os.PathLike[str] | None = None, since: Since = None
+    ) -> Report:
         """Sum up what came of the crawl, or of a seed; with `html` that file gets it as a page with plots, too.
+
+        With `since`, as `changes` takes it, only visits since that time are summed up.
 
         Printed it is what `scrawler report` shows; `as_json()` has its values. Raises InputError where there is no such
         seed, SettingsError for a file that the crawl needs.
@@ -97,7 +102,7 @@ class OpenedCrawl(SeededCrawl):
         if html is not None:
             self.keep_clear(os.fspath(html))
         view = None if seed is None else self.seed(seed, "SEED")
-        made = make_report(self.database, self.stored, view)
+        made = make_report(self.database, self.stored, view, since_ms(since, self.database.now()))
         if html is not None:
             with open_output(os.fspath(html)) as out:
                 out.writelines(html_page(replace(made, title=f"Report on {made.title}")))

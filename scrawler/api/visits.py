@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from scrawler.api.opened import OpenedCrawl
-from scrawler.dates import read_date
+from scrawler.api.since import Since, since_ms
 from scrawler.errors import SettingsError
 from scrawler.insight.changes import diff, two_visits
 from scrawler.insight.contents import asked_for
-from scrawler.model.terms import Millis
 from scrawler.model.visits import ChangeKind
 from scrawler.store.changes import Changes, ChangeView, RoundView
 from scrawler.telling.atom import feed_lines
-from scrawler.units import parse_seconds
 
 _MOST_IN_FEED = 1_000
-
-Since = str | datetime | timedelta | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,23 +82,6 @@ def kinds_of(words: Iterable[str]) -> tuple[str, ...]:
         if one not in known:
             raise SettingsError(f"{one!r} is no change, which are {', '.join(known)}")
     return tuple(kinds)
-
-
-def since_ms(since: Since, now: Millis) -> Millis:
-    """Return a time in milliseconds: a date, or how long before now. Raises SettingsError."""
-    if since is None:
-        return 0
-    if isinstance(since, datetime):
-        return int((since if since.tzinfo else since.replace(tzinfo=UTC)).timestamp() * 1000)
-    if isinstance(since, timedelta):
-        return now - int(since.total_seconds() * 1000)
-    at = read_date(since)
-    if at is not None:
-        return at
-    try:
-        return now - int(float(parse_seconds(since)) * 1000)  # type: ignore[arg-type]  # what it cannot read it returns
-    except (TypeError, ValueError, OverflowError):
-        raise SettingsError(f"since {since!r}: a date is wanted, as 2026-11-23, or a time ago, as 7d") from None
 
 
 def _change(view: ChangeView) -> Change:

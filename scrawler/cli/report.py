@@ -29,8 +29,9 @@ from scrawler.settings import Settings
     metavar="FILE",
     help="Write an HTML page with plots; it needs no script and nothing from elsewhere.",
 )
+@click.option("--since", type=FILLED, metavar="TIME", help="Only visits since then: 2026-11-23, or how long ago: 7d.")
 @with_settings()
-def report(settings: Settings, seed: str | None, as_json: bool, html: Path | None) -> None:
+def report(settings: Settings, seed: str | None, as_json: bool, html: Path | None, since: str | None) -> None:
     """Report on SEED, or on the whole crawl.
 
     Pages, bytes, results, statuses, content types and sizes, depths, site sizes, links in and out, refused links and
@@ -39,7 +40,7 @@ def report(settings: Settings, seed: str | None, as_json: bool, html: Path | Non
     if as_json and html:
         raise click.UsageError("--json and --html are two reports: give one of them")
     with opened(settings, OpenedCrawl) as crawl:
-        made = crawl.report(seed, html)
+        made = crawl.report(seed, html, since)
     if as_json:
         click.echo(json_line(with_dates(made.as_json())))
     elif html:

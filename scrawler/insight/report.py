@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from scrawler.dates import iso_date
 from scrawler.insight.beside import beside
 from scrawler.insight.broken_section import broken_section
 from scrawler.insight.over_time import time_section
@@ -13,13 +14,14 @@ from scrawler.insight.summing import (
     TOTALS,
     class_names,
     content_tables,
+    page_totals,
     results_section,
     samples_table,
     times_table,
     totals_section,
     verdicts_table,
 )
-from scrawler.model.terms import url_hash
+from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import ChangeKind
 from scrawler.settings import crawl_title
 from scrawler.store.changes import Changes
@@ -46,9 +48,29 @@ _COUNTS = tuple(
 )
 
 
-def make_report(database: Database, crawl: Crawl, view: SeedView | None) -> Report:
-    """Sum up what came of a seed, of all if None."""
-    return _Maker(database, crawl, view).report()
+def make_report(database: Database, crawl: Crawl, view: SeedView | None, since: Millis = 0) -> Report:
+    """Sum up what came of a seed, of all if None; with `since`, of visits since that time alone."""
+    return _since(database, crawl, view, since) if since else _Maker(database, crawl, view).report()
+
+
+def _since(database: Database, crawl: Crawl, view: SeedView | None, since: Millis) -> Report:
+    """Sum up visits since a time: what is counted of whole seeds is left out."""
+    seed_id = view.seed.id if view else None
+    sums = page_sums(database, seed_id, since)
+    visited = Changes(database)
+    begun, ended = visited.begun_since(since, seed_id)
+    numbers = visited.numbers(seed_id, since)
+    found = {kind.value: numbers.get(kind.value, 0) for kind in ChangeKind}
+    made = (
+        Section("since", "Since", {"since": since, "rounds_begun": begun, "of_them_ended": ended}),
+        Section("totals", "Totals", page_totals(sums.pages)),
+        results_section(sums.pages),
+        time_section(sums.pages),
+        Section("content", "Content", tables=content_tables(sums.kinds)),
+        Section("visits", "Visits after the first", found),
+    )
+    title = f"seed {view.seed.url}" if view else crawl_title(crawl.name)
+    return Report(f"{title} since {iso_date(since)}", database.now(), made)
 
 
 class _Maker:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from scrawler.insight.results import flag_names
 from scrawler.insight.sections import Section, Table
+from scrawler.model.results import Result
 from scrawler.store.page_sums import DEEPEST, SIZES, TIMES, KindSum, PageSum
 from scrawler.store.reports import Sample
 from scrawler.units import format_bytes
@@ -21,18 +23,25 @@ _TARGETS = (Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE)
 
 def totals_section(pages: Sequence[PageSum], counts: Mapping[str, int]) -> Section:
     """Return what was asked for and what came, over all."""
+    values = page_totals(pages)
+    values |= {name: counts[name] for name in _SUMMED} | {"in_work_ms": counts["elapsed_ms"]}
+    names = "urls", *_SUMMED, "retried_urls", "first_answer_at", "last_answer_at", "span_ms", "in_work_ms"
+    return Section("totals", "Totals", {name: values[name] for name in names})
+
+
+def page_totals(pages: Sequence[PageSum]) -> dict[str, Any]:
+    """Return what pages alone say of that."""
     first = min((one.first_at for one in pages), default=None)
     last = max((one.last_at for one in pages), default=None)
-    values = {
+    return {
         "urls": sum(one.pages for one in pages),
-        **{name: counts[name] for name in _SUMMED},
+        "pages": sum(one.pages for one in pages if one.result == Result.FETCHED),
+        "bytes": sum(one.bytes for one in pages),
         "retried_urls": sum(one.retried for one in pages),
         "first_answer_at": first,
         "last_answer_at": last,
         "span_ms": None if first is None or last is None else last - first,
-        "in_work_ms": counts["elapsed_ms"],
     }
-    return Section("totals", "Totals", values)
 
 
 def results_section(pages: Sequence[PageSum]) -> Section:

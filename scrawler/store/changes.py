@@ -84,9 +84,10 @@ class Changes:
         rows = self._database.plain_rows(select(sql.max(url_change.c.id), sql.min(url_change.c.id)))
         return rows[0][0] or 0, rows[0][1] or 0
 
-    def numbers(self, seed_id: int | None = None) -> dict[str, int]:
-        """Return how many changes of each kind were found: of one seed or all."""
+    def numbers(self, seed_id: int | None = None, since: Millis = 0) -> dict[str, int]:
+        """Return how many changes of each kind were found since a time: of one seed or all."""
         query = select(url_change.c.kind, sql.count()).group_by(url_change.c.kind)
+        query = query.where(url_change.c.at >= since) if since else query
         query = query if seed_id is None else query.where(url_change.c.seed_id == seed_id)
         return {row[0]: row[1] for row in self._database.plain_rows(query)}
 
@@ -103,6 +104,18 @@ class Changes:
         columns = [page.c[name] for name in PageRow._fields]
         query = select(*columns).where(page.c.url_hash.in_(hashes)).order_by(page.c.id.desc()).limit(_MOST)
         return [PageRow(*row) for row in self._database.plain_rows(query)]
+
+    def begun_since(self, since: Millis, seed_id: int | None = None) -> tuple[int, int]:
+        """Return how many rounds began since a time, and how many of them have ended: of one seed or all."""
+        total, ended = [], []
+        for table, at in ((seed_round, seed_round.c.began_at), (seed, seed.c.round_at)):
+            query = select(sql.count(), sql.count(table.c.ended_at)).where(at >= since)
+            column = seed_round.c.seed_id if table is seed_round else seed.c.id
+            query = query if seed_id is None else query.where(column == seed_id)
+            row = self._database.plain_rows(query)[0]
+            total.append(row[0])
+            ended.append(row[1])
+        return sum(total), sum(ended)
 
     def rounds(self, seed_id: int | None = None) -> Iterator[RoundView]:
         """Yield the rounds of a seed, or of all, seed by seed from the first on."""

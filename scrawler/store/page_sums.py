@@ -31,6 +31,7 @@ from sqlalchemy import literal_column as number
 from sqlalchemy.schema import CreateTable, DropTable
 
 from scrawler.model.results import Result
+from scrawler.model.terms import Millis
 from scrawler.store.bulk import sqlite_insert
 from scrawler.store.engine import Database
 from scrawler.store.periods import Periods, committed_periods, is_outside, period_of, periods_between
@@ -97,14 +98,22 @@ class PageSums(NamedTuple):
     types: list[TypeSum]
 
 
-def page_sums(database: Database, seed_id: int | None) -> PageSums:
-    """Add up the pages of a seed, of all if None."""
+class _Wanted(NamedTuple):
+    """Which pages are added up."""
+
+    seed_id: int | None = None  # None: those of all seeds
+    since: Millis = 0  # that were asked for at that time or later
+
+
+def page_sums(database: Database, seed_id: int | None, since: Millis = 0) -> PageSums:
+    """Add up the pages of a seed, of all if None; with `since`, those that were asked for at that time or later."""
+    wanted = _Wanted(seed_id, since)
 
     def work(connection: Connection) -> PageSums:
         if database.dialect == "sqlite":
-            return _sums(connection, _groups_by_number(connection, seed_id))
-        period = period_of(_page.fetched_at, committed_periods(connection, seed_id), database.dialect)
-        return _sums(connection, _of_seed(_single_pages(period), seed_id))
+            return _sums(connection, _groups_by_number(connection, wanted))
+        period = period_of(_page.fetched_at, committed_periods(connection, *wanted), database.dialect)
+        return _sums(connection, _of(_single_pages(period), wanted))
 
     return database.reading(work)
 
@@ -151,8 +160,10 @@ def _single_pages(period: ColumnElement[int]) -> AnySelect:
     )
 
 
-def _of_seed(query: AnySelect, seed_id: int | None) -> AnySelect:
-    return query if seed_id is None else query.where(_page.seed_id == seed_id)
+def _of(query: AnySelect, wanted: _Wanted) -> AnySelect:
+    if wanted.seed_id is not None:
+        query = query.where(_page.seed_id == wanted.seed_id)
+    return query.where(_page.fetched_at >= wanted.since) if wanted.since else query
 
 
 def _sums(connection: Connection, groups: AnySelect) -> PageSums:
@@ -215,23 +226,23 @@ _group = Table(
 _CACHE = "PRAGMA temp.cache_size = -65536"  # 64 MiB at most, taken as needed
 
 
-def _first_types(connection: Connection, seed_id: int | None) -> list[str]:
+def _first_types(connection: Connection, wanted: _Wanted) -> list[str]:
     """Return the media types that are frequent among the first pages, the most frequent first."""
-    first = _of_seed(select(_page.content_type), seed_id).limit(_LOOKED_AT).subquery().c.content_type
+    first = _of(select(_page.content_type), wanted).limit(_LOOKED_AT).subquery().c.content_type
     frequent = select(first).group_by(first).order_by(sql.count().desc(), first).limit(_TYPES_NUMBERED)
     return list(connection.scalars(frequent))
 
 
-def _groups_by_number(connection: Connection, seed_id: int | None) -> AnySelect:
+def _groups_by_number(connection: Connection, wanted: _Wanted) -> AnySelect:
     """Add all pages to their groups, and select these."""
-    types = _first_types(connection, seed_id)
-    periods = committed_periods(connection, seed_id)
-    _make_groups(connection, types, _period(periods), seed_id)
+    types = _first_types(connection, wanted)
+    periods = committed_periods(connection, *wanted)
+    _make_groups(connection, types, _period(periods), wanted)
     first, last = connection.execute(select(sql.min(_group.c.first_at), sql.max(_group.c.last_at))).one()
     if first is not None and is_outside(first, last, periods):  # as after a leap of the clock
         periods = periods_between(first, last)
         connection.execute(DropTable(_group))
-        _make_groups(connection, types, _period(periods), seed_id)
+        _make_groups(connection, types, _period(periods), wanted)
     return _groups(types, _period(periods))
 
 
@@ -239,7 +250,7 @@ def _period(periods: Periods) -> ColumnElement[int]:
     return period_of(_page.fetched_at, periods, "sqlite")
 
 
-def _make_groups(connection: Connection, types: Sequence[str], period: ColumnElement[int], seed_id: int | None) -> None:
+def _make_groups(connection: Connection, types: Sequence[str], period: ColumnElement[int], wanted: _Wanted) -> None:
     """Make the temporary table, and add each page to its group there; it is gone with the end of the transaction."""
     of = _single_pages(period).selected_columns
     numbers = (
@@ -253,7 +264,7 @@ def _make_groups(connection: Connection, types: Sequence[str], period: ColumnEle
         + class_of(_page.elapsed_ms, TIMES)
     )
     rows = select(sql.ifnull(numbers, -_page.id), *(of[name] for name in _SUMS))
-    adding = sqlite_insert(_group).from_select(list(_group.c), _of_seed(rows.where(true()), seed_id))
+    adding = sqlite_insert(_group).from_select(list(_group.c), _of(rows.where(true()), wanted))
     mine, new = _group.c, adding.excluded
     changed = {
         "pages": mine.pages + new.pages,

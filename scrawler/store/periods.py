@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import BigInteger, ColumnElement, Connection, select
 from sqlalchemy import literal_column as number
 
+from scrawler.model.terms import Millis
 from scrawler.store.rows import AnySelect
 from scrawler.store.tables import page
 
@@ -47,14 +48,18 @@ def periods_between(first: int, last: int) -> Periods:
     return periods
 
 
-def committed_periods(connection: Connection, seed_id: int | None) -> Periods:
+def committed_periods(connection: Connection, seed_id: int | None, since: Millis = 0) -> Periods:
     """Return periods for the pages of a seed, of all if None: from the first that was committed to the last.
+
+    With `since`, those that were asked for earlier are left out.
 
     Some pages are fetched before the first or after the last: there is room for so many periods more.
     """
     times = select(page.c.fetched_at)
     if seed_id is not None:
         times = times.where(page.c.seed_id == seed_id)
+    if since:
+        times = times.where(page.c.fetched_at >= since)
     ends: Sequence[AnySelect] = (times.order_by(page.c.id).limit(1), times.order_by(page.c.id.desc()).limit(1))
     found = [at for query in ends for at in connection.scalars(query)]
     return periods_between(min(found), max(found)) if found else Periods()

@@ -8,6 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -195,3 +196,25 @@ def test_what_shares_a_budget_is_counted(crawl_on_both: Crawl, serve: Serve, pol
     assert max(row.visit for row in crawl.pages()) >= 1
     rows = crawl.pages()
     assert len({(row.url, row.visit) for row in rows}) == len(rows)
+
+
+def test_a_report_tells_of_visits_since_a_time(crawl: Crawl, serve: Serve) -> None:
+    web = Paths(a="x", b="y")
+    server = serve(web)
+    crawl.add([server.url()])
+    crawl.run()
+    since = datetime.fromtimestamp((max(row.fetched_at for row in crawl.pages()) + 1) / 1000, UTC)
+    with crawl.opened() as opened:
+        before = {one.key: one.told for one in opened.report(since=since).sections}
+        assert (before["totals"]["urls"], before["since"]["rounds_begun"]) == (0, 0)
+    web.bodies["/a"] = "another"
+    begin_again(crawl.settings(), (), 0, threading.Event())
+    crawl.run()
+    with crawl.opened() as opened:
+        made = opened.report(server.url(), since=since)
+        told = {one.key: one.told for one in made.sections}
+        total = {one.key: one.told for one in opened.report().sections}["totals"]
+    assert (told["totals"]["urls"], total["urls"]) == (3, 6)
+    assert told["since"] == {"since": int(since.timestamp() * 1000), "rounds_begun": 1, "of_them_ended": 1}
+    assert (told["visits"]["changed"], told["visits"]["new"]) == (1, 0)
+    assert "since 20" in made.title
