@@ -30,6 +30,7 @@ from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses
+from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.searches import SearchLog
 from scrawler.store.seeds import SeedView

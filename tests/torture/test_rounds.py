@@ -23,7 +23,7 @@ WISHES = (
     "--revisit-min=1s", "--revisit-max=5s", "--revisit-pause=0",
 )  # fmt: skip
 KEPT = Pace(runs=2, threads=2, delay=0.02, checkpoint_interval=0.2, more=("--keep", *WISHES))
-KILLS = 8
+KILLS = 6
 NUMBER = int(os.environ.get("SEED", "1"))
 
 

@@ -14,7 +14,7 @@ from scrawler.synthweb.changes import Changes
 from scrawler.synthweb.spec import WebSpec
 from tests.integration.store.kept import BEGIN, DAY, HOUR, KeptSite
 
-PAGES, DAYS, EVERY = 60, 240, 8  # so many days on average between two visits of a page
+PAGES, DAYS, EVERY = 48, 80, 6  # so many days on average between two visits of a page
 pytestmark = pytest.mark.heavy
 
 
