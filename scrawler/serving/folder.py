@@ -41,6 +41,8 @@ class Folder:
 
     def __init__(self, path: Path) -> None:
         """Open the folder. Raises FolderError."""
+        self.path = path
+        self.unreadable: list[str] = []  # folders in it that the last walk could not read
         try:
             self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
@@ -51,7 +53,11 @@ class Folder:
         os.close(self._descriptor)
 
     def files(self) -> Iterator[FileInFolder]:
-        """Yield all files, a folder at a time; one that goes meanwhile is left out."""
+        """Yield all files, a folder at a time; one that goes meanwhile is left out.
+
+        What stands in a folder that cannot be read is not known: see `unreadable`.
+        """
+        self.unreadable = []
         folders: list[tuple[bytes, ...]] = [()]
         while folders:
             names = folders.pop()
@@ -67,6 +73,10 @@ class Folder:
     def _entries(self, names: tuple[bytes, ...]) -> Iterator[tuple[bytes, os.stat_result]]:
         descriptor = self._open(names, os.O_RDONLY | os.O_DIRECTORY)
         if descriptor is None:
+            there = self._open(names, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
+            if there is not None:
+                os.close(there)
+                self.unreadable.append(url_path((*names, b"")))
             return
         try:
             with os.scandir(descriptor) as entries:

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from scrawler.serving.catalogue import Catalogue, CatalogueWriter, Found, Resource
-from scrawler.serving.folder import FileInFolder, Folder
+from scrawler.serving.folder import FileInFolder, Folder, FolderError
 
 _BATCH = 250  # resources of a transaction
 _BLOCK = 1 << 20
@@ -58,6 +58,7 @@ class Scanner:
         self._rows = rows
         self._keep = keep
         self._clock = clock
+        self._files = 0  # that the scan has seen
 
     def scan(self, stop: threading.Event) -> int | None:
         """Scan all once; return how many resources are new or changed, None if `stop` has cut it short."""
@@ -71,12 +72,26 @@ class Scanner:
                     return None
                 seen, found = self._judge(writer, batch, before)
                 changed += writer.write(scan, first, seen, found)
+            self._look_for_loss(first)
             writer.finish(scan, began_at, self._keep)
             return changed
 
+    def _look_for_loss(self, first: bool) -> None:
+        """Raise FolderError where what was not seen may still be there: it would be told to be gone."""
+        folder = self._folder
+        if folder is None:
+            return
+        if folder.unreadable:
+            raise FolderError(f"cannot read {folder.path / folder.unreadable[0]}: nothing is told to be gone meanwhile")
+        if not first and not self._files and self._catalogue.resource_pages() and self._rows is None:
+            raise FolderError(f"{folder.path} is empty: is it mounted? Nothing is told to be gone meanwhile")
+
     def _all(self) -> Iterator[FileInFolder | RowPage]:
+        self._files = 0
         if self._folder is not None:
-            yield from self._folder.files()
+            for file in self._folder.files():
+                self._files += 1
+                yield file
         if self._rows is not None:
             yield from self._rows.pages()
 

@@ -12,7 +12,7 @@ import pytest
 
 from scrawler.serving import catalogue as catalogue_module
 from scrawler.serving.catalogue import Catalogue, CatalogueError, Change
-from scrawler.serving.folder import Folder
+from scrawler.serving.folder import Folder, FolderError
 from scrawler.serving.scanner import Scanner
 
 LONG_AGO = 1_700_000_000
@@ -189,3 +189,29 @@ def test_a_change_is_told_as_it_was(watched: Watched) -> None:
     (one,) = watched.catalogue.changes(1)
     assert isinstance(one, Change)
     assert (one.size, one.digest[:6], one.media_type) == (2, "785f3e", "application/octet-stream")
+
+
+def test_a_folder_that_is_empty_all_at_once_is_not_gone(watched: Watched) -> None:
+    watched.write("a", "1")
+    watched.scan()
+    (watched.folder / "a").rename(watched.folder.parent / "a")
+    with pytest.raises(FolderError, match="is it mounted"):
+        watched.scan()
+    assert watched.changes() == []
+    (watched.folder.parent / "a").rename(watched.folder / "a")
+    assert watched.scan() == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be nobody for a while")
+def test_what_cannot_be_read_is_not_gone(watched: Watched) -> None:
+    watched.write("a/b", "1")
+    watched.folder.chmod(0o755)
+    (watched.folder / "a").chmod(0o700)
+    os.seteuid(65_534)
+    try:
+        assert list(watched.files.files()) == []
+    finally:
+        os.seteuid(0)
+    assert watched.files.unreadable == ["a/"]
+    assert [one.path for one in watched.files.files()] == ["a/b"]
+    assert watched.files.unreadable == []
