@@ -163,7 +163,7 @@ class Endpoints:
         body = await self._body(request)
         key = _bearer(request.headers)
         try:
-            if _is_form(request.headers):
+            if _is_form(request.headers) and not body.lstrip().startswith(b"{"):  # many senders call JSON a form
                 fields = _fields(body)
                 key = key or next((value for name, value in fields if name == "key"), "")
                 urls = [value for name, value in fields if name == "url"]

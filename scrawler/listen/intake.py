@@ -93,6 +93,8 @@ class Intake:
             return self._refuse(403, "the key is not in its file", site.id, len(urls))
         if holds:
             return self.keep(site, wanted, "indexnow", left_out=len(urls) - len(wanted))
+        if not self._key_files.has_room(proof, site):
+            return self._refuse(429, "the files of too many keys are to be read first", site.id, len(urls))
         accepted = self._pushes.accept_unproved(site, wanted, "indexnow", proof.text())
         if not accepted.accepted:
             return self._refuse(429, "too many URLs of this site wait for the file of their key", site.id, len(urls))

@@ -10,9 +10,9 @@ import hmac
 import json
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
-from queue import Empty, Full, Queue
+from queue import Empty, Queue
 from typing import Any, NamedTuple
 
 from scrawler.errors import StoreError
@@ -25,6 +25,8 @@ _HOLDS = 86_400.0  # seconds
 _FAILS = 600.0
 _KEPT = 20_000  # proofs that are remembered
 _QUEUE = 1_000
+_OF_A_SITE = 20  # proofs of one site that wait: who forges keys of one does not hold up the others
+_BUSY = 0.2  # seconds after which a proof is looked at again whose site is being asked for another one
 _THREADS = 4  # a server that is slow holds one of them up
 _WAIT = 2.0  # seconds for which a sender waits for the file
 _PAUSES = (5.0, 60.0, 600.0, 1_800.0)  # seconds after which a file that could not be had is asked for again
@@ -95,6 +97,8 @@ class KeyFiles:
         self._queue: Queue[_Wanted] = Queue(_QUEUE)
         self._queued: set[Proof] = set()
         self._later: list[tuple[float, _Wanted]] = []
+        self._by_site: Counter[str] = Counter()  # proofs that wait, by the keys of their sites
+        self._reading: set[str] = set()  # keys of sites that are being asked
 
     def holds(self, proof: Proof) -> bool | None:
         """Return what is known of a proof; None: nothing, or not any more."""
@@ -105,16 +109,23 @@ class KeyFiles:
         known = self._known.get(proof)
         return known[0] if known is not None and known[1] > time.monotonic() else None
 
-    def prove(self, proof: Proof, site: KnownSite) -> None:
-        """Have a file read; what does not find room is read when the listener is started again."""
+    def prove(self, proof: Proof, site: KnownSite) -> bool:
+        """Have a file read; False where too many wait already: what is in the database is asked for later."""
         with self._lock:
-            if proof in self._queued or len(self._queued) >= _QUEUE:
-                return
-            try:
-                self._queue.put_nowait(_Wanted(proof, site, 0))
-            except Full:
-                return
+            if proof in self._queued:
+                return True
+            if len(self._queued) >= _QUEUE or self._by_site[site.key] >= _OF_A_SITE:
+                return False
+            self._queue.put_nowait(_Wanted(proof, site, 0))  # it has room for all that are queued
             self._queued.add(proof)
+            self._by_site[site.key] += 1
+            return True
+
+    def has_room(self, proof: Proof, site: KnownSite) -> bool:
+        """Whether a proof of a site would find room."""
+        with self._lock:
+            room = len(self._queued) < _QUEUE and self._by_site[site.key] < _OF_A_SITE
+            return room or proof in self._queued
 
     def wait_for(self, proof: Proof) -> bool | None:
         """Wait a little for what becomes of a proof that is queued."""
@@ -131,7 +142,17 @@ class KeyFiles:
                     wanted = self._queue.get(timeout=0.2)
                 except Empty:
                     continue
-            self._read(wanted)
+            with self._lock:
+                busy = wanted.site.key in self._reading
+                self._reading.add(wanted.site.key)
+            if busy:
+                self._put_off(wanted, _BUSY)
+                continue
+            try:
+                self._read(wanted)
+            finally:
+                with self._lock:
+                    self._reading.discard(wanted.site.key)
 
     def _next_later(self) -> _Wanted | None:
         now = time.monotonic()
@@ -168,4 +189,7 @@ class KeyFiles:
             if len(self._known) > _KEPT:
                 self._known.popitem(last=False)
             self._queued.discard(proof)
+            self._by_site[wanted.site.key] -= 1
+            if not self._by_site[wanted.site.key]:
+                del self._by_site[wanted.site.key]
             self._lock.notify_all()

@@ -249,6 +249,7 @@ class Listener:
                 with suppress(StoreError):
                     self._pushes.beat(number)
                     self._intake.write_refused()
+                    self._intake.prove_left()  # what found no room before, or another listener has left
         except BaseException as error:
             self._fail(error)
 

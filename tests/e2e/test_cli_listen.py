@@ -96,6 +96,7 @@ def ping(port: int, key: str, *urls: str) -> int:
         return int(json.loads(answer.read())["accepted"])
 
 
+@pytest.mark.heavy
 def test_what_was_acknowledged_survives_kills_of_listener_and_machine(
     scrawler: Scrawler, rows: Rows, tmp_path: Path, site: Site
 ) -> None:

@@ -36,6 +36,8 @@ def test_pings_with_a_key_and_without(rig: Rig) -> None:
     with rig.listening():
         assert rig.post_json("/ping", {"urls": [url("/one")]}, Authorization=f"Bearer {key}").status == 200
         assert rig.post_form("/ping", {"key": key, "url": url("/two")}).status == 200
+        form = {"Content-Type": "application/x-www-form-urlencoded", "Authorization": f"Bearer {key}"}
+        assert rig.ask("POST", "/ping", json.dumps({"urls": [url("/curl")]}).encode(), form).status == 200
         lines = f"{url('/three')}\n{url('/four')}\n".encode()
         assert rig.ask("POST", "/ping", lines, {"Authorization": f"Bearer {key}"}).said["accepted"] == 2
         assert rig.post_json("/ping", {"urls": [url("/five")]}).status == 401
@@ -43,7 +45,7 @@ def test_pings_with_a_key_and_without(rig: Rig) -> None:
         elsewhere = {"urls": ["http://elsewhere.example/"]}
         assert rig.post_json("/ping", elsewhere, Authorization=f"Bearer {key}").status == 422
         assert rig.ask("GET", f"/ping?key={key}&url={url('/x')}").status == 405  # a key in a URL is in many logs
-        assert rig.pushed() == {"/one", "/two", "/three", "/four"}
+        assert rig.pushed() == {"/one", "/two", "/three", "/four", "/curl"}
     stored = rig.sql("SELECT key_hash FROM push_key")[0][0]
     assert bytes(stored) == digest_of(key)
 

@@ -98,6 +98,18 @@ def test_what_somebody_else_could_not_prove_does_not_hold_up_who_can(
         assert rig.pushed() == {"/one"}
 
 
+def test_who_forges_keys_of_a_site_does_not_fill_the_queue(
+    rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
+    monkeypatch.setattr("scrawler.listen.proofs._OF_A_SITE", 3)
+    site.paths.update({f"/forged-key-{number}.txt": BUSY for number in range(9)})
+    with rig.listening():
+        answers = [rig.get("/indexnow", url=rig.server.url("/x"), key=f"forged-key-{number}") for number in range(9)]
+        assert [answer.status for answer in answers] == [202] * 3 + [429] * 6
+    assert rig.pushed() == set()
+
+
 def test_a_site_has_a_quota(rig: Rig) -> None:
     with rig.listening(per_day=3):
         some = [rig.server.url(f"/{number}") for number in range(5)]
