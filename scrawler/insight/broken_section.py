@@ -12,7 +12,7 @@ from scrawler.insight.broken import BROKEN, is_guess
 from scrawler.insight.sections import Section, Table
 from scrawler.model.results import PageFlag
 from scrawler.store.engine import Database
-from scrawler.store.page_lists import PageLists, PageView
+from scrawler.store.page_lists import Last, PageFilter, PageLists, PageView
 from scrawler.store.page_sums import PageSum
 
 _SHOWN = 40
@@ -27,9 +27,12 @@ def broken_section(database: Database, pages: Sequence[PageSum], seed_id: int | 
     kinds: Counter[Kind] = Counter()
     for one in failed:
         kinds[one.result, one.status] += one.pages
+    if failed and PageLists(database).has_rounds():
+        kinds, views = _by_now(database, seed_id)
+    else:
+        views = _samples(database, failed, seed_id) if failed else []
     frequent = sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0]))
     rows = [(result, status or None, number) for (result, status), number in frequent]
-    views = _samples(database, failed, seed_id) if failed else []
     shown = _chosen(views, [kind for kind, _ in frequent])
     some = [
         (view.page.url, view.page.result, view.page.status or None, view.page.detail, view.referrer) for view in shown
@@ -40,6 +43,20 @@ def broken_section(database: Database, pages: Sequence[PageSum], seed_id: int | 
         Table("urls", title, _COLUMNS, some),
     )
     return Section("broken", "Broken URLs", {"broken_urls": kinds.total()}, tables)
+
+
+def _by_now(database: Database, seed_id: int | None) -> tuple[Counter[Kind], list[PageView]]:
+    """Return what the last visits say, in a crawl that was visited again: the sums have each visit."""
+    kinds: Counter[Kind] = Counter()
+    views = []
+    wanted = PageFilter(seed_id, results=tuple(result.value for result in BROKEN), last=Last.OF_ALL)
+    for view in PageLists(database).all(wanted):
+        if not view.page.flags & PageFlag.SITEMAP:
+            kind = view.page.result, view.page.status
+            kinds[kind] += 1
+            if kinds[kind] <= _SHOWN:
+                views.append(view)
+    return kinds, views
 
 
 def _samples(database: Database, failed: Sequence[PageSum], seed_id: int | None) -> list[PageView]:

@@ -14,7 +14,7 @@ from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect, sliced
-from scrawler.store.tables import page, relation, seed
+from scrawler.store.tables import page, relation, seed, seed_round
 
 _READ = 1_000  # rows held in memory at a time
 _LOOKED_AT = 100_000  # rows that are read in the search for a few
@@ -101,6 +101,10 @@ class PageLists:
         while rows := self._database.plain_rows(query.where(page.c.id > after)):
             yield from map(_view, rows)
             after = rows[-1][-1]
+
+    def has_rounds(self) -> bool:
+        """Tell whether a seed was visited again, so that a URL may have several rows."""
+        return bool(self._database.plain_rows(select(seed_round.c.seed_id).limit(1)))
 
     def ids_from(self, first_id: int, results: Collection[str], most: int, seed_id: int | None = None) -> list[int]:
         """Return ids of rows with one of the results, `most` at most, among the _LOOKED_AT rows from `first_id` on."""

@@ -16,6 +16,7 @@ from sqlalchemy import Engine, event
 from scrawler.app import begin_again
 from scrawler.core.party.depth import decode
 from scrawler.insight.broken import Unread, broken_fragments, broken_links
+from scrawler.insight.broken_section import broken_section
 from scrawler.insight.contents import PageReader
 from scrawler.insight.corpus import CorpusCounts, corpus
 from scrawler.model.lanes import REVISIT
@@ -26,6 +27,7 @@ from scrawler.model.seeds import EndReason, SeedState
 from scrawler.store import revisits
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database, open_database
+from scrawler.store.page_sums import page_sums
 from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
@@ -366,6 +368,9 @@ def test_of_several_visits_the_last_one_counts_for_broken_links_and_texts(crawl_
         stored = Crawls(database).open("crawl", Scope.HOST)
         broken = [(one.url.removeprefix(server.url("")), one.status) for one in broken_links(database)]
         assert sorted(broken) == [("/breaks", 404), ("/lost", 404)]
+        section = broken_section(database, page_sums(database, None).pages, None)
+        assert (section.values["broken_urls"], section.tables[0].rows) == (2, [("http-error", 404, 2)])
+        assert {row[0].removeprefix(server.url("")) for row in section.tables[1].rows} == {"/lost", "/breaks"}
         with PageReader(database, crawl.settings(), stored) as reader:
             assert list(broken_fragments(database, reader, Unread())) == []
             rows = list(corpus(database, reader, CorpusCounts()))
