@@ -36,6 +36,7 @@ EXPERIMENTS = {  # and the modules that they are
     "quality": "quality",
     "hidden": "hidden",
     "cooperation": "cooperation",
+    "prescreened": "prescreened",
     "endurance": "bench.endurance_bench",
 }
 

@@ -89,22 +89,24 @@ class Probing:
             return Next("", 0.0, Stop.BUDGET)
         if self._repeats():
             return Next("", 0.0, Stop.REPEATS)
-        pages = self._best()
-        if not pages:
+        best = self._best()
+        if not best:
             return Next("", 0.0, Stop.NO_TERMS)
-        term = max(term for term, number in self._pages.items() if number == pages)
+        # Of equals the last one in the alphabet: it is the same always, and frequent and rare words take turns.
+        term = max(term for term, number in self._pages.items() if number in best)
         self._left -= 1
         self.asked += 1
         self._asked.add(term)
-        return Next(term, self.expected_new(pages))
+        return Next(term, self.expected_new(self._pages[term]))
 
-    def _best(self) -> int:
-        """Return on how many known pages those terms stand from which most new pages are expected; 0: none is left."""
+    def _best(self) -> set[int]:
+        """Return on how many known pages those terms stand from which most new pages are expected; none: none left."""
         most = self.known
         if self._most_common < 1 and self.known > 1:
             most = max(1, int(self._most_common * self.known))
-        numbers = {number for number in self._pages.values() if number <= most}
-        return max(numbers, key=lambda number: (self.expected_new(number), number), default=0)
+        worth = {number: self.expected_new(number) for number in set(self._pages.values()) if number <= most}
+        highest = max(worth.values(), default=0.0)
+        return {number for number, expected in worth.items() if expected == highest}
 
     def pass_by(self, term: str) -> None:
         """Note that a term which `next` returned is not asked for; the last one of the alphabet is next of its like."""
