@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from scrawler.api.bare import BareCrawl
@@ -16,11 +17,13 @@ from scrawler.seeds.promoter import ANY_HOPS, Promoted, promote
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.candidates import Candidates
 from scrawler.store.picking import Picked, Picking, Promotion, order_round
+from scrawler.store.rows import sliced
 from scrawler.store.scores import Scores
 from scrawler.store.seeds import NewSeed, Seeds
-from scrawler.urls.normalise import HTTP_SCHEMES
+from scrawler.urls.normalise import HTTP_SCHEMES, seed_url
 from scrawler.urls.scope import site_key
 
+_LOOKED_UP = 5_000  # seeds that are looked up at a time
 BY = ("yield", "change", "rank", "unseen")
 SeedNames = str | os.PathLike[str] | Iterable[str]
 
@@ -150,7 +153,13 @@ class ChoosingCrawl(BareCrawl):
     def seed_ids(self, seeds: SeedNames) -> list[int]:
         """Return the ids of seeds of this crawl: a URL, those of a file, or several. Raises InputError."""
         given = [os.fspath(seeds)] if isinstance(seeds, str | os.PathLike) else [str(one) for one in seeds]
-        return [self.seed(url).seed.id for one in given for url in self._urls_in(one)]
+        found: list[int] = []
+        for some in sliced(chain.from_iterable(map(self._urls_in, given)), _LOOKED_UP):
+            plain = [seed_url(url).url for url in some]
+            ids = Seeds(self.database).ids(plain)
+            # What is not there as it is written may be there as it was changed, or is told of.
+            found += [ids.get(url) or self.seed(as_given).seed.id for url, as_given in zip(plain, some, strict=True)]
+        return found
 
     def _urls_in(self, given: str) -> Iterator[str]:
         if given.strip().lower().startswith(HTTP_SCHEMES) or "://" in given:

@@ -270,6 +270,15 @@ class Seeds:
         rows = self._database.rows(_VIEW.where(seed.c.url_hash == url_hash(url)))
         return _view_of(rows[0]) if rows else None
 
+    def ids(self, urls: Iterable[str]) -> dict[str, int]:
+        """Return the ids of those of these normalised URLs that are seeds."""
+        found: dict[str, int] = {}
+        for part in sliced(sorted(set(urls))):
+            hashes = [url_hash(url) for url in part]
+            rows = self._database.rows(select(seed.c.url, seed.c.id).where(seed.c.url_hash.in_(hashes)))
+            found.update({row.url: row.id for row in rows})
+        return found
+
     def of_site(self, site_id: int, limit: int) -> Sequence[SeedView]:
         """Return up to `limit` seeds of a site, in order of import."""
         return tuple(map(_view_of, self._database.rows(_VIEW.where(seed.c.site_id == site_id).limit(limit))))
