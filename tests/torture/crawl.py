@@ -19,7 +19,7 @@ from tests.torture.sql import PlainSql
 
 SCRAWLER = str(Path(sys.executable).with_name("scrawler"))
 _LOOK_EVERY = 0.02  # seconds
-_END = 30  # seconds until a killed process is gone, and those that live no longer than it
+_END = HANGS  # seconds until a killed process is gone, and those that live no longer than it
 _APART = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
 
 
