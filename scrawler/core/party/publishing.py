@@ -44,7 +44,7 @@ def is_followed(sitemap: Sitemap, one: Listed) -> bool:
 
 def holds_pages(sitemap: Sitemap) -> bool:
     """Tell whether what a document lists, or what the lists do that it names, are pages: of dumps they are packages."""
-    return sitemap.capability in ("", RESOURCE_LIST, CHANGE_LIST, *_NAMING)
+    return sitemap.capability in ("", RESOURCE_LIST, CHANGE_LIST) or sitemap.capability in _NAMING
 
 
 def named_on(response: Response) -> Iterator[str]:
