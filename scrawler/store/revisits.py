@@ -238,11 +238,13 @@ class Revisits:
         if isinstance(policy, Off):
             return
         has_budget = self._wishes(row.site_key).per_day is not None
+        timeless = url_state.c.seed_id == row.id, url_state.c.due_at == NEVER
+        if not self._database.rows(select(url_state.c.seed_id).where(*timeless).limit(1)):
+            return
 
         def work(connection: Connection) -> int:
             if not _is_free(connection, row):
                 return 0
-            timeless = url_state.c.seed_id == row.id, url_state.c.due_at == NEVER
             some = connection.execute(select(*_STATE).where(*timeless).limit(_ROWS)).all()
             rates = connection.scalar(select(site.c.rates).where(site.c.id == row.site_id)) if some else b""
             learning = SiteLearning(unpack_rates(bytes(rates or b"")), self._weight)
