@@ -14,12 +14,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import case as sql_case
 from sqlalchemy import func as sql
 
 from scrawler.model.claims import SiteState
 from scrawler.model.exchange import Exchanged, WaitingUrl
 from scrawler.model.scope import Scope
-from scrawler.model.seeds import SeedState
+from scrawler.model.seeds import EndReason, SeedState
 from scrawler.model.terms import url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.store.boundary import CrawlBoundary
@@ -182,7 +183,9 @@ class Inboxes:
     def _parties(self, site_ids: Iterable[int]) -> Mapping[int, Sequence[Party]]:
         """Return the parties of sites; all of them are over, or wait with their slow lanes."""
         parties: dict[int, list[Party]] = {}
-        columns = seed.c.id, HOME_URL, seed.c.state, seed.c.end_reason, seed.c.base_depth
+        # One that is skipped goes on for nobody, however it ended.
+        end_reason = sql_case((seed.c.skipped == 1, EndReason.SKIPPED.value), else_=seed.c.end_reason)
+        columns = seed.c.id, HOME_URL, seed.c.state, end_reason, seed.c.base_depth
         for site_id in sorted(site_ids):
             query = select(*columns).where(seed.c.site_id == site_id).order_by(seed.c.id).limit(_PARTIES)
             parties[site_id] = [Party(*row) for row in self._database.plain_rows(query)]

@@ -20,6 +20,7 @@ from scrawler.store.inboxes import Inboxes, Lone, exchanged
 from scrawler.store.migrations import migration_texts, statements
 from scrawler.store.openings import Opening, Party, opening
 from scrawler.store.outbox import SENT, ByMode
+from scrawler.store.picking import Picked, Picking
 from scrawler.store.seeds import Seeds
 from scrawler.store.tables import candidate, inbox, seed, site
 from scrawler.store.upgrade import upgrade_database
@@ -128,6 +129,16 @@ def test_a_party_at_a_limit_or_given_up_leaves_the_url_out(
     database: Database, sender: Sender, reason: EndReason
 ) -> None:
     number = _ended(database, "http://b.org/", reason)
+    sender.send(THERE)
+    sender.inboxes.open_parties(10)
+    assert exchanged(database) == Exchanged(sent=1, received=1)
+    assert Seeds(database).by_ids([number])[number].seed.state is SeedState.DONE
+    assert Seeds(database).get(THERE) is None
+
+
+def test_a_skipped_seed_goes_on_for_nobody(database: Database, sender: Sender) -> None:
+    number = _ended(database, "http://b.org/", EndReason.COMPLETED)
+    assert Picking(database).skip([number]) == Picked(done=1)
     sender.send(THERE)
     sender.inboxes.open_parties(10)
     assert exchanged(database) == Exchanged(sent=1, received=1)
