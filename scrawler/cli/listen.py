@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError, SettingsError
+from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.settings import Settings
 from scrawler.store.pushes import Pushes
 from scrawler.store.subscriptions import Subscriptions
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
 _ASKING = (
     *("user_agent", "product_token", "robots", "delay", "connect_timeout", "allow_private", "allow_addresses"),
-    *("resolve", "insecure", "ca_file", "boundary", "max_url_length"),
+    *("resolve", "insecure", "ca_file", "proxy", "boundary", "max_url_length"),
 )
 _KEY_COLUMNS = ("key", "host", "created", "used")
 _SUBSCRIPTION_COLUMNS = ("topic", "hub", "state", "lease_until", "deliveries", "forged", "detail")
@@ -94,9 +96,9 @@ def listen(
         certificate_key=str(tls_key or ""),
     )
     with opened(settings, BareCrawl) as crawl:
-        say = _say
+        say, proxies = _say, EnvironmentProxies.of(os.environ)
         scope, token = crawl.stored.scope, product_token(settings)
-        Listener(settings, crawl.database, scope, token, listening, say, heeds_hangups()).run()
+        Listener(settings, crawl.database, scope, token, listening, say, heeds_hangups(), proxies).run()
     click.echo("ended", err=True)
 
 
@@ -186,7 +188,9 @@ def subscribe_command(settings: Settings, url: str, public: str) -> None:
         raise SettingsError(f"--public {public}: say where hubs reach the listener, as https://crawler.example.org")
     with opened(settings, BareCrawl) as crawl:
         clock = Pushes(crawl.database, 1, 1)
-        asker = Asker(settings, product_token(settings), crawl.stored.scope, clock, _never)
+        asker = Asker(
+            settings, product_token(settings), crawl.stored.scope, clock, _never, EnvironmentProxies.of(os.environ)
+        )
         with closing(asker):
             intake = _intake(settings, crawl, asker)
             try:

@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlencode
@@ -23,8 +23,10 @@ from scrawler.extract.decode import decode_body
 from scrawler.fetch import wire
 from scrawler.fetch.blocking import RequestsDownloader
 from scrawler.fetch.downloader import FetchLimits, Request
+from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.fetch.resolver import Resolver
 from scrawler.fetch.robots import RobotsRules
+from scrawler.model.proxy import read_proxy
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
@@ -79,8 +81,14 @@ class Asker:
         scope: Scope,
         clock: Clock,
         stopping: Callable[[float], bool],
+        proxies: EnvironmentProxies,
     ) -> None:
-        """`stopping(seconds)` waits, and returns whether all is to end. Raises StartError."""
+        """`stopping(seconds)` waits, and returns whether all is to end. Raises StartError.
+
+        `proxies` are asked where the settings name none.
+        """
+        self._proxies = proxies if settings.proxy is None else EnvironmentProxies({})
+        given = "" if settings.proxy is None else settings.proxy.get_secret_value()
         self._scope = scope
         self._clock = clock
         self._delay = settings.delay
@@ -95,6 +103,7 @@ class Asker:
             connections=1,
             tls_verify=not settings.insecure,
             ca_file=str(settings.ca_file or ""),
+            proxy=read_proxy(given) if given else None,
         )
         self._resolver = Resolver(
             threads=2,
@@ -184,11 +193,15 @@ class Asker:
             self._clock.asked(key, pause)
 
     def _asked(self, url: str, address: str) -> Answer:
-        with closing(RequestsDownloader(self._limits)) as downloader:
+        with closing(RequestsDownloader(self._limits_for(url, address))) as downloader:
             return _answer(downloader, Request(url, address))
 
+    def _limits_for(self, url: str, address: str) -> FetchLimits:
+        proxy = self._proxies.proxy_for(url.partition(":")[0], *host_port(url), address)
+        return self._limits if proxy is None else replace(self._limits, proxy=proxy)
+
     def _posted(self, url: str, address: str, fields: Mapping[str, str]) -> Answer:
-        with closing(_Poster(self._limits, urlencode(fields).encode())) as downloader:
+        with closing(_Poster(self._limits_for(url, address), urlencode(fields).encode())) as downloader:
             return _answer(downloader, Request(url, address, max_body=_LARGEST))
 
 
@@ -208,6 +221,9 @@ class _Poster(RequestsDownloader):
         prepared.body = self._form
         form = ("Content-Type", "application/x-www-form-urlencoded"), ("Content-Length", str(len(self._form)))
         headers = [("Host", target.authority), *way.headers, *own, *form]
+        proxy = way.limits.proxy
+        if proxy is not None and proxy.user and not proxy.is_socks and target.scheme == "http":
+            headers.append(("Proxy-Authorization", proxy.authorization))
         prepared.headers = requests.structures.CaseInsensitiveDict(headers)
         timeout = (way.limits.connect_timeout, way.limits.timeout)
         return self._adapter.send(prepared, stream=True, timeout=timeout, verify=way.verify)

@@ -18,6 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from scrawler.errors import SettingsError, StoreError
+from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.listen.app import Endpoints
 from scrawler.listen.asker import Asker
 from scrawler.listen.intake import Intake
@@ -154,14 +155,20 @@ class Listener:
         listening: Listening,
         say: Callable[[str], None],
         heeds_hangups: bool = False,
+        proxies: EnvironmentProxies | None = None,
     ) -> None:
-        """`heeds_hangups`: whether a terminal that is closed ends it. Raises StartError, SettingsError."""
+        """`proxies` are those of the environment. `heeds_hangups`: whether a terminal that is closed ends it.
+
+        Raises StartError, SettingsError.
+        """
         self._listening = listening
         self._say = say
         self._halt = threading.Event()
         self._pushes = Pushes(database, listening.per_day, listening.waiting)
         boundary = CrawlBoundary(database, settings.boundary, scope)
-        self._asker = Asker(settings, product_token, scope, self._pushes, self._halt.wait)
+        self._asker = Asker(
+            settings, product_token, scope, self._pushes, self._halt.wait, proxies or EnvironmentProxies({})
+        )
         self._key_files = KeyFiles(self._asker, self._halt)
         self._intake = Intake(self._pushes, boundary, scope, settings.max_url_length, self._key_files)
         self._key_files.told = self._intake.proved

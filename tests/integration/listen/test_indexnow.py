@@ -140,6 +140,17 @@ def test_a_key_file_is_asked_for_as_robots_txt_allows_and_nowhere_else(
     assert elsewhere.asked == []
 
 
+def test_a_key_file_is_asked_for_by_the_proxy_of_the_crawl(
+    rig: Rig, site: Site, serve: Callable[..., RawServer]
+) -> None:
+    between = Site()
+    between.paths[rig.server.url(f"/{KEY}.txt")] = page(KEY)
+    with rig.listening(proxy=serve(between).url("").rstrip("/")):
+        assert rig.get("/indexnow", url=rig.server.url("/one"), key=KEY).status == 200
+    assert between.asked == [rig.server.url("/robots.txt"), rig.server.url(f"/{KEY}.txt")]
+    assert site.asked == []
+
+
 def test_a_private_address_is_not_asked_for_a_key_file(rig: Rig, site: Site) -> None:
     with rig.listening(allow_private=False):
         assert rig.get("/indexnow", url=rig.server.url("/one"), key=KEY).status == 202
