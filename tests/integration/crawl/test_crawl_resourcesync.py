@@ -199,3 +199,26 @@ def test_hostile_lists(crawl: Crawl, serve: Serve) -> None:
     seed = crawl.seed(server.url())
     assert seed.verdicts[Verdict.SITEMAP_ELSEWHERE] >= 2
     assert seed.verdicts[Verdict.SITEMAP_LIMIT] >= 1
+
+
+def test_lists_of_changes_that_are_over_are_read_once(crawl: Crawl, tmp_path: Path) -> None:
+    with publishing(tmp_path / "site", tmp_path / "state.db", list_page=10) as site:
+        site.write("index.html", f"<html><head>{LINK}</head>")
+        for name in PAGES:
+            site.write(name, f"<p>this is {name}")
+        site.scan()
+        crawl.add([site.base])
+        run_whole(crawl, resourcesync="told")
+        assert results(crawl, site, 0).keys() >= {*PAGES, "resourcesync/resourcelist-4.xml"}
+        for turn in range(3):
+            for name in PAGES[turn * 8 : turn * 8 + 8]:
+                site.write(name, f"<p>another {name}", time.time())
+            site.scan()
+            run_again(crawl)
+    fetched = [row.url.removeprefix(site.base) for row in crawl.pages() if row.result == Result.FETCHED]
+    changed = PAGES[:24]
+    assert {name: fetched.count(name) for name in changed} == dict.fromkeys(changed, 2), "each change was found"
+    parts = [row.url.removeprefix(site.base) for row in crawl.pages() if "changelist-" in row.url]
+    assert set(parts) == {f"resourcesync/changelist-{number}.xml" for number in (1, 2, 3)}
+    assert parts.count("resourcesync/changelist-1.xml") == 1, "it was over when it was read"
+    assert Result.SPARED in {row.result for row in crawl.pages()}
