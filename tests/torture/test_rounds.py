@@ -38,6 +38,9 @@ def test_killed_machines_lose_nothing_of_rounds(database_url: str, tmp_path: Pat
                 _wait_for_visits(crawl.sql, 20 + chance.randrange(40))
                 crawl.kill_machine(chance.choice(crawl.machines()))
             _wait_for_visits(crawl.sql, 20)
+            # One that comes later than the order would go on.
+            started = "SELECT count(*) FROM machine"
+            wait_for(lambda: crawl.sql.one(started) == KEPT.runs + KILLS, HANGS, "all machines have begun")
             crawl.order("stop")
             wait_for(lambda: not crawl.runs(), HANGS, "all machines have stopped")
             last = CrawlUnderTest(tmp_path, database_url, Pace(runs=1, delay=0.02, more=WISHES))

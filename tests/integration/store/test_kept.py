@@ -19,7 +19,7 @@ pytestmark = pytest.mark.heavy
 
 
 def test_at_equal_budgets_policies_do_what_theory_says(tmp_path: Path) -> None:
-    """The budget is kept to, and used; uniform beats proportional, and optimal is no worse than uniform."""
+    """The budget is kept to, and used; uniform beats proportional, and optimal beats both. Nothing of it is random."""
     changes = Changes(WebSpec(changes=0.3, change_spread=1.8))
     pages = [changes.of(0, page) for page in range(PAGES)]
     fresh, visits = {}, {}
@@ -37,7 +37,5 @@ def test_at_equal_budgets_policies_do_what_theory_says(tmp_path: Path) -> None:
     rates = [max(page.rate, 1e-10) for page in pages]
     often = optimal_visits([(rate, 1.0) for rate in rates], PAGES // EVERY / DAY_S)
     best = sum(freshness(rate, 1 / one) for rate, one in zip(rates, often, strict=True) if one > 0) / PAGES
-    assert fresh["optimal"] > fresh["proportional"] + 0.05, fresh
-    assert fresh["fixed"] > fresh["proportional"], fresh
-    assert fresh["optimal"] > fresh["fixed"] - 0.03, fresh
+    assert fresh["optimal"] > fresh["fixed"] > fresh["proportional"], fresh
     assert 0.8 * best < fresh["optimal"] < best + 0.06, (fresh, best)
