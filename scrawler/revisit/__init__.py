@@ -9,8 +9,8 @@ change of a page's checks (28 bytes of state a page) and of what its site is lik
 age, and the multiplier at which visits use a budget best, over a histogram that does not grow with the pages.
 `importance` says what a page weighs. `schedule` brings them together: the next visit by one of four policies.
 
-What machines do with it: `due` has the policies that settings and seeds' lines name, and `visit` makes of what was known
-of a URL, and of the row of one more visit, what is known from now on, when it is due next, and what has changed.
+What machines do with it: `due` has the policies that settings and seeds' lines name, and `visit` makes of what was
+known of a URL, and of the row of one more visit, what is known from now on, when it is due next, and what has changed.
 `learning` keeps what visits show of a site's rates while a machine holds it, and `demand` counts in cells, which a
 database adds up, how many pages of what kind share a budget.
 """
