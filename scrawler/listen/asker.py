@@ -1,8 +1,9 @@
 """Asks servers for what shows that somebody may send their URLs, as politely and carefully as a crawl does.
 
-Each host is asked for one thing at a time, with the pauses of the crawl between them, and before a machine takes the
-site up; only where one has it in work already, the two do not know of each other. robots.txt is obeyed; the address of
-a host is guarded, and that address is the one to which it connects; no redirect is followed to another host.
+Each host is asked for one thing at a time, with the pauses of the crawl between them, and never beside a machine: the
+time of a request is reserved by the site's clock in the database, and a site that a machine has in work is asked later.
+robots.txt is obeyed; the address of a host is guarded, and that address is the one to which it connects; no redirect is
+followed to another host.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from scrawler.fetch.robots import RobotsRules
 from scrawler.model.proxy import read_proxy
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
+from scrawler.model.servers import Reserved
 from scrawler.settings import Settings
 from scrawler.urls.normalise import normalise
 from scrawler.urls.scope import authority, host_port, origin, site_key
@@ -39,6 +41,7 @@ _REDIRECTS = 3
 _WHOLE = (Result.FETCHED, Result.REDIRECT, Result.HTTP_ERROR, Result.NOT_MODIFIED)
 _LARGEST = 512 * 1024  # bytes
 _TIMEOUT = 10.0  # seconds of one request
+_RESERVED = 2 * _TIMEOUT  # seconds for which its site is kept free: connecting may take as long as the rest
 _LONGEST_WAIT = 30.0  # seconds that a request waits for others to the same host
 _LONGEST_PAUSE = 60.0  # seconds between two requests that a robots.txt may ask for
 
@@ -51,6 +54,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = {}
     url: str = ""  # that it is of, after redirects
     problem: str = ""  # why there is no answer, in one line
+    later: bool = False  # it was not asked, as the crawl has it in work
 
 
 @dataclass(slots=True)
@@ -62,12 +66,12 @@ class _Host:
 
 
 class Clock(Protocol):
-    """The politeness clocks of sites that no machine has in work."""
+    """The politeness clocks of sites, which machines keep as well."""
 
-    def due_in(self, key: str) -> float:
-        """Return in how many seconds a site may be asked."""
+    def reserve(self, key: str, width: float) -> Reserved:
+        """Reserve a site for one request of up to `width` seconds, if no machine has it and its pause is over."""
 
-    def asked(self, key: str, pause: float) -> None:
+    def asked(self, key: str, reserved: Reserved, pause: float) -> None:
         """Let whoever takes a site up keep a pause from now on."""
 
 
@@ -180,17 +184,31 @@ class Asker:
         return "" if host.robots.allows(url) else "its robots.txt does not allow that"
 
     def _in_turn(self, host: _Host, url: str, address: str, ask: Callable[[str, str], Answer]) -> Answer:
+        asked_for = host.robots.crawl_delay if host.robots is not None else None
+        pause = max(self._delay, min(asked_for or 0.0, _LONGEST_PAUSE))
         key = site_key(url, self._scope)
-        wait = max(host.due - time.monotonic(), min(self._clock.due_in(key), _LONGEST_WAIT))
-        if wait > 0 and self._stopping(wait):
-            return Answer(0, problem="the listener ends")
+        reserved = self._reserved(host, key, pause)
+        if isinstance(reserved, Answer):
+            return reserved
         try:
             return ask(url, address)
         finally:
-            asked_for = host.robots.crawl_delay if host.robots is not None else None
-            pause = max(self._delay, min(asked_for or 0.0, _LONGEST_PAUSE))
             host.due = time.monotonic() + pause
-            self._clock.asked(key, pause)
+            self._clock.asked(key, reserved, pause)
+
+    def _reserved(self, host: _Host, key: str, pause: float) -> Reserved | Answer:
+        """Wait for the turn of a host; return the time that is reserved at its site, or why there is none."""
+        until = time.monotonic() + _LONGEST_WAIT
+        wait = host.due - time.monotonic()
+        while True:
+            if wait > 0 and self._stopping(wait):
+                return Answer(0, problem="the listener ends")
+            reserved = self._clock.reserve(key, _RESERVED + pause)
+            if not reserved.wait:
+                return reserved
+            if time.monotonic() + reserved.wait > until:
+                return Answer(0, problem="the crawl has the site in work; it is asked later", later=True)
+            wait = reserved.wait
 
     def _asked(self, url: str, address: str) -> Answer:
         with closing(RequestsDownloader(self._limits_for(url, address))) as downloader:

@@ -29,6 +29,7 @@ _OF_A_SITE = 20  # proofs of one site that wait: who forges keys of one does not
 _BUSY = 0.2  # seconds after which a proof is looked at again whose site is being asked for another one
 _THREADS = 4  # a server that is slow holds one of them up
 _WAIT = 2.0  # seconds for which a sender waits for the file
+_LATER = 2.0  # seconds after which a site is looked at again that a machine has in work
 _PAUSES = (5.0, 60.0, 600.0, 1_800.0)  # seconds after which a file that could not be had is asked for again
 _LONGEST_FILE = 4_096
 
@@ -170,10 +171,14 @@ class KeyFiles:
     def _read(self, wanted: _Wanted) -> None:
         proof = wanted.proof
         try:
-            holds = proof.is_shown_by(self._asker.get(proof.location))
+            answer = self._asker.get(proof.location)
         except StoreError:
             self._put_off(wanted, _PAUSES[0])
             return
+        if answer.later:  # the crawl goes first, however long it takes
+            self._put_off(wanted, _LATER)
+            return
+        holds = proof.is_shown_by(answer)
         if holds is None and wanted.tries < len(_PAUSES):
             self._put_off(wanted._replace(tries=wanted.tries + 1), _PAUSES[wanted.tries])
             return

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from scrawler.model.terms import Millis
+
 
 class Slot(NamedTuple):
     """A time reserved for one request to a server, in seconds of `time.monotonic()`; not begun in it, it is lost."""
 
     begin: float
     end: float
+
+
+class Reserved(NamedTuple):
+    """A time reserved at a site that no machine has, or how long to wait before that is tried again."""
+
+    wait: float  # seconds; 0: there is nothing to wait for; infinite: a machine has the site in work
+    until: Millis  # by the database's clock; 0: nothing is reserved

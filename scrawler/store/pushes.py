@@ -10,12 +10,14 @@ import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.scope import Scope
+from scrawler.model.servers import Reserved
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.windows import Window, until_open
 from scrawler.store.bulk import BulkInsert
@@ -185,25 +187,38 @@ class Pushes:
         if counts:
             self._database.retrying(work)
 
-    def due_in(self, key: str) -> float:
-        """Return in how many seconds a site may be asked by whoever has its lease; 0.0: now, or a machine has it."""
+    def reserve(self, key: str, width: float) -> Reserved:
+        """Reserve a site for one request of up to `width` seconds, if no machine has it and its pause is over.
 
-        def work(connection: Connection) -> float:
-            mine = site.c.key_hash == url_hash(key), site.c.owner.is_(None)
-            due_at = connection.scalar(select(site.c.next_due_at).where(*mine)) or 0
-            return max(0, due_at - database_time(connection, self._database.clock)) / 1000
+        Whoever takes the site up meanwhile begins after that time.
+        """
 
-        return self._database.reading(work)
+        def work(connection: Connection) -> Reserved:
+            now = database_time(connection, self._database.clock)
+            mine = site.c.key_hash == url_hash(key)
+            row = connection.execute(select(site.c.owner, site.c.next_due_at).where(mine).with_for_update()).first()
+            if row is None:
+                return Reserved(0.0, 0)
+            if row.owner is not None:
+                return Reserved(inf, 0)
+            if row.next_due_at > now:
+                return Reserved((row.next_due_at - now) / 1000, 0)
+            until = now + int(width * 1000)
+            connection.execute(update(site).where(mine).values(next_due_at=until))
+            return Reserved(0.0, until)
 
-    def asked(self, key: str, pause: float) -> None:
-        """Let whoever takes a site up keep a pause from now on."""
+        return self._database.retrying(work)
+
+    def asked(self, key: str, reserved: Reserved, pause: float) -> None:
+        """Give back what is left of a reserved time: whoever takes the site up keeps a pause from now on."""
 
         def work(connection: Connection) -> None:
             due_at = database_time(connection, self._database.clock) + int(pause * 1000)
-            free = site.c.key_hash == url_hash(key), site.c.owner.is_(None), site.c.next_due_at < due_at
-            connection.execute(update(site).where(*free).values(next_due_at=due_at))
+            mine = site.c.key_hash == url_hash(key), site.c.owner.is_(None), site.c.next_due_at == reserved.until
+            connection.execute(update(site).where(*mine).values(next_due_at=due_at))
 
-        self._database.retrying(work)
+        if reserved.until:
+            self._database.retrying(work)
 
     # -- keys ----------------------------------------------------------------------------------------------
 

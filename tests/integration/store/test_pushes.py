@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from math import inf
 
 from scrawler.model.scope import Scope
+from scrawler.model.servers import Reserved
 from scrawler.model.windows import Window
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
@@ -137,10 +139,18 @@ def test_a_listener_is_alive_until_it_ends(database: Database) -> None:
 def test_the_clock_of_a_site_that_nobody_has_holds_for_the_listener_and_whoever_comes(database: Database) -> None:
     pushes = Pushes(database, 1, 1)
     site_of(database, pushes)
-    assert pushes.due_in("a.example") == 0
-    pushes.asked("a.example", 100.0)
-    pushes.asked("a.example", 1.0)  # what was said before still counts
-    assert 50 < pushes.due_in("a.example") <= 100
+    assert pushes.reserve("unknown.example", 100.0) == (0.0, 0)
+    reserved = pushes.reserve("a.example", 100.0)
+    assert reserved.wait == 0.0
+    assert 0 < pushes.reserve("a.example", 100.0).wait <= 100, "no other listener asks at the same time"
+    pushes.asked("a.example", Reserved(0.0, reserved.until - 1), 0.0)  # of an earlier one
+    assert 0 < pushes.reserve("a.example", 100.0).wait <= 100
+    pushes.asked("a.example", reserved, 0.0)
+    again = pushes.reserve("a.example", 100.0)
+    assert again.wait == 0.0, "what was left of the time was given back"
     with database.begin() as connection:
         connection.exec_driver_sql("UPDATE site SET owner = 7")
-    assert pushes.due_in("a.example") == 0
+    pushes.asked("a.example", again, 0.0)
+    with database.read() as connection:
+        assert connection.exec_driver_sql("SELECT next_due_at FROM site").scalar() == again.until
+    assert pushes.reserve("a.example", 100.0).wait == inf, "a machine has it in work"
