@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from collections.abc import Iterator
 from email import message_from_string
 from importlib.metadata import packages_distributions
@@ -93,6 +94,17 @@ def test_who_has_no_compiler_is_told_in_one_line_what_is_slower(tmp_path: Path) 
     (line,) = [line for line in done.stderr.splitlines() if line.startswith("scrawler: ")]
     assert line == f"scrawler: {SLOWER}"
     assert "links are found some eight times slower" in line
+
+
+def test_wheels_of_a_release_have_the_hot_path_compiled_on_each_platform() -> None:
+    """What is said for one platform takes the place of what is said for all."""
+    told = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    environments = [
+        told["environment"],
+        *(told[one].get("environment", told["environment"]) for one in ("linux", "macos")),
+    ]
+    assert [one["SCRAWLER_COMPILED"] for one in environments] == ["1", "1", "1"]
+    assert any("compiled by mypyc" in command for command in told["test-command"])
 
 
 def test_a_release_says_where_the_project_is_kept_and_what_it_is_for(tmp_path: Path) -> None:
