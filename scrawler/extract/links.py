@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrawler.extract.simhash import Fingerprint
 
@@ -67,7 +67,7 @@ class PageLinks:
     simhash: int = 0  # of its text, where a later visit is to tell by how much that has changed; 0: not computed
     sources: LinkSources | None = None  # where the links stand, if that is wanted
     relevance: float | None = None  # how much the page has to do with the crawl's topic, 0 to 1, if there is one
-    searches: object = None  # what it says for the hidden web, where that is wanted; made by `hidden`
+    searches: Any = None  # what it says for the hidden web, where that is wanted; made by `hidden`
     marks: Mapping[str, LinkMark] | None = None  # what is said of links, by their URLs, if a URL filter wants it
 
     @property

@@ -114,6 +114,20 @@ def test_no_class_that_mypyc_compiles_derives_from_one_that_it_does_not(monkeypa
     assert [name for name, base in bases.items() if ast.unparse(base) not in known] == []
 
 
+def test_no_field_that_mypyc_compiles_is_annotated_as_object(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a dataclass and a named tuple mypyc looks for that name in the module, and the import fails."""
+    fields = {
+        f"{path}: {one.name}.{ast.unparse(line.target)}": ast.unparse(line.annotation)
+        for path in hot_modules(monkeypatch)
+        for one in ast.walk(ast.parse((ROOT / "scrawler" / path).read_text()))
+        if isinstance(one, ast.ClassDef)
+        for line in one.body
+        if isinstance(line, ast.AnnAssign)
+    }
+    assert fields
+    assert [name for name, annotation in fields.items() if annotation == "object"] == []
+
+
 def test_with_another_text_than_that_which_was_compiled_nothing_runs(tmp_path: Path) -> None:
     package = tmp_path / "scrawler"
     shutil.copytree(ROOT / "scrawler", package, ignore=shutil.ignore_patterns("*.so", "__pycache__", "*.c", "*.h"))
