@@ -240,7 +240,9 @@ class Counting:
         self._app = app
         self._plain = plain
         self._lock = threading.Lock()
-        self.requests = self.sent = self.unchanged = 0
+        self.requests = 0
+        self.sent = 0
+        self.unchanged = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         """Pass a request on."""

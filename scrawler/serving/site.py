@@ -271,7 +271,8 @@ class _FilePieces:
 
     def __init__(self, descriptor: int, part: Part) -> None:
         self._descriptor = descriptor
-        self._at, self._end = part
+        self._at = part.first
+        self._end = part.end
 
     def __iter__(self) -> Iterator[bytes]:
         return self

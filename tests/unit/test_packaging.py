@@ -47,7 +47,7 @@ def test_all_that_is_imported_is_asked_for() -> None:
     needed = {_plain(brought_by.get(name, [name])[0]) for name in foreign}
     setup = (ROOT / "setup.py").read_text()
     asked = re.findall(r"install_requires=\[(.*?)\]", setup, re.DOTALL) + re.findall(
-        r"^(?:BROWSER|EXCHANGE|POSTGRESQL) = .*", setup, re.MULTILINE
+        r"^(?:BROWSER|EXCHANGE|LISTEN|POSTGRESQL|SERVE) = .*", setup, re.MULTILINE
     )
     assert needed <= {_plain(name) for text in asked for name in re.findall(r'"([\w.-]+)(?:\[\w+\])?>=', text)}
 
