@@ -70,7 +70,9 @@ QUICK = Scale(60, 1, 0.4, 0.35, 20, 2.0, 3.0, (1.35,), (50,))
 @click.option("--busy", is_flag=True, help="A slower web, of which more is known at first: for a machine that is busy.")
 def main(quick: bool, results: Path, rounds: int, busy: bool) -> None:
     """How much faster are two machines than one where both share a line, and what do they tell each other?"""
-    scale, rounds = (QUICK, 1) if quick else (BUSY if busy else FULL, rounds)
+    scale = BUSY if busy else FULL
+    if quick:
+        scale, rounds = QUICK, 1
     rows: list[Row] = []
     for turn in range(1, rounds + 1):
         alone = _row(turn, scale, "no limit", 0.0, 1)
