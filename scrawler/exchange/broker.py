@@ -41,7 +41,7 @@ class _AsItCame(Message):  # type: ignore[misc]  # kombu has no types
     def __init__(self, *args: Any, headers: object = None, **others: Any) -> None:
         kept = dict(headers) if isinstance(headers, Mapping) else {}
         kept.pop("compression", None)
-        super().__init__(*args, headers=kept, **others)
+        super().__init__(*args, **{**others, "headers": kept})
 
 
 class BrokerCommunicator:
