@@ -85,7 +85,7 @@ class EndlessPageError(ScrawlerError):
 
 
 class NotCrawledError(ScrawlerError):
-    """The crawl has no such page, or none with a body, or with text (exit code 9)."""
+    """The crawl has no such page, or none with a body, with text, or with out-links (exit code 9)."""
 
     exit_code = 9
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,11 @@ from scrawler.api.page import Page
 from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
 from scrawler.api.since import Since, since_ms
-from scrawler.errors import NotCrawledError
+from scrawler.errors import NotCrawledError, SettingsError
 from scrawler.insight.answer import Answer
 from scrawler.insight.contents import PageContent, PageReader, find_page
 from scrawler.insight.html import html_page
+from scrawler.insight.in_degree import InDegrees, Ranked
 from scrawler.insight.packing import Packed, pack
 from scrawler.insight.report import make_report
 from scrawler.insight.sections import Report
@@ -24,6 +26,8 @@ from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
 from scrawler.store.crawls import Crawls
+
+_PACKED = (".gz", ".zst")  # how names of files end that would be packed
 
 Results = str | Iterable[str] | None
 
@@ -125,6 +129,32 @@ class OpenedCrawl(SeededCrawl):
         folder = Path(name).absolute().parent
         with self.reader() as reader, open_bytes(name) as raw:
             return pack(self.database, self.stored, reader, raw, folder, texts=texts, on_progress=on_progress)
+
+    def rank(
+        self,
+        file: str | os.PathLike[str],
+        *,
+        archive: str | None = None,
+        on_progress: Callable[[Ranked], None] = lambda ranked: None,
+    ) -> Ranked:
+        """Write what each fetched URL weighs by how many pages link to it, as `scrawler rank` does; for `rank=`.
+
+        `archive` is as for `reader`. Pages whose records are gone are counted in what is returned. Raises
+        NotCrawledError where the crawl kept no out-links, SettingsError for a file that the crawl needs, or that is
+        to be packed, ScrawlerError where it cannot be written.
+        """
+        name = os.fspath(file)
+        if name.lower().endswith(_PACKED):
+            raise SettingsError(
+                f"{name}: a file of ranks is read as plain text; choose a name without {Path(name).suffix}"
+            )
+        self.keep_clear(name)
+        with closing(InDegrees(on_progress)) as degrees:
+            with self.reader(archive) as reader:
+                degrees.count(self.database, reader)
+            with open_output(name) as out:
+                out.writelines(degrees.lines())
+        return degrees.ranked
 
     def _answers(self) -> Answers:
         return Answers(self.database, self._reading(), self.stored, self._keeps)

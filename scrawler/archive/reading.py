@@ -106,6 +106,28 @@ def rendered_before(data: bytes, answer: StoredAnswer) -> bytes | None:
     return block[: len(block) - _RECORD_END]
 
 
+def metadata_before(data: bytes, url: str, is_longest: bool) -> bytes | None:
+    """Return the fields of the metadata record of an exchange whose answer follows `data`; empty where it has none.
+
+    None: where that record would be is before `data`; none can be so far away if `data` `is_longest`. Raises
+    UnwholeRecordError where something else than the request of a URL stands there.
+    """
+    end, passed = len(data), 0
+    while True:
+        end, raw = _last_member(data, end)
+        if not raw:
+            return b"" if passed and is_longest else None
+        header, _, block = raw.partition(_HEADER_END)
+        record = record_of(Span(end, len(raw)), header)
+        if record.kind == "metadata" and record.url == url:
+            return block[: len(block) - _RECORD_END]
+        if record.kind not in ("request", "conversion") or record.url != url:
+            if not passed:
+                raise UnwholeRecordError("what stands there is not the request of the page")
+            return b""
+        passed += 1
+
+
 def _last_member(data: bytes, end: int) -> tuple[int, bytes]:
     """Return where the gzip member begins that ends at `end`, and what is in it; nothing if it begins before `data`.
 

@@ -52,7 +52,7 @@ def read_rank_file(file: Path, settings: Settings) -> Ranks:
     steps = make_steps(settings.normalise)
 
     def normalised(url: str) -> str | None:
-        found, problem = seed_url(url, steps=steps)
+        found, problem = seed_url(url, settings.max_url_length, steps)
         return None if problem else found
 
     try:

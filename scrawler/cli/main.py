@@ -46,6 +46,7 @@ _COMMANDS = {
     "report": "scrawler.cli.report:report",
     "broken": "scrawler.cli.broken:broken",
     "corpus": "scrawler.cli.corpus:corpus",
+    "rank": "scrawler.cli.rank:rank",
     "wacz": "scrawler.cli.wacz:wacz",
     "archive-copy": "scrawler.cli.archive_copy:archive_copy",
     "verify": "scrawler.cli.verify:verify",
@@ -61,7 +62,7 @@ _COMMANDS = {
 _LISTING = frozenset(
     (
         *("plan", "export", "machines", "status", "seeds", "pages", "cat", "why", "report", "broken", "corpus"),
-        *("partition", "agents", "db", "plugins", "completion", "changes", "diff"),
+        *("partition", "agents", "db", "plugins", "completion", "changes", "diff", "rank"),
     )
 )
 _TOO_MANY_FILES = {errno.EMFILE, errno.ENFILE}
@@ -79,7 +80,7 @@ Exit codes:
     6  `run` waited for the database for longer than database_patience
     7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
     8  `run` met a page that was read without an end (page_time); the next run ends that page
-    9  `cat`: the crawl has no such page, or none with a record, or with text
+    9  `cat`: the crawl has no such page, or none with a record, or with text; `rank`: it kept no out-links
   130  stopped by the user (for `run`: by a second Ctrl-C)
 
 \b

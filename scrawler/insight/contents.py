@@ -17,6 +17,7 @@ from scrawler.archive.reading import (
     RecordReader,
     StoredAnswer,
     UnwholeRecordError,
+    metadata_before,
     rendered_before,
     stored_answer,
 )
@@ -168,6 +169,27 @@ class PageReader:
             most_ratio=self._settings.max_ratio,
             rendered=self._rendered(page, own) if page.flags & PageFlag.SHOWN else b"",
         )
+
+    def outlinks(self, url: str, warc_file: str, offset: int) -> bytes:
+        """Return the metadata fields of the page whose answer stands at an offset of a file; empty: it has none.
+
+        Raises RecordsLostError where that part of the file is gone or damaged.
+        """
+        problem: Exception | str = "what stands before it is damaged"
+        for window in _WINDOWS:
+            begin = max(0, offset - window)
+            try:
+                fields = metadata_before(
+                    self._bytes(warc_file, begin, offset - begin), url, is_longest=window == _WINDOWS[-1]
+                )
+            except (UnwholeRecordError, OSError) as error:
+                problem = error
+                break
+            if fields is not None:
+                return fields
+            if not begin:
+                break
+        raise RecordsLostError(f"{url}: its records are gone from {warc_file}, byte {offset:,}: {problem}")
 
     def _rendered(self, page: PageRow, answer: StoredAnswer) -> bytes:
         """Return the document that a browser made of a page; empty where it cannot be found (any more)."""

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from scrawler.model.terms import url_hash
 
 MOST_RANKS = 20_000_000  # lines of a file; each page takes 12 bytes, and 50 more while the file is read
-_LONGEST_LINE = 8_192  # characters
+_LONGEST_LINE = 16_384  # characters: a URL may have 16,000
 _LARGEST = 1e9  # weights are above 0, up to this
 _FLOAT = struct.Struct("<f")
 
