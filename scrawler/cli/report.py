@@ -10,7 +10,7 @@ from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, with_settings
 from scrawler.cli.tables import print_pairs, print_rows, printable, with_dates
-from scrawler.insight.sections import Report, Table, label, shown
+from scrawler.insight.sections import Report, Table, shown
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 
@@ -57,7 +57,7 @@ def _print(made: Report) -> None:
             click.echo()
             print_pairs(
                 section.title,
-                {label(name): printable(shown(name, value)) for name, value in section.told.items()},
+                {section.label(name): printable(shown(name, value)) for name, value in section.told.items()},
             )
         for table in tables:
             click.echo(f"\n{section.title}: {table.title}")
@@ -65,8 +65,9 @@ def _print(made: Report) -> None:
 
 
 def _print_table(table: Table) -> None:
-    names = [label(name) for name in table.columns]
+    names = [table.label(name) for name in table.columns]
     rows = (
-        {label(name): shown(name, value) for name, value in zip(table.columns, row, strict=True)} for row in table.rows
+        {table.label(name): shown(name, value) for name, value in zip(table.columns, row, strict=True)}
+        for row in table.rows
     )
     print_rows(rows, names, None)

@@ -11,7 +11,7 @@ from typing import Any
 from scrawler.insight.answer import utc
 from scrawler.insight.over_time import short_times
 from scrawler.insight.plots import bars, columns, shade, stacks, text
-from scrawler.insight.sections import STACKED, Report, Section, Table, label, shown
+from scrawler.insight.sections import STACKED, Report, Section, Table, shown
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1b1f24; --paper: #ffffff; --line: #d0d7de; --bar: #0969da; --faint: #59636e;
@@ -109,7 +109,9 @@ def _contents(sections: Sequence[Section]) -> str:
 def _section(section: Section) -> Iterator[str]:
     yield f'<section id="{text(section.key)}">\n<h2>{text(section.title)}</h2>\n'
     if section.told:
-        pairs = (f"<dt>{text(label(name))}</dt><dd>{_cell(name, value)}</dd>" for name, value in section.told.items())
+        pairs = (
+            f"<dt>{text(section.label(name))}</dt><dd>{_cell(name, value)}</dd>" for name, value in section.told.items()
+        )
         yield f"<dl>{''.join(pairs)}</dl>\n"
     for table in section.filled:
         if _has_plot(table):
@@ -131,14 +133,14 @@ def _plot(section: str, table: Table) -> str:
         (name, float(row[at]), shown(table.plot, row[at])) for name, row in zip(_names(table), table.rows, strict=True)
     ][: None if table.ordered else _BARS]
     draw = columns if table.ordered else bars
-    what = label(table.plot)
+    what = table.label(table.plot)
     title = table.title if what.lower() in table.title.lower() else f"{table.title}: {what}"
     drawn = draw(f"{section}-{table.key}", title, points)
     return f"<figure>\n<figcaption>{text(title)}</figcaption>\n{drawn}\n</figure>"
 
 
 def _stacked(section: str, table: Table) -> str:
-    parts = [(label(name), [float(row[at]) for row in table.rows]) for at, name in enumerate(table.columns) if at]
+    parts = [(table.label(name), [float(row[at]) for row in table.rows]) for at, name in enumerate(table.columns) if at]
     drawn = stacks(f"{section}-{table.key}", table.title, _names(table), parts)
     keys = (f'<span class="{shade(number)}">{text(name)}</span>' for number, (name, _) in enumerate(parts))
     title = f"<figcaption>{text(table.title)}</figcaption>"
@@ -169,14 +171,14 @@ def _open_table(table: Table) -> Iterator[str]:
     # A column in which no row says anything is left out.
     said = [at for at in range(len(table.columns)) if any(row[at] not in _NOTHING for row in table.rows)]
     kinds = {at: _kind(table, at) for at in said}
-    heads = (f'<th scope="col"{kinds[at]}>{text(label(table.columns[at]))}</th>' for at in said)
+    heads = (f'<th scope="col"{kinds[at]}>{text(table.label(table.columns[at]))}</th>' for at in said)
     again = _has_plot(table) or len(table.rows) > _OPEN_ROWS  # what stands above has the same title
     caption = f"<caption{_AGAIN * again}>{text(table.title)}</caption>"
     is_list = sum(kind == _LONG_CELL for kind in kinds.values()) > 1
     # What is wider than the page scrolls by itself; it can be reached by the keyboard, so it has a name.
     yield f'<div class="wide" role="region" tabindex="0" aria-label="{text(table.title)}">\n'
     yield f"<table{_ROWS * is_list}>\n{caption}\n<thead><tr>{''.join(heads)}</tr></thead>\n<tbody>\n"
-    names = {at: f' data-name="{text(label(table.columns[at]))}"' * is_list for at in said}
+    names = {at: f' data-name="{text(table.label(table.columns[at]))}"' * is_list for at in said}
     for row in table.rows:
         values = {at: "" if is_list and row[at] in _NOTHING else _cell(table.columns[at], row[at]) for at in said}
         yield f"<tr>{''.join(f'<td{kinds[at]}{names[at]}>{value}</td>' for at, value in values.items())}</tr>\n"

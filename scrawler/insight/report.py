@@ -12,6 +12,7 @@ from scrawler.insight.sections import Report, Section, Table
 from scrawler.insight.summing import (
     MULTIMEDIA,
     TOTALS,
+    called,
     class_names,
     content_tables,
     page_totals,
@@ -30,6 +31,7 @@ from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.inboxes import exchanged
 from scrawler.store.losses import Losses
+from scrawler.store.page_lists import PageLists
 from scrawler.store.page_sums import page_sums
 from scrawler.store.reports import PARTIES, Reports
 from scrawler.store.searches import SearchLog
@@ -58,14 +60,15 @@ def _since(database: Database, crawl: Crawl, view: SeedView | None, since: Milli
     """Sum up visits since a time: what is counted of whole seeds is left out."""
     seed_id = view.seed.id if view else None
     sums = page_sums(database, seed_id, since)
+    again = PageLists(database).has_rounds(seed_id)
     visited = Changes(database)
     begun, ended = visited.begun_since(since, seed_id)
     numbers = visited.numbers(seed_id, since)
     found = {kind.value: numbers.get(kind.value, 0) for kind in ChangeKind}
     made = (
         Section("since", "Since", {"since": since, "rounds_begun": begun, "of_them_ended": ended}),
-        Section("totals", "Totals", page_totals(sums.pages)),
-        results_section(sums.pages),
+        Section("totals", "Totals", page_totals(sums.pages), called=called(again)),
+        results_section(sums.pages, again),
         time_section(sums.pages),
         Section("content", "Content", tables=content_tables(sums.kinds)),
         Section("visits", "Visits after the first", found),
@@ -88,6 +91,7 @@ class _Maker:
             self._first = _seed_section(view, crawl) if view else self._crawl_section()
             self._site_sections = () if view else (self._sites(),)
             self._link_section = self._links()
+            self._visited_again = PageLists(database).has_rounds(self._seed_id)
             self._sums = sums()
 
     def report(self) -> Report:
@@ -95,8 +99,8 @@ class _Maker:
         counts = self._counts
         made = (
             self._first,
-            totals_section(self._sums.pages, counts),
-            results_section(self._sums.pages),
+            totals_section(self._sums.pages, counts, self._visited_again),
+            results_section(self._sums.pages, self._visited_again),
             time_section(self._sums.pages),
             broken_section(self._database, self._sums.pages, self._seed_id),
             self._content(),

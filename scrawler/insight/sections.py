@@ -24,6 +24,11 @@ class Table:
     rows: Sequence[tuple[Any, ...]]
     plot: str = ""
     ordered: bool = False  # whether the first column is a scale, so that a plot keeps its order and its gaps
+    called: Mapping[str, str] = field(default_factory=dict)  # what people read instead of a column's name
+
+    def label(self, name: str) -> str:
+        """Write the name of a column for reading."""
+        return label(self.called.get(name, name))
 
     def as_json(self) -> list[dict[str, Any]]:
         """Return the rows by column."""
@@ -39,6 +44,11 @@ class Section:
     values: Mapping[str, Any] = field(default_factory=dict)
     tables: tuple[Table, ...] = ()
     quiet: tuple[str, ...] = ()  # how names begin whose values people are shown only where one of them is not 0
+    called: Mapping[str, str] = field(default_factory=dict)  # what people read instead of a value's name
+
+    def label(self, name: str) -> str:
+        """Write the name of a value for reading."""
+        return label(self.called.get(name, name))
 
     @property
     def told(self) -> Mapping[str, Any]:
@@ -76,7 +86,7 @@ class Report:
         lines = [escaped(self.title)]
         for section in self.sections:
             if section.told:
-                pairs = [(f"  {label(name)}", shown(name, value)) for name, value in section.told.items()]
+                pairs = [(f"  {section.label(name)}", shown(name, value)) for name, value in section.told.items()]
                 lines += ["", section.title, *_aligned(pairs)]
             for table in section.filled:
                 lines += ["", f"{section.title}: {table.title}", *_aligned([*_cells(table)])]
@@ -84,7 +94,7 @@ class Report:
 
 
 def _cells(table: Table) -> Iterator[Sequence[str]]:
-    yield [label(name) for name in table.columns]
+    yield [table.label(name) for name in table.columns]
     for row in table.rows:
         yield [shown(name, value) for name, value in zip(table.columns, row, strict=True)]
 

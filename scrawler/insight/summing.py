@@ -21,12 +21,17 @@ _SAMPLES_SHOWN = 3  # samples that are shown of each reason
 _TARGETS = (Verdict.INTERNAL, Verdict.EXTERNAL, Verdict.SAME_PAGE)
 
 
-def totals_section(pages: Sequence[PageSum], counts: Mapping[str, int]) -> Section:
-    """Return what was asked for and what came, over all."""
+def totals_section(pages: Sequence[PageSum], counts: Mapping[str, int], visited_again: bool = False) -> Section:
+    """Return what was asked for and what came, over all; where URLs were `visited_again`, rows are visits."""
     values = page_totals(pages)
     values |= {name: counts[name] for name in _SUMMED} | {"in_work_ms": counts["elapsed_ms"]}
     names = "urls", *_SUMMED, "retried_urls", "first_answer_at", "last_answer_at", "span_ms", "in_work_ms"
-    return Section("totals", "Totals", {name: values[name] for name in names})
+    return Section("totals", "Totals", {name: values[name] for name in names}, called=called(visited_again))
+
+
+def called(visited_again: bool) -> Mapping[str, str]:
+    """Return what rows are called that programs know as URLs: each is a visit where URLs were visited again."""
+    return {"urls": "visits", "retried_urls": "retried_visits"} if visited_again else {}
 
 
 def page_totals(pages: Sequence[PageSum]) -> dict[str, Any]:
@@ -44,20 +49,21 @@ def page_totals(pages: Sequence[PageSum]) -> dict[str, Any]:
     }
 
 
-def results_section(pages: Sequence[PageSum]) -> Section:
-    """Return final results, HTTP statuses, flags and depths."""
+def results_section(pages: Sequence[PageSum], visited_again: bool = False) -> Section:
+    """Return final results, HTTP statuses, flags and depths; where URLs were `visited_again`, those of visits."""
+    what, names = "Visits" if visited_again else "URLs", called(visited_again)
     results = [(name, *sums) for name, sums in _added((one.result, one) for one in pages)]
     statuses = [(status, *sums) for status, sums in _added((one.status, one) for one in pages if one.status)]
     flags = [(name, *sums) for name, sums in _added((name, one) for one in pages for name in flag_names(one.flags))]
     by_depth = dict(_added((one.depth, one) for one in pages))
     deepest = max((one.depth for one in pages), default=-1)
     depths = [(f"{n}+" if n == DEEPEST else n, *by_depth.get(n, (0, 0))) for n in range(deepest + 1)]
-    columns = ("urls", "bytes")
+    columns, shown = ("urls", "bytes"), statuses[:_STATUSES_SHOWN]
     tables = (
-        Table("results", "URLs by final result", ("result", *columns), results, "urls"),
-        Table("statuses", "URLs by HTTP status", ("status", *columns), statuses[:_STATUSES_SHOWN], "urls"),
-        Table("depths", "URLs by depth", ("depth", *columns), depths, "urls", ordered=True),
-        Table("flags", "What else is to be said of pages", ("flag", *columns), flags),
+        Table("results", f"{what} by final result", ("result", *columns), results, "urls", called=names),
+        Table("statuses", f"{what} by HTTP status", ("status", *columns), shown, "urls", called=names),
+        Table("depths", f"{what} by depth", ("depth", *columns), depths, "urls", ordered=True, called=names),
+        Table("flags", "What else is to be said of pages", ("flag", *columns), flags, called=names),
     )
     return Section("results", "Results", tables=tables)
 

@@ -102,9 +102,10 @@ class PageLists:
             yield from map(_view, rows)
             after = rows[-1][-1]
 
-    def has_rounds(self) -> bool:
-        """Tell whether a seed was visited again, so that a URL may have several rows."""
-        return bool(self._database.plain_rows(select(seed_round.c.seed_id).limit(1)))
+    def has_rounds(self, seed_id: int | None = None) -> bool:
+        """Tell whether this seed, or any, was visited again, so that a URL may have several rows."""
+        of_seed = () if seed_id is None else (seed_round.c.seed_id == seed_id,)
+        return bool(self._database.plain_rows(select(seed_round.c.seed_id).where(*of_seed).limit(1)))
 
     def ids_from(self, first_id: int, results: Collection[str], most: int, seed_id: int | None = None) -> list[int]:
         """Return ids of rows with one of the results, `most` at most, among the _LOOKED_AT rows from `first_id` on."""

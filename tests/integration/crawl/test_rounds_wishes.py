@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from click.testing import CliRunner
 
 from scrawler.app import begin_again
+from scrawler.cli.report import report
 from scrawler.errors import SettingsError
+from scrawler.insight.html import html_page
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
 from scrawler.revisit.demand import is_shared
@@ -218,3 +221,34 @@ def test_a_report_tells_of_visits_since_a_time(crawl: Crawl, serve: Serve) -> No
     assert told["since"] == {"since": int(since.timestamp() * 1000), "rounds_begun": 1, "of_them_ended": 1}
     assert (told["visits"]["changed"], told["visits"]["new"]) == (1, 0)
     assert "since 20" in made.title
+
+
+def test_a_report_calls_visits_by_their_name(crawl: Crawl, serve: Serve) -> None:
+    """Three URLs are three URLs; after a round they are six visits, also in the tables. Programs read the same keys."""
+    again, once = serve(Paths(a="x", b="y")), serve(Paths(c="z"), "127.0.0.2")
+    crawl.add([again.url(), once.url()])
+    crawl.run()
+    assert shown(crawl) == {"Totals: urls": "5", "Results": "URLs", "visits": False}
+    begin_again(crawl.settings(), [again.url()], 0, threading.Event())
+    crawl.run()
+    assert shown(crawl) == {"Totals: visits": "8", "Results": "Visits", "visits": True}
+    assert shown(crawl, again.url()) == {"Totals: visits": "6", "Results": "Visits", "visits": True}
+    assert shown(crawl, once.url()) == {"Totals: urls": "2", "Results": "URLs", "visits": False}
+    with crawl.opened() as opened:
+        made = opened.report().as_json()
+        assert "<dt>visits</dt><dd>8</dd>" in "".join(html_page(opened.report()))
+    assert made["totals"]["urls"] == sum(row["urls"] for row in made["results"]["results"]) == 8
+
+
+def shown(crawl: Crawl, seed: str | None = None) -> dict[str, object]:
+    """How `scrawler report` counts: the first total, the title of the results, and whether any column is of visits."""
+    done = CliRunner().invoke(report, [*([seed] if seed else []), "--db", crawl.url])
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    name, number = lines[lines.index("Totals") + 1].split()
+    title = next(line for line in lines if line.startswith("Results: ") and "by final result" in line)
+    columns = lines[lines.index(title) + 1].split()
+    tables = [line for line in lines if line.startswith("Results: ")]
+    word = title.removeprefix("Results: ").partition(" ")[0]
+    assert sum(line.startswith(f"Results: {word} by ") for line in tables) == 3, tables
+    return {f"Totals: {name.lower()}": number, "Results": word, "visits": "visits" in columns}
