@@ -55,7 +55,8 @@ class InDegrees:
         """Tell `on_progress` now and then how far it is."""
         self.ranked = Ranked()
         self._on_progress = on_progress
-        self._known = scratch(*_TABLES)
+        with _telling_of_the_file():
+            self._known = scratch(*_TABLES)
 
     def count(self, database: Database, reader: PageReader) -> None:
         """Read all rows, then the out-links of the pages. Raises NotCrawledError where none were kept."""
