@@ -20,6 +20,7 @@ _INFLATE_ERROR = cast("type[Exception]", IsalError)  # its type stubs take the c
 _HEAD_END = re.compile(rb"\r?\n\r?\n")  # of an HTTP head: some servers send bare line feeds
 _HEADER_END = b"\r\n\r\n"
 _METADATA = 4 << 20  # bytes of a metadata record that are read: those of ours have little more than 1 MiB
+_REQUEST = 1 << 20  # bytes in which the record of a request is found: it is a head, and packed
 _RENDERED = 64 << 20  # bytes of a rendered document that are read: those of ours have half of that at most
 _MEMBER = b"\x1f\x8b\x08"  # begins a gzip member
 _RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: ([^\r\n]*)")
@@ -115,8 +116,12 @@ def metadata_before(data: bytes, url: str, is_longest: bool) -> bytes | None:
     end, passed = len(data), 0
     while True:
         end, raw = _last_member(data, end)
+        if not raw and passed:
+            return b"" if is_longest else None
+        if not raw and len(data) >= _REQUEST:
+            raise UnwholeRecordError("what stands before it is damaged")
         if not raw:
-            return b"" if passed and is_longest else None
+            return None
         header, _, block = raw.partition(_HEADER_END)
         record = record_of(Span(end, len(raw)), header)
         if record.kind == "metadata" and record.url == url:

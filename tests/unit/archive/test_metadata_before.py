@@ -60,3 +60,5 @@ def test_another_record_in_its_place_is_none() -> None:
     damaged = bytearray(before(TOLD))
     damaged[-12] ^= 255
     assert metadata_before(bytes(damaged), URL, True) is None
+    with pytest.raises(UnwholeRecordError, match="damaged"):
+        metadata_before(bytes(1 << 20) + damaged, URL, False)  # no request is so long: nothing more is read
