@@ -21,7 +21,7 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.scanner import fastest_extractor
 from scrawler.insight.circles import endless_redirects
 from scrawler.insight.contents import PageReader
-from scrawler.insight.scratch import scratch
+from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
@@ -158,15 +158,18 @@ def broken_fragments(
 class _Wanted:
     """Places in pages to which links lead, each with the first page that leads there."""
 
+    @telling_of_the_file()
     def __init__(self) -> None:
         self._known = scratch(
             "CREATE TABLE place (url_hash BLOB, place TEXT, first TEXT, PRIMARY KEY (url_hash, place)) WITHOUT ROWID"
         )
 
+    @telling_of_the_file()
     def add(self, url_hash: bytes, place: str, page: str) -> None:
         """Note that a page leads to a place in the page with this hash of its URL."""
         self._known.execute("INSERT OR IGNORE INTO place VALUES (?, ?, ?)", (url_hash, place, page))
 
+    @telling_of_the_file()
     def of(self, url_hash: bytes) -> list[tuple[str, str]]:
         """Return the places in a page, and who leads there first."""
         return self._known.execute("SELECT place, first FROM place WHERE url_hash = ?", (url_hash,)).fetchall()

@@ -22,7 +22,7 @@ from scrawler.extract.hazards import is_hazardous
 from scrawler.extract.simhash import distance, fingerprint_of
 from scrawler.extract.title import collapsed
 from scrawler.insight.contents import PageReader
-from scrawler.insight.scratch import scratch
+from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
 from scrawler.seeds.table_files import Column, Kind
 from scrawler.store.engine import Database
@@ -227,11 +227,13 @@ def _language(tree: Any, text: str, detect: Callable[[str], tuple[str, int]]) ->
 class _Groups:
     """Finds for each text the first one before it that is nearly the same."""
 
+    @telling_of_the_file()
     def __init__(self) -> None:
         self._known = scratch(
             "CREATE TABLE band (band INTEGER, simhash INTEGER, page INTEGER)", "CREATE INDEX by_band ON band (band)"
         )
 
+    @telling_of_the_file()
     def of(self, text: str, number: int) -> int:
         """Return the number of the first text of which this one, with a number of its own, is a near copy."""
         print_ = fingerprint_of(text.replace("<", " ").encode("utf-8", "replace"))

@@ -6,15 +6,13 @@ file, by 64 bits of each URL's hash, as in `revisit.importance`, so that memory 
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
-from scrawler.errors import NotCrawledError, RecordsLostError, ScrawlerError
+from scrawler.errors import NotCrawledError, RecordsLostError
 from scrawler.insight.contents import PageReader
-from scrawler.insight.scratch import scratch
+from scrawler.insight.scratch import scratch, telling_of_the_file
 from scrawler.model.results import Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
@@ -55,12 +53,12 @@ class InDegrees:
         """Tell `on_progress` now and then how far it is."""
         self.ranked = Ranked()
         self._on_progress = on_progress
-        with _telling_of_the_file():
+        with telling_of_the_file():
             self._known = scratch(*_TABLES)
 
     def count(self, database: Database, reader: PageReader) -> None:
         """Read all rows, then the out-links of the pages. Raises NotCrawledError where none were kept."""
-        with _telling_of_the_file():
+        with telling_of_the_file():
             for number, view in enumerate(PageLists(database).all(_LAST_ANSWERS)):
                 self._note(view.page)
                 if number % _READ == 0:
@@ -81,7 +79,7 @@ class InDegrees:
 
     def lines(self, most: int = MOST_RANKS) -> Iterator[str]:
         """Yield the lines of the file, the URLs to which most pages link first; at most so many."""
-        with _telling_of_the_file():
+        with telling_of_the_file():
             total = self._known.execute("SELECT COUNT(*), SUM(links) FROM url").fetchone()
             self.ranked.urls = min(total[0], most)
             self.ranked.links = total[1] or 0
@@ -139,14 +137,3 @@ class InDegrees:
 
 def _key(hashed: bytes) -> int:
     return int.from_bytes(hashed[:8], "big", signed=True)
-
-
-@contextmanager
-def _telling_of_the_file() -> Iterator[None]:
-    """Map errors of the temporary file, which may not find room for what is counted."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise ScrawlerError(
-            f"the temporary file in which links are counted: {error}; TMPDIR names a folder with more room"
-        ) from error

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scrawler.errors import ScrawlerError
 
 
 def scratch(*statements: str) -> sqlite3.Connection:
@@ -11,3 +15,14 @@ def scratch(*statements: str) -> sqlite3.Connection:
     for statement in ("PRAGMA journal_mode = OFF", "PRAGMA synchronous = OFF", *statements, "BEGIN"):
         connection.execute(statement)
     return connection
+
+
+@contextmanager
+def telling_of_the_file() -> Iterator[None]:
+    """Map errors of the temporary file, which may not find room."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise ScrawlerError(
+            f"the temporary file of this command: {error}; TMPDIR names a folder with more room"
+        ) from error

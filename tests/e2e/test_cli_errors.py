@@ -111,7 +111,7 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
         (("seeds", "--csv", "--json"), "scrawler seeds", "csv and json are different forms: give one of them"),
         (("import", "x", "--rejects", ""), "scrawler import", "Invalid value for '--rejects': it is empty"),
         (("export", ""), "scrawler export", "Invalid value for '[FILE]': it is empty"),
-        (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps and --faults are two webs: give one of"),
+        (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps, --faults and --shop are different webs"),
         (("synthweb", "--port", "65536"), "scrawler synthweb", "Invalid value for '--port': 65536 is not in the "),
         (("synthweb", "--seeds-per-site", "0"), "scrawler synthweb", "Invalid value for '--seeds-per-site': 0 is not "),
     ],
