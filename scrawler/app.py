@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -35,6 +35,7 @@ from scrawler.seeds.formats import read_entries
 from scrawler.settings import Settings, live_text
 from scrawler.store.control import Control, CrawlOrders
 from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.earlier import EarlierCrawl, close_earlier, open_earlier
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.losses import Losses
 from scrawler.store.machines import Machines
@@ -66,6 +67,8 @@ def prepare_crawl(settings: Settings, stop: threading.Event, say: Callable[[str]
     with patiently_opened(settings, stop, say) as database:
         crawl, settings = _open_crawl(database, settings)
         _check_partition(settings, database)
+        with _earlier_opened(settings, database, stop):
+            pass  # it can be opened, before anything is begun
         return _launched(settings, database, crawl, stop, say)
 
 
@@ -100,8 +103,10 @@ def run_crawl(
     make_focus(settings)  # it can be made, before anything is begun
     if launch is None:
         check_proxies(settings, os.environ, stop, say)
-    with patiently_opened(settings, stop, say) as database:
+    with ExitStack() as stack:
+        database = stack.enter_context(patiently_opened(settings, stop, say))
         crawl, settings = _open_crawl(database, settings)
+        earlier = stack.enter_context(_earlier_opened(settings, database, stop))
         if own_process:
             gc.freeze()  # what was loaded so far stays; pages and links are freed without the collector's help
             gc.set_threshold(20_000, 20, 50)
@@ -120,7 +125,7 @@ def run_crawl(
                 tell = FaultLog(fault_file(settings.output_dir, crawl.name)).tell
                 deaths = Deaths(settings.pages_dir, launch.prefix, Suspects(prompt), say, tell)
                 deaths.look()  # first: once other machines know which ones are gone, they have their sites
-                run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say)
+                run = MachineRun(settings, database, prompt, crawl, stop, launch, filters, deaths, say, earlier)
                 with run.watched(own_process):
                     ended.append(run.crawl(on_progress))
         summary = _summary(crawl.name, ended, time.monotonic() - started, Seeds(database), settings)
@@ -260,6 +265,21 @@ def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.
                 " `scrawler listen` first, for those that servers and owners send"
             )
         revisits.schedule()
+
+
+@contextmanager
+def _earlier_opened(settings: Settings, database: Database, stop: threading.Event) -> Iterator[Sequence[EarlierCrawl]]:
+    """Open the earlier crawls to whose archive this one refers, if any. Raises SettingsError, StoreError."""
+    if settings.dedup_from is None:
+        yield ()
+        return
+    patience = min(_PROMPT, settings.database_patience)
+    waiting = Waiting(give_up_after=patience, to_open=patience)
+    found = open_earlier(settings.dedup_from, database, settings.scope, waiting)
+    try:
+        yield found
+    finally:
+        close_earlier(found)
 
 
 @contextmanager

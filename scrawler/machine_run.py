@@ -15,6 +15,7 @@ from typing import Any
 from scrawler.archive.archive import Archive, ClosedFile
 from scrawler.assembly.agents import AgentRun
 from scrawler.assembly.archives import make_archive
+from scrawler.assembly.earlier import Earlier
 from scrawler.assembly.exchange import Exchange, make_exchange, scheme_of
 from scrawler.assembly.machine import build_machine
 from scrawler.assembly.revisits import Keeper, make_revisits
@@ -41,6 +42,7 @@ from scrawler.seeds.promoter import WithinHops
 from scrawler.settings import Settings, public_values, with_live
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.earlier import EarlierCrawl, absolute
 from scrawler.store.engine import Database
 from scrawler.store.guests import GuestInboxes
 from scrawler.store.inboxes import Inboxes
@@ -129,8 +131,12 @@ class MachineRun:
         filters: UrlFilters | None,
         deaths: Deaths,
         say: Callable[[str], None],
+        earlier: Sequence[EarlierCrawl] = (),
     ) -> None:
-        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run."""
+        """Use `database` before and after the crawl, and `prompt`, which soon gives up, while threads run.
+
+        `earlier` are the crawls whose archive is referred to, the newest first.
+        """
         self._settings = settings
         self._given = settings  # before they were made an agent's
         self._database = database
@@ -141,6 +147,7 @@ class MachineRun:
         self._filters = filters
         self._deaths = deaths
         self._say = say
+        self._earlier = Earlier(earlier, stop.is_set, say).of_site if earlier else None
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         host = socket.gethostname()
@@ -187,7 +194,9 @@ class MachineRun:
     def crawl(self, on_progress: Callable[[Progress], None]) -> Ended:
         """Finish others' files, crawl, finish the own; the machine's row and the run's row tell how it ended."""
         crawls = Crawls(self._database)
-        folder = {"pages_dir": str(self._settings.pages_dir.absolute())}
+        folder: dict[str, str | None] = {"pages_dir": str(self._settings.pages_dir.absolute())}
+        if self._settings.dedup_from is not None:  # whoever reads pages looks there, from another folder perhaps
+            folder["dedup_from"] = absolute(self._settings.dedup_from)
         given = public_values(self._settings) | folder
         run_id = crawls.begin_run(self._machine_id, given)
         archive, stores, machine, resolver, exchange = self._build(run_id)
@@ -293,7 +302,7 @@ class MachineRun:
                 self._settings, stores, archive, self._stop, self._change_settings,
                 self._launch.machines, self._filters, self._slots, self._deaths.look,
                 None if self._agent is None else self._agent.standing, exchange, self._shares.make_learning,
-                self._take_pushed(),
+                self._take_pushed(), self._earlier,
             )  # fmt: skip
             failing.pop_all()
         return archive, stores, machine, resolver, exchange

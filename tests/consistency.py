@@ -47,7 +47,7 @@ class Row(NamedTuple):
         return cls(*span, row.url, row.fetched_at, row.revisit, row.digest, row.status)
 
 
-def check_records(database_url: str, pages_dir: Path, decodable: bool = True) -> None:
+def check_records(database_url: str, pages_dir: Path, decodable: bool = True, earlier: Iterable[str] = ()) -> None:
     """Check a folder whose machines have all ended, or were mended; raises AssertionError.
 
     Without `decodable`, because bodies are not in the coding that their heads name, `warcio check`, which undoes it,
@@ -55,7 +55,8 @@ def check_records(database_url: str, pages_dir: Path, decodable: bool = True) ->
 
     Files are whole, and `warcio check` passes them; rows + orphans = records, none of both; the index of each file
     lists each committed page once, in order, but for those of which a server said that they are as they were; a
-    revisit refers to a committed page; nothing else lies about.
+    revisit refers to a committed page, of this crawl or of one of those in the databases `earlier`; nothing else lies
+    about.
     """
     there = set(pages_dir.iterdir()) if pages_dir.exists() else set()
     files = sorted(path for path in there if path.name.endswith(".warc.gz"))
@@ -67,7 +68,7 @@ def check_records(database_url: str, pages_dir: Path, decodable: bool = True) ->
     rows, orphans = _rows(database_url)
     written = dict(answer for path in files for answer in _answers(path))
     _check_spans(rows, orphans, written)
-    _check_contents(rows, written)
+    _check_contents(rows, written, [row for url in earlier for row in _rows(url)[0].values()])
     _check_indexes(files, rows)
 
 
@@ -131,8 +132,8 @@ def _check_spans(rows: dict[Span, Row], orphans: list[Span], written: dict[Span,
     assert not unknown, f"records with neither row nor orphan: {_some(unknown)}"
 
 
-def _check_contents(rows: dict[Span, Row], written: dict[Span, Answer]) -> None:
-    committed = {(row.url, warc_date(row.fetched_at)) for row in rows.values() if not row.revisit}
+def _check_contents(rows: dict[Span, Row], written: dict[Span, Answer], earlier: list[Row]) -> None:
+    committed = {(row.url, warc_date(row.fetched_at)) for row in (*rows.values(), *earlier) if not row.revisit}
     for span, row in rows.items():
         answer = written[span]
         assert (row.url, bool(row.revisit)) == answer[:2], f"row {row} refers to the record {answer} at {span}"

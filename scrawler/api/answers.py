@@ -65,7 +65,7 @@ class Answers:
         return self._reader
 
 
-_NEEDED = ("db", "pages_dir", "archive_to", "database_patience", "max_body", "max_decoded", "max_ratio")
+_NEEDED = ("db", "pages_dir", "archive_to", "dedup_from", "database_patience", "max_body", "max_decoded", "max_ratio")
 _unpickled: weakref.WeakValueDictionary[tuple[object, ...], Answers] = weakref.WeakValueDictionary()
 
 

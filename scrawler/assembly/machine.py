@@ -34,6 +34,7 @@ from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
 from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
+from scrawler.core.party.archived import EarlierPayloads
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import HostRules
 from scrawler.fetch.proxies import EnvironmentProxies
@@ -63,6 +64,7 @@ def build_machine(
     exchange: Exchange | None = None,
     make_learning: Callable[..., SiteLearning] = SiteLearning,
     take_pushed: Callable[[int], int] | None = None,
+    earlier: Callable[[str], EarlierPayloads] | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -71,7 +73,7 @@ def build_machine(
     dead machines are taken up. `standing` is what other agents have to say, if there are any.
     `exchange` carries URLs to other machines; None: the database alone does. `make_learning` makes what learns how
     often a site's pages change. `take_pushed` takes what servers and owners of sites have sent; None: nobody asks for
-    it here.
+    it here. `earlier` tells what an earlier crawl has archived of a site; None: nobody asks for that.
     """
     slots = slots or Slots(None, settings.threads, settings.max_url_length)
     resolver = Resolver(
@@ -97,6 +99,7 @@ def build_machine(
             exchange,
             make_learning,
             take_pushed,
+            earlier,
         )
         failing.pop_all()
     return machine, resolver
@@ -117,6 +120,7 @@ def _put_together(
     exchange: Exchange | None,
     make_learning: Callable[..., SiteLearning],
     take_pushed: Callable[[int], int] | None,
+    earlier: Callable[[str], EarlierPayloads] | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
@@ -162,7 +166,7 @@ def _put_together(
     taker = make_taker(
         settings, stores.frontier, rules, stores.clock, partial(recall_robots, origins, stores),
         partial(condemned, stores.suspects), stores.boundary.refusal, hosts,
-        partial(_waiting, stores, settings), make_learning,
+        partial(_waiting, stores, settings), make_learning, earlier,
     )  # fmt: skip
     others = () if standing is None else (Opener("other agents are at work", standing.keeps_open),)
     selector_ports = SelectorPorts(

@@ -302,7 +302,7 @@ def _print_summary(summary: RunSummary, settings: Settings) -> None:
             **_proxies(settings),
             "pages": f"{summary.pages:,} ({summary.pages_per_second:,.1f}/s)",
             "bytes": human_bytes(summary.bytes),
-            **_saved(summary),
+            **_saved(summary, settings),
             "requests": f"{summary.requests:,}",
             "errors": f"{summary.errors:,}",
             **_faults(summary),
@@ -328,10 +328,11 @@ def _faults(summary: RunSummary) -> dict[str, str]:
     return {"internal errors": f"{summary.internal_errors:,} in the whole crawl{where}"}
 
 
-def _saved(summary: RunSummary) -> dict[str, str]:
+def _saved(summary: RunSummary, settings: Settings) -> dict[str, str]:
     if not summary.saved:
         return {}
-    return {"saved": f"{human_bytes(summary.saved)} in the whole crawl: pages that were not sent again (304)"}
+    earlier = ", or an earlier crawl has archived" if settings.dedup_from is not None else ""
+    return {"saved": f"{human_bytes(summary.saved)} in the whole crawl: pages that were not sent again (304)" + earlier}
 
 
 def _lost(summary: RunSummary) -> dict[str, str]:

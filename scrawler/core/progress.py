@@ -84,6 +84,8 @@ class RunSummary:
     copied: int = 0  # WARC files that this run has copied elsewhere (`archive_to`)
     uncopied: int = 0  # WARC files of this host that are finished, and not copied yet
     uncopied_why: str = ""  # why these are not, where the run has ended
-    saved: int = 0  # bytes of bodies that did not come again, of the whole crawl: their servers have answered 304
+    saved: int = (
+        0  # bytes of bodies that were not archived again, of the whole crawl: 304, or an earlier crawl has them
+    )
     dead_at_proxies: tuple[int, str] = (0, "")  # seeds, of the whole crawl, and what most of them met
     given_up: tuple[str, ...] = ()  # what is to be said of machines that died again and again

@@ -7,7 +7,7 @@ are for the command line and for programs alike.
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,16 +25,18 @@ from scrawler.archive.record import sent_head
 from scrawler.archive.remote import Remote, RemoteRecords
 from scrawler.assembly.urls import make_analyzer
 from scrawler.core.records.records import prefix_of
-from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError
+from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
+from scrawler.insight.last_settings import crawl_settings
 from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, checked_folder
 from scrawler.store.crawls import Crawl
-from scrawler.store.engine import Database
+from scrawler.store.earlier import open_earlier
+from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
 from scrawler.upkeep import warc_prefix
@@ -146,7 +148,10 @@ class PageReader:
     """
 
     def __init__(self, database: Database, settings: Settings, crawl: Crawl, archive: str | None = None) -> None:
+        self._database = database
         self._traces = Traces(database)
+        self._earlier: list[PageReader] | None = None  # opened when a revisit refers to none of the crawl's own
+        self._closing: list[Callable[[], None]] = []
         self._settings = settings
         self._records = RecordReader()
         self._only_copies = archive is not None
@@ -226,6 +231,11 @@ class PageReader:
     def close(self) -> None:
         """Let go of the file that is open; calling it again does nothing."""
         self._records.close()
+        for reader in self._earlier or ():
+            reader.close()
+        for close in self._closing:
+            close()
+        self._earlier, self._closing = None, []
 
     def __enter__(self) -> PageReader:
         return self
@@ -239,9 +249,35 @@ class PageReader:
         """Find the page whose record has the payload: the revisit names its URL, the digest tells which visit."""
         for row in self._traces.originals([url_hash(revisit.refers_to)], page.digest):
             return row, self._stored(row)
+        for reader in self._earlier_readers():
+            with suppress(RecordsLostError):
+                return reader._original(page, revisit)
         raise RecordsLostError(
             f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not in the database any more"
         )
+
+    def _earlier_readers(self) -> Sequence[PageReader]:
+        """Return what reads the archives of earlier crawls, to which revisit records may refer (`dedup_from`)."""
+        if self._earlier is None:
+            self._earlier = self._opened_earlier()
+        return self._earlier
+
+    def _opened_earlier(self) -> list[PageReader]:
+        if self._settings.dedup_from is None:
+            return []
+        waiting = Waiting(give_up_after=self._settings.database_patience)
+        try:
+            found = open_earlier(self._settings.dedup_from, self._database, waiting=waiting)
+        except (StoreError, SettingsError) as error:
+            raise RecordsLostError(f"what an earlier crawl has archived cannot be read: {error}") from error
+        self._closing = [one.close for one in found]
+        readers = []
+        for one in found:
+            settings = crawl_settings(Traces(one.database), {}, self._settings)
+            places = {"pages_dir": self._settings.pages_dir, "archive_to": settings.archive_to, "dedup_from": None}
+            archive = self._copies_at if self._only_copies else None
+            readers.append(PageReader(one.database, self._settings.model_copy(update=places), one.crawl, archive))
+        return readers
 
     def _stored(self, page: PageRow) -> StoredAnswer:
         place, found = self._found_in(page)

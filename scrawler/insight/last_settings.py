@@ -16,6 +16,9 @@ def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Setting
     """Return the settings of the last run, whose flags nobody may know any more, with what was ordered since."""
     stored = traces.last_settings()
     if stored is not None:
+        own: dict[str, Any] = {"db": settings.db}
+        if stored.get("dedup_from") is None and settings.dedup_from is not None:  # it held a password, or is new
+            own["dedup_from"] = settings.dedup_from
         with suppress(ValidationError):  # where another version stored what does not fit, those of today hold
-            settings = Settings.model_validate(stored | {"db": settings.db})
+            settings = Settings.model_validate(stored | own)
     return with_live(settings, ordered)

@@ -22,6 +22,7 @@ from scrawler.insight.summing import (
     totals_section,
     verdicts_table,
 )
+from scrawler.model.results import PageFlag, Result
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import ChangeKind
 from scrawler.settings import crawl_title
@@ -186,7 +187,11 @@ class _Maker:
         }
 
     def _duplicates(self) -> Section:
-        pages, exact = self._counts["pages"], self._counts["revisits"]
+        pages = self._counts["pages"]
+        # What an earlier crawl has archived is no duplicate in this one.
+        exact = self._counts["revisits"] - sum(
+            one.pages for one in self._sums.pages if one.flags & PageFlag.EARLIER and one.result == Result.FETCHED
+        )
         relations = self._reports.relations(self._seed_id)
         values = {
             "exact": exact,

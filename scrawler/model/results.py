@@ -77,3 +77,4 @@ class PageFlag(IntFlag):
     BACK = 8192  # there again after that
     MOVED = 16384  # a permanent redirect, which was none before, or led elsewhere
     CHANGE_LIST = 32768  # read as a change list of ResourceSync
+    EARLIER = 65536  # its payload is in the archive of an earlier crawl (`dedup_from`)

@@ -77,7 +77,7 @@ class SeedCounts:
     wait_ms: int = 0  # time in which something could have been fetched, but for politeness
     internal_errors: int = 0  # answers that met a fault of this program, those of robots.txt among them
     not_modified: int = 0  # not-modified
-    saved: int = 0  # bytes of bodies that did not come again, as the server has said that they are as they were
+    saved: int = 0  # bytes of bodies that did not come again (304), or that an earlier crawl has archived
 
     def copy(self) -> SeedCounts:
         """Return the same numbers, to be kept as they are now."""

@@ -25,6 +25,7 @@ from scrawler.settings.kinds import (
     CommunicatorUrl,
     CrawlName,
     DatabaseUrl,
+    EarlierCrawl,
     FileName,
     FileOfHost,
     Headers,
@@ -458,6 +459,12 @@ class CrawlSettings(BaseModel):
         None,
         description="URL of a folder to which WARC files are copied once they are full or closed; they are read from "
         "there where they are gone here.",
+    )
+    dedup_from: EarlierCrawl = Field(
+        None,
+        min_length=1,
+        description="Database of an earlier crawl, a file or a URL: of a page whose bytes that has archived, only a"
+        " revisit record is written, which refers to the record there.",
     )
     outlinks: bool = Field(False, description="Keep the links of each page in a WARC record beside its answer.")
     block_digests: bool = Field(

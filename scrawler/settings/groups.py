@@ -59,6 +59,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         "output_dir",
         "pages_dir",
         "archive_to",
+        "dedup_from",
         "outlinks",
         "block_digests",
         "archive_secrets",

@@ -173,6 +173,7 @@ UrlPatternTexts = Annotated[
 ]
 UserName = Annotated[str | None, Allowed("a user without a colon, in the table of a host")]
 Password = Annotated[SecretStr | None, Secret(), Allowed("a password, in the table of a host")]
+EarlierCrawl = Annotated[str | None, Allowed("the file, or the database URL, of another crawl")]
 FileName = Annotated[Path | None, Allowed("a file")]
 FileOfHost = Annotated[Path | None, Allowed("a file, in the table of a host")]
 ProxyText = Annotated[

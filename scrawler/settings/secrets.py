@@ -21,7 +21,7 @@ def is_secret(key: str) -> bool:
 
 def public_values(settings: Settings) -> dict[str, Any]:
     """Return the settings that may be written down, as values that JSON knows; neither secrets nor the database."""
-    hidden = {"db", *filter(is_secret, SETTING_NAMES)}
+    hidden = {"db", "dedup_from", *filter(is_secret, SETTING_NAMES)}
     values = settings.model_dump(mode="json", exclude=hidden)
     tables = values.pop(SITES)
     values[SITES] = {name: {key: table[key] for key in table if not is_secret(key)} for name, table in tables.items()}

@@ -151,13 +151,15 @@ def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
     if not str(path).startswith("file:"):
         _check_path(path, create)
     engine = _made_engine(target)
+    # A file that is only read stays as it is, as a copy made by VACUUM INTO, which has no WAL.
+    journal = () if target.query.get("mode") == "ro" else ("journal_mode = WAL",)
 
     @event.listens_for(engine, "connect")
     def _set_up(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver does not begin transactions by itself: `_begin` does
         for pragma in (
             f"busy_timeout = {int(patience * 1000)}",
-            "journal_mode = WAL",
+            *journal,
             "synchronous = NORMAL",  # with a WAL a killed process loses nothing
             "case_sensitive_like = ON",  # LIKE is as on MySQL with a binary collation
             "cache_size = -65536",  # 64 MiB at most, taken as needed

@@ -279,7 +279,7 @@ _LATER_COUNTS = (  # later columns stand at the end, where a migration adds them
     _tally("not_modified", "URLs visited again whose page is as it was"),
 )
 _ROUND_COUNTS = (
-    _tally("saved", "bytes of bodies that did not come again: the server said that they are as they were"),
+    _tally("saved", "bytes of bodies that did not come again (304), or that an earlier crawl has archived"),
 )
 SEED_COUNTS = (*_FIRST_COUNTS, *_LATER_COUNTS, *_ROUND_COUNTS)
 

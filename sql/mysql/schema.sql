@@ -105,7 +105,7 @@ CREATE TABLE seed (
     columns TEXT,  -- JSON: further columns of its line in the seed file, 16,000 characters; NULL: none
     base_depth INTEGER NOT NULL DEFAULT 0,  -- links from a user's seed to its URL, where that came from another site
     reopened INTEGER NOT NULL DEFAULT 0,  -- times that it went on after its end, for URLs from other sites
-    saved BIGINT NOT NULL DEFAULT 0,  -- bytes of bodies that did not come again: the server said that they are as they were
+    saved BIGINT NOT NULL DEFAULT 0,  -- bytes of bodies that did not come again (304), or that an earlier crawl has archived
     round INTEGER NOT NULL DEFAULT 0,  -- 0: its URLs are fetched for the first time; n: they were visited again n times
     round_at BIGINT NOT NULL DEFAULT 0,  -- when that round was begun; 0: it is the first
     states_to BIGINT NOT NULL DEFAULT 0,  -- page.id up to which url_state has what its first round has brought

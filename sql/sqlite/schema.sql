@@ -105,7 +105,7 @@ CREATE TABLE seed (
     columns TEXT,  -- JSON: further columns of its line in the seed file, 16,000 characters; NULL: none
     base_depth INTEGER DEFAULT 0 NOT NULL,  -- links from a user's seed to its URL, where that came from another site
     reopened INTEGER DEFAULT 0 NOT NULL,  -- times that it went on after its end, for URLs from other sites
-    saved INTEGER DEFAULT 0 NOT NULL,  -- bytes of bodies that did not come again: the server said that they are as they were
+    saved INTEGER DEFAULT 0 NOT NULL,  -- bytes of bodies that did not come again (304), or that an earlier crawl has archived
     round INTEGER DEFAULT 0 NOT NULL,  -- 0: its URLs are fetched for the first time; n: they were visited again n times
     round_at INTEGER DEFAULT 0 NOT NULL,  -- when that round was begun; 0: it is the first
     states_to INTEGER DEFAULT 0 NOT NULL,  -- page.id up to which url_state has what its first round has brought

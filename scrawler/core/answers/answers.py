@@ -615,7 +615,8 @@ def _note(
     `is_copy` says of a page that was in a browser whether there is nothing new in what that made of it.
     """
     text = links.fingerprint if links is not None else None
-    exact = bool(row.revisit) if is_copy is None else is_copy
+    # What an earlier crawl has archived is as new to this one as it was to that.
+    exact = bool(row.revisit) and not row.flags & PageFlag.EARLIER if is_copy is None else is_copy
     noted = traps.note(row.url, exact, links.hrefs if links is not None else (), text)
     if text is not None:
         flags = row.flags | PageFlag.NEAR_DUPLICATE if noted.near else row.flags

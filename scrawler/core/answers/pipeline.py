@@ -47,12 +47,18 @@ class PagePipeline:
         self._product_token = product_token
 
     def archive(
-        self, site: SiteContext, response: Response, metadata: bytes = b"", known: KnownVisit | None = None
+        self,
+        site: SiteContext,
+        response: Response,
+        metadata: bytes = b"",
+        known: KnownVisit | None = None,
+        earlier: RevisitOf | None = None,
     ) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
         `metadata` is what was found in it, as fields of a record of its own; empty: nothing is to be kept of that.
         `known` is the last visit to the URL, which a server means that answers that nothing has changed since.
+        `earlier` is the record of an earlier crawl that holds its payload, as `archived_earlier` has found it.
 
         Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
         already is written as a revisit of the first record: that one is committed before, or with, everything that
@@ -70,10 +76,26 @@ class PagePipeline:
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
         elif known is not None and is_whole and known.digest == exchange.payload_digest:
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at)
+        elif earlier is not None:
+            exchange.revisit_of = earlier
+            site.archived.remember(exchange.payload_digest, earlier)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
+
+    @staticmethod
+    def archived_earlier(site: SiteContext, response: Response, known: KnownVisit | None) -> RevisitOf | None:
+        """Return the record in which an earlier crawl has archived the payload of an answer.
+
+        None where that is not asked, or this crawl has a record of its own to which to refer.
+        """
+        if site.earlier is None or not response.body or not response.result.answered:
+            return None
+        payload_digest = digest(response.body)
+        if site.archived.get(payload_digest) is not None or (known is not None and known.digest == payload_digest):
+            return None
+        return site.earlier.get(payload_digest)
 
     @staticmethod
     def leave_out(response: Response) -> RecordRef | None:

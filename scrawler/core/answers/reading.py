@@ -104,21 +104,31 @@ class AnswerReader:
                     metadata = outlink_fields(flight.party.analyzer, response, found[0])
             except BaseException as error:
                 found, fault = _NOTHING, fault_of(error)
+        links, sitemap, flags, media_type = found
         parts = () if response.rendered is None else self._archive_parts(response.rendered)
         try:
             if self._focus is not None and fault is None and not self._focus.keeps(flight, found[0]):
                 record = self._pipeline.leave_out(response)
             else:
-                record = self._pipeline.archive(flight.site, response, metadata, flight.known)
+                record, flags = self._archived(flight, response, metadata, flags)
         except UnrecordableError as error:
             return Reading(None, fault=fault or _fault_behind(error), parts=parts)
-        links, sitemap, flags, media_type = found
         if response.rendered is None:
             if flight.party.near is not None and fault is None:
                 return self._with_text(Reading(None, record, links, flags, sitemap, media_type), response)
             return Reading(None, record, links, flags, sitemap, media_type, fault)
         is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if response.rendered.html else None
         return Reading(None, record, links, flags, sitemap, media_type, fault, parts=parts, is_copy=is_copy)
+
+    def _archived(
+        self, flight: PageFlight, response: Response, metadata: bytes, flags: int
+    ) -> tuple[RecordRef | None, int]:
+        """Archive an answer; return its record, and the flags with what they say of that."""
+        site, earlier = flight.site, None
+        if site.earlier is not None and not flight.lane.refetches:  # what was lost is to be archived whole
+            earlier = self._pipeline.archived_earlier(site, response, flight.known)
+        record = self._pipeline.archive(site, response, metadata, flight.known, earlier)
+        return record, flags if earlier is None else flags | PageFlag.EARLIER
 
     def _with_text(self, reading: Reading, response: Response) -> Reading:
         """Add what is compared of a page's text with that of other visits; a fault that it meets is its page's."""

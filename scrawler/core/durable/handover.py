@@ -114,7 +114,7 @@ class Handover:
         if delta is not None and not (site.lost or site.listing):
             self._submit(delta)
         site.lost = True  # the database has it back
-        site.seen.close()
+        site.forget()
 
     def _add(self, site: SiteContext, now: float) -> None:
         self._unsaved[site] = now

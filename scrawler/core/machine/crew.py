@@ -144,4 +144,4 @@ def give_back(site: SiteContext, submit: Callable[[SiteDelta], None]) -> None:
     delta = site.take_delta(time.monotonic(), released=True)
     if delta is not None:
         submit(delta)
-    site.seen.close()
+    site.forget()

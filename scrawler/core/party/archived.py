@@ -6,11 +6,14 @@ import zlib
 from array import array
 from bisect import bisect_left
 from struct import Struct
+from threading import Lock
 
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.archive.record import RevisitOf
 
 _KEPT = 10_000  # payloads, the newest; half of them for sure: so a number of one needs 13 bits
+_EARLIER_TOGETHER = 4_096  # payloads of an earlier crawl in one generation
+_EARLIER_OF_SITE = 24  # generations of a site: some 100,000 payloads, in 4 MB
 _KEY = 6  # first bytes of a digest by which it is found; the others are compared
 _NUMBER = 16  # bits of a record's number, which stands behind its key
 _RECORD = Struct("<BIq")  # length of the rest of its digest and of its URL, which follow, and date
@@ -42,6 +45,60 @@ class ArchivedPayloads:
         if len(self._younger) >= _KEPT // 2:
             self._younger, self._elder = _Generation(), self._younger
         self._younger.remember(digest, record)
+
+
+class EarlierPayloads:
+    """The payload digests of a site that an earlier crawl has archived, with their records; the first to come stay.
+
+    `room` is what all sites of a machine share: it is taken in pieces of so many payloads as stand together.
+    """
+
+    __slots__ = ("_generations", "_room", "_taken")
+
+    def __init__(self, room: EarlierRoom) -> None:
+        self._room = room
+        self._generations: list[_Generation] = []
+        self._taken = 0
+
+    def get(self, digest: bytes) -> RevisitOf | None:
+        """Return the record that holds a payload."""
+        return next((found for one in self._generations if (found := one.get(digest)) is not None), None)
+
+    def remember(self, digest: bytes, record: RevisitOf) -> bool:
+        """Keep in which record a payload is; returns False where there is no room for it."""
+        if not self._generations or len(self._generations[-1]) >= _EARLIER_TOGETHER:
+            if len(self._generations) >= _EARLIER_OF_SITE or not self._room.take():
+                return False
+            self._taken += 1
+            self._generations.append(_Generation())
+        self._generations[-1].remember(digest, record)
+        return True
+
+    def close(self) -> None:
+        """Forget them, and give their room back; calling it again does nothing."""
+        self._room.give_back(self._taken)
+        self._taken, self._generations = 0, []
+
+
+class EarlierRoom:
+    """How many generations of payloads of earlier crawls may be held at a time, by all sites of a machine."""
+
+    def __init__(self, generations: int = 256) -> None:
+        self._left = generations
+        self._lock = Lock()  # sites are taken up and let go of by different threads
+
+    def take(self) -> bool:
+        """Take the room of one generation; returns False where none is left."""
+        with self._lock:
+            if self._left <= 0:
+                return False
+            self._left -= 1
+            return True
+
+    def give_back(self, generations: int) -> None:
+        """Give back what was taken."""
+        with self._lock:
+            self._left += generations
 
 
 class _Generation:

@@ -310,6 +310,8 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
+            if row.flags & PageFlag.EARLIER:
+                counts.saved += row.length
         else:
             name = COUNTED_AS.get(Result(result), "failures")
             setattr(counts, name, getattr(counts, name) + 1)

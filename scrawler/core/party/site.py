@@ -14,7 +14,7 @@ from math import ceil, inf
 from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.party.archived import ArchivedPayloads
+from scrawler.core.party.archived import ArchivedPayloads, EarlierPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
 from scrawler.core.party.health import SiteHealth
@@ -130,6 +130,7 @@ class SiteContext:
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
+    earlier: EarlierPayloads | None = None  # what an earlier crawl has archived of it, where that is asked
     learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else
@@ -158,6 +159,12 @@ class SiteContext:
     def inactive(self) -> bool:
         """Whether it can move: nothing is in flight, being read, or expected."""
         return not (self.in_flight or self.fetching or self.waiting)
+
+    def forget(self) -> None:
+        """Give back the memory that it shares with other sites, as it is let go of."""
+        self.seen.close()
+        if self.earlier is not None:
+            self.earlier.close()
 
     def is_held_by(self, holder: Holder) -> bool:
         """Whether a collector holds it: any call of another part may end that."""

@@ -9,6 +9,7 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
+from scrawler.core.party.archived import EarlierPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, Lane, decode, decode_urls
 from scrawler.core.party.gates import MOST_FIRST
@@ -121,7 +122,8 @@ class SiteTaker:
     robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
-    `make_learning(rates, own=demand)` makes what learns how often a site's pages change.
+    `make_learning(rates, own=demand)` makes what learns how often a site's pages change. `earlier(key)` returns what an
+    earlier crawl has archived of a site; None: nobody asks for that.
     """
 
     def __init__(
@@ -137,8 +139,10 @@ class SiteTaker:
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
         make_learning: Callable[..., SiteLearning] = SiteLearning,
+        earlier: Callable[[str], EarlierPayloads] | None = None,
     ) -> None:
         self._frontier = frontier
+        self._earlier = earlier
         self._waiting = waiting
         self._make_learning = make_learning
         self._rules = rules
@@ -175,6 +179,7 @@ class SiteTaker:
         site.visits = claimed.visits
         site.window = claimed.window
         site.condemned = self._condemned(claimed)
+        site.earlier = None if self._earlier is None else self._earlier(claimed.key)
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
         if claimed.after_death:

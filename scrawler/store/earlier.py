@@ -1,0 +1,160 @@
+"""An earlier crawl, whose database says what its archive holds (`dedup_from`): it is only read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import select
+
+from scrawler.errors import DatabaseUrlError, ScrawlerError, SettingsError, StoreError
+from scrawler.model.results import Result
+from scrawler.model.scope import Scope
+from scrawler.model.terms import Millis, url_hash
+from scrawler.store.crawls import Crawl, Crawls
+from scrawler.store.engine import Database, Waiting, open_database
+from scrawler.store.engines import parsed_url
+from scrawler.store.tables import crawl, loss, page, seed, site
+from scrawler.store.traces import Traces
+
+_SQLITE = "sqlite:///"
+_ROWS = 1_000  # page rows held in memory at a time
+_MOST = 100  # crawls, each of which refers to the one before it
+_WHOLE = tuple(result.value for result in Result if result.answered)
+
+
+class EarlierCrawl:
+    """The database of an earlier crawl."""
+
+    def __init__(self, database: Database) -> None:
+        """Read from `database`, which it closes."""
+        self.database = database
+        if not database.rows(select(crawl.c.id).limit(1)):
+            raise StoreError("dedup_from: the database holds no crawl yet")
+        self.crawl: Crawl = Crawls(database).open("", Scope.HOST)
+
+    def payloads(self, site_key: str) -> Iterator[tuple[bytes, str, Millis]]:
+        """Yield the payloads of a site that the archive holds: digest, URL and time of the record; newest first.
+
+        Files from which records are gone are left out.
+        """
+        of_site = select(seed.c.id).join(site, site.c.id == seed.c.site_id).where(site.c.key_hash == url_hash(site_key))
+        for (seed_id,) in self.database.plain_rows(of_site.order_by(seed.c.id)):
+            yield from self._of_seed(seed_id)
+
+    def _of_seed(self, seed_id: int) -> Iterator[tuple[bytes, str, Millis]]:
+        held = page.c.revisit == 0, page.c.length > 0, page.c.result.in_(_WHOLE)
+        there = page.c.warc_file != "", page.c.warc_file.not_in(select(loss.c.warc_file))
+        query = select(page.c.id, page.c.digest, page.c.url, page.c.fetched_at).where(page.c.seed_id == seed_id)
+        query = query.where(*held, *there).order_by(page.c.id.desc()).limit(_ROWS)
+        before = None
+        while rows := self.database.plain_rows(query if before is None else query.where(page.c.id < before)):
+            yield from ((bytes(digest), url, at) for _, digest, url, at in rows if digest)
+            before = rows[-1][0]
+
+    def close(self) -> None:
+        """Close its database."""
+        self.database.close()
+
+
+def open_earlier(
+    given: str, own: Database, scope: Scope | None = None, waiting: Waiting | None = None
+) -> list[EarlierCrawl]:
+    """Open an earlier crawl, with those to which it refers itself; to be closed, each.
+
+    `given` is a file or a database URL, `own` the database of the crawl at hand, and `scope` its scope, with which that
+    of the earlier ones must agree. What is wrong further back ends the row: their payloads are archived once more.
+
+    Raises:
+        SettingsError: it is the crawl's own database, or has another scope.
+        StoreError: it cannot be opened.
+    """
+    found: list[EarlierCrawl] = []
+    try:
+        found.append(_opened(given, own, scope, waiting))
+        with suppress(ScrawlerError):
+            while len(found) < _MOST and (further := _further(found[-1])):
+                if any(_is_same(further, one.database) for one in found):
+                    break
+                found.append(_opened(further, own, scope, waiting))
+    except BaseException:
+        close_earlier(found)
+        raise
+    return found
+
+
+def close_earlier(found: Sequence[EarlierCrawl]) -> None:
+    """Close what was opened."""
+    for one in found:
+        one.close()
+
+
+def absolute(given: str) -> str | None:
+    """Return what names an earlier crawl from any folder, without a password; None where it cannot be told without."""
+    path = _path(given)
+    if path is not None:
+        return os.path.abspath(path)
+    try:
+        return given if parsed_url(given).password is None else None
+    except DatabaseUrlError:
+        return None
+
+
+def _further(earlier: EarlierCrawl) -> str | None:
+    given = (Traces(earlier.database).last_settings() or {}).get("dedup_from")
+    return given if isinstance(given, str) and given else None
+
+
+def _opened(given: str, own: Database, scope: Scope | None, waiting: Waiting | None) -> EarlierCrawl:
+    path = _path(given)
+    if _is_same(given, own):
+        raise SettingsError("dedup_from is the crawl's own database: name that of an earlier crawl")
+    if path is not None and not os.path.isfile(path):
+        raise StoreError(f"dedup_from: there is no database {path}")
+    url = given if path is None else _read_only(path)
+    try:
+        database = open_database(url, create=False, waiting=waiting)
+    except StoreError as error:
+        raise StoreError(f"dedup_from: {_plainly(str(error), url, given)}") from error
+    try:
+        earlier = EarlierCrawl(database)
+        if scope is not None and (earlier.crawl.scope is Scope.DOMAIN) is not (scope is Scope.DOMAIN):
+            raise SettingsError(
+                f"dedup_from: {path or database.where} was crawled with scope {earlier.crawl.scope.value}, and this"
+                f" crawl has {scope.value}: their sites are not the same"
+            )
+    except BaseException:
+        database.close()
+        raise
+    return earlier
+
+
+def _read_only(path: str) -> str:
+    """Return the URL by which SQLAlchemy has SQLite open a file to be read alone: both undo the quoting of a URL."""
+    return f"{_SQLITE}file:{quote(quote(os.path.abspath(path)))}?mode=ro&uri=true"
+
+
+def _plainly(text: str, url: str, given: str) -> str:
+    """Return an error's text with a file as it was given, in place of the URL by which it is opened to be read."""
+    return text if url == given else text.replace(_where(url), given)
+
+
+def _where(url: str) -> str:
+    return parsed_url(url).set(query={}).render_as_string(hide_password=True)
+
+
+def _path(given: str) -> str | None:
+    """Return the file of an SQLite database that is given as one, or as its URL; None for one on a server."""
+    if "://" not in given:
+        return given
+    return given.removeprefix(_SQLITE) if given.startswith(_SQLITE) else None
+
+
+def _is_same(given: str, database: Database) -> bool:
+    path = _path(given)
+    if path is not None:
+        return database.is_at(Path(path))
+    return _where(given) == database.where
