@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from warcio.archiveiterator import ArchiveIterator
 
+import scrawler
 from scrawler.errors import SettingsError, StoreError
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
@@ -163,6 +164,24 @@ def test_a_third_crawl_refers_to_the_first_one_through_the_second(
         assert opened.read(root + "changes") == b"second"
         assert opened.read(root + "kept") == b"the same for ever"
     check_records(third.url, third.folder / "pages", earlier=[crawl.url, later.url])
+
+
+@pytest.mark.parametrize("database_url", ["mariadb", "postgresql"], indirect=True)
+def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, serve: Serve, tmp_path: Path) -> None:
+    first, later = crawl_on_both, _another(crawl_on_both, tmp_path / "later")
+    pages = _site("first")
+    root = serve(by_path(pages)).url("/")
+    for one in (first, later):
+        one.add([root])
+    first.run()
+    pages |= _site("second")
+    later.run(dedup_from=first.url)
+    assert set(_records(later, "response")) == {root + "changes"}
+    with pytest.raises(SettingsError, match="the crawl's own database"):
+        first.run(dedup_from=first.url)
+    with scrawler.Crawl(settings=later.settings(dedup_from=first.url)) as opened:
+        assert opened.read(root + "kept") == b"the same for ever"
+        assert opened.read(root + "changes") == b"second"
 
 
 def test_a_killed_crawl_goes_on_and_still_refers_to_the_earlier_one(crawl: Crawl, later: Crawl) -> None:
