@@ -224,7 +224,8 @@ class MachineRun:
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
         done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
         self._tell(done, self._database)
-        self._finish_gone(self._database, self._records)  # other machines may have died meanwhile
+        self._machines.declare_gone()  # others may have died since the last heartbeat, and this one may be the last
+        self._finish_gone(self._database, self._records)
         self._deaths.look()
         names = tuple(file.name for file in files())
         return Ended(outcome, mine, machine.crew.totals().requests, resolver.lookups, names)

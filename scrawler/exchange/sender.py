@@ -24,7 +24,7 @@ SEND_WAIT = 5.0  # seconds for which a list may wait to be full
 SEND_AGAIN = 30.0  # seconds after which a batch that is not acknowledged is sent again; twice as many the next time
 _TRIES = 3  # times that a batch is sent to one receiver
 _READ_EVERY = 5.0  # seconds between two looks into the outbox, where nobody says that there is something new
-_ALIVE_EVERY = 2.0  # seconds between two looks at who of those is still there that owe receipts
+_ALIVE_EVERY = 2.0  # seconds between two looks at who of those is still there that owe receipts or have a list
 _UNSENT = 30.0  # seconds for which a receiver may refuse what it is sent
 _WINDOW = 4  # batches to a receiver that it has not acknowledged
 _ROOM = 40  # so many full lists are an outbox that is full
@@ -179,7 +179,7 @@ class UrlSender(threading.Thread):
             self._news.clear()
             self._read_at = now + _READ_EVERY
             self._read(now)
-        if self._sent and now >= self._alive_at:
+        if (self._sent or self._lists) and now >= self._alive_at:
             self._alive_at = now + _ALIVE_EVERY
             self._leave_those_gone(now)
         self._send_again(now)
@@ -297,10 +297,22 @@ class UrlSender(threading.Thread):
             waiting.rows.clear()
 
     def _leave_those_gone(self, now: float) -> None:
-        """Find other receivers for what was sent to some that are not there any more."""
-        alive = self._outbox.alive(set(self._owed))
-        for number in [number for number, sent in self._sent.items() if sent.to not in alive]:
+        """Find other receivers for what was sent to some that are not there any more, or waits for them."""
+        there = {*self._owed, *self._lists}
+        gone = there.difference(self._outbox.alive(there))
+        for to in gone & self._lists.keys():
+            self._deal_out(to, now)
+        for number in [number for number, sent in self._sent.items() if sent.to in gone]:
             self._sort_again(number, now)
+
+    def _deal_out(self, to: str, now: float) -> None:
+        """Take the list of a receiver apart; where the database is busy, it stays as it was."""
+        waiting = self._lists.pop(to)
+        try:
+            self._sort([row for row, _ in waiting.rows.values()], now - self._wait)
+        except StoreBusyError:
+            self._lists[to] = waiting
+            raise
 
     def _sort_again(self, number: int, now: float) -> None:
         self._sort(self._sent[number].rows.values(), now - self._wait)

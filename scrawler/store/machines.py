@@ -196,6 +196,15 @@ class Machines:
             lambda connection: connection.execute(mine.values(uncommitted=machine.c.uncommitted + records))
         )
 
+    def declare_gone(self) -> None:
+        """Declare those machines dead whose processes are gone from this host, as a heartbeat does."""
+
+        def work(connection: Connection) -> None:
+            rows = connection.execute(select(machine).where(machine.c.state.in_(LIVING))).all()
+            self._declare(connection, [row for row in rows if runs(row.process) is False])
+
+        self._database.retrying(work)
+
     def gone(self) -> list[int]:
         """Return the ids of the machines that stopped or died, less those whose last commit is still on its way.
 

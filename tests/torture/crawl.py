@@ -189,6 +189,18 @@ def freeze(pid: int) -> None:
     wait_for(stands, HANGS, f"process {pid} stands")
 
 
+def freeze_between_transactions(pid: int, sql: PlainSql) -> None:
+    """Freeze a machine that does not hold SQLite's one write lock: with that, nobody could do anything.
+
+    One that holds it goes on until it has let go. Whoever froze it again at once would never let it come so far.
+    """
+    freeze(pid)
+    while not sql.writable():
+        os.kill(pid, signal.SIGCONT)
+        wait_for(sql.writable, HANGS, f"process {pid} has ended its transaction")
+        freeze(pid)
+
+
 def runs(pid: int) -> bool:
     """Whether a process runs; one that has ended and was not waited for does not."""
     return (found := _stat(pid)) is not None and found[0] != "Z"

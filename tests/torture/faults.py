@@ -10,7 +10,7 @@ from typing import Protocol
 from tests.limits import HANGS
 from tests.mariadb import MariaDb
 from tests.postgresql import Postgresql
-from tests.torture.crawl import CrawlUnderTest, freeze, wait_for
+from tests.torture.crawl import CrawlUnderTest, freeze_between_transactions, wait_for
 
 _EARLY = 2  # machines that may be killed before they have fetched a page
 _NOTICED = HANGS  # seconds until the others have taken over from a machine, at most
@@ -63,7 +63,7 @@ class FreezeMachine:
     def strike(self, crawl: CrawlUnderTest, chance: Random) -> str:
         wait_for(lambda: bool(self._at_work(crawl)), _NOTICED, "a machine that has sites")
         number, pid = chance.choice(self._at_work(crawl))
-        self._stop_outside_a_transaction(crawl, pid)
+        freeze_between_transactions(pid, crawl.sql)
         try:
             before = dict(crawl.sql.rows(f"SELECT id, token FROM site WHERE owner = {number}"))
             now = f"SELECT id, token FROM site WHERE id IN ({', '.join(map(str, before))})"
@@ -87,14 +87,6 @@ class FreezeMachine:
         held = "SELECT DISTINCT machine.id, pid FROM machine JOIN site ON site.owner = machine.id ORDER BY machine.id"
         running = crawl.machines()
         return [(number, pid) for number, pid in crawl.sql.rows(held) if pid in running]
-
-    @staticmethod
-    def _stop_outside_a_transaction(crawl: CrawlUnderTest, pid: int) -> None:
-        """Freeze a machine when it does not hold SQLite's one lock: with that, nobody could do anything."""
-        freeze(pid)
-        while not crawl.sql.writable():
-            os.kill(pid, signal.SIGCONT)
-            freeze(pid)
 
     def machines_lost(self, crawl: CrawlUnderTest) -> int:
         return 1

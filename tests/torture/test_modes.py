@@ -138,6 +138,8 @@ def _crawled(partition: PartitionKind, mode: Mode, database_url: str, tmp_path: 
             crawl.lose_run(_at_work(crawl))
             wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
             found = measured([crawl], expected)
+            crawl.join()  # what was killed as the last one has left a file to the next run
+            wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of a run with nothing to crawl")
             checks = (*([] if mode is Mode.DROP else [counters]), lists, owners, archive)  # what is dropped has no rows
             problems = [problem for check in checks for problem in check(crawl, web)]
             web.requests.look()

@@ -22,7 +22,7 @@ import pytest
 
 from tests.integration.crawl.hostile import NOT_FOUND, asked, by_host, page
 from tests.integration.fetch.servers import RawServer, Visit, path_of
-from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, freeze, wait_for
+from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, freeze_between_transactions, wait_for
 
 PAGES = 60  # of each site, one after the other; the first one leads to as many pages of the second as well
 TIMEOUT = 200  # seconds
@@ -56,7 +56,10 @@ def gate() -> threading.Event:
 
 @pytest.fixture
 def slow_server(gate: threading.Event) -> Iterator[RawServer]:
-    """The same two sites, but slow until the gate opens; then each page of the first leads to many of the second."""
+    """The same two sites, but slow until the gate opens; then each page of the first leads to many of the second.
+
+    They have addresses of their own: at one that both had, a frozen machine would keep its share of the requests.
+    """
 
     def script(visit: Visit) -> None:
         while head := visit.request():
@@ -71,7 +74,7 @@ def slow_server(gate: threading.Event) -> Iterator[RawServer]:
             many = [served.url(f"/many/{one}", host=B) for one in range(MANY)] if is_first and gate.is_set() else []
             visit.send(page(f"{path} {is_first}", links=(*further, *many)))
 
-    served = RawServer(script)
+    served = RawServer(script, "0.0.0.0")
     yield served
     gate.set()
     served.stop()
@@ -167,13 +170,22 @@ def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
     assert all(times["/" + one.split("/", 3)[3]] > 1 for one in killed), "its heir has asked for it again"
 
 
+def _exchanging(runs: int, sqlite_url: str, folder: Path) -> CrawlUnderTest:
+    """Return a crawl of the slow server, whose machines send each URL at once."""
+    (folder / "secret").write_text("a secret that is long enough")
+    more = (
+        *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", "--send-list-max=1", "--max-depth=1000"),
+        *("--no-traps", f"--exchange-secret-file={folder / 'secret'}"),
+        *(f"--resolve={A}=127.0.0.1", f"--resolve={B}=127.0.0.2"),
+    )
+    pace = Pace(runs=runs, threads=1, seeds_per_thread=1, delay=0.1, mode="exchange", more=more)
+    return CrawlUnderTest(folder, sqlite_url, pace)
+
+
 def _frozen_receiver(crawl: CrawlUnderTest) -> int:
     """Freeze the machine that has the site to which the other links, but not while it writes; return its process."""
     ((pid,),) = crawl.sql.rows(f"SELECT pid FROM machine JOIN site ON owner = machine.id WHERE site_key LIKE '{B}%'")
-    freeze(pid)
-    while not crawl.sql.writable():
-        os.kill(pid, signal.SIGCONT)
-        freeze(pid)
+    freeze_between_transactions(pid, crawl.sql)
     return int(pid)
 
 
@@ -197,15 +209,7 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
 ) -> None:
     """Forty full lists are a full outbox: with lists of one URL, a page that leads to more fills it."""
     pytest.importorskip("zmq")
-    (tmp_path / "secret").write_text("a secret that is long enough")
-    more = (
-        *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", "--send-list-max=1", "--max-depth=1000"),
-        *("--no-traps", f"--exchange-secret-file={tmp_path / 'secret'}"),
-        *(f"--resolve={host}=127.0.0.1" for host in (A, B)),
-    )
-    crawl = CrawlUnderTest(
-        tmp_path, sqlite_url, Pace(runs=2, threads=1, seeds_per_thread=1, delay=0.1, mode="exchange", more=more)
-    )
+    crawl = _exchanging(2, sqlite_url, tmp_path)
     try:
         crawl.add_seeds([slow_server.url(host=host) for host in (A, B)])
         crawl.start()
@@ -228,5 +232,33 @@ def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
         assert len(rows) == len(set(rows)) == 2 * PAGES + MANY
         sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
         assert sent == received >= MANY
+    finally:
+        crawl.stop()
+
+
+def test_a_receiver_that_was_frozen_beyond_its_lease_comes_back(
+    slow_server: RawServer, gate: threading.Event, sqlite_url: str, tmp_path: Path
+) -> None:
+    """The others take over its site, and what waited for it; what it still has when it wakes is refused."""
+    pytest.importorskip("zmq")
+    crawl = _exchanging(3, sqlite_url, tmp_path)
+    try:
+        crawl.add_seeds([slow_server.url(host=host) for host in (A, B)])
+        crawl.start()
+        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
+        receiver = _frozen_receiver(crawl)
+        gate.set()
+        dead = f"SELECT COUNT(*) FROM machine WHERE pid = {receiver} AND state = 'dead'"
+        wait_for(lambda: bool(crawl.sql.one(dead)), TIMEOUT, "that the others take it for dead")
+        theirs = f"SELECT COUNT(*) FROM site JOIN machine ON owner = machine.id WHERE pid = {receiver}"
+        wait_for(lambda: not crawl.sql.one(theirs), TIMEOUT, "that another one has its site")
+        wait_for(lambda: not crawl.sql.one("SELECT COUNT(*) FROM outbox"), TIMEOUT, "that nothing waits for it")
+        os.kill(receiver, signal.SIGCONT)
+        wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+        rows = crawl.sql.rows("SELECT url FROM page WHERE result = 'fetched'")
+        assert len(rows) == len(set(rows)) == 2 * PAGES + MANY
+        sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
+        assert sent == received >= MANY
+        assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
     finally:
         crawl.stop()

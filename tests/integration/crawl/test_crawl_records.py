@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -14,9 +16,11 @@ from scrawler.app import run_crawl
 from scrawler.core.progress import Progress
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
+from scrawler.store.overview import MachineView
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
+from scrawler.upkeep import warc_prefix
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.hostile import LONGEST_RUN
 from tests.integration.crawl.rig import running, watch
@@ -72,6 +76,34 @@ def test_a_torn_file_of_a_killed_machine_is_mended_by_the_next(crawl: Crawl, tor
     assert file.read_bytes() == whole
     check_records(crawl.url, crawl.folder / "pages")
     crawl.check()
+
+
+def test_the_file_of_a_machine_that_dies_while_the_last_one_ends_is_finished(
+    crawl: Crawl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies after the last heartbeat of the other, which tells nobody, and none comes after that."""
+    stop = Machines.stop
+    pages = crawl.folder / "pages"
+    with (
+        SynthServer(SPEC) as server,
+        subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as other,
+    ):
+        crawl.add(server.web.seeds())
+        with crawl.opened() as opened:
+            late = Machines(opened.database).register("elsewhere", other.pid, 0).id
+            prefix = warc_prefix(opened.stored, late)
+        (begun := pages / f"{prefix}-20261124000000000-00000.warc.gz").parent.mkdir()
+        begun.write_bytes(b"")  # as where it is killed before its first checkpoint
+
+        def dying(machines: Machines, machine_id: int, refused: int = 0) -> MachineView:
+            other.kill()
+            other.wait()
+            return stop(machines, machine_id, refused)
+
+        monkeypatch.setattr(Machines, "stop", dying)
+        crawl.run()
+    assert not begun.exists()
+    check_records(crawl.url, pages)
 
 
 def test_what_stands_in_the_place_of_a_killed_machines_file_is_kept_and_told(crawl: Crawl) -> None:

@@ -16,6 +16,7 @@ import pytest
 from scrawler.core.machine.receiver import UrlReceiver
 from scrawler.core.party.site import SiteContext
 from scrawler.core.seen import ExactSeen, MemoryBudget
+from scrawler.errors import StoreBusyError
 from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.exchange.door import Door
 from scrawler.exchange.sender import UrlSender
@@ -118,6 +119,36 @@ def test_what_a_dead_receiver_was_sent_goes_to_the_inboxes() -> None:
         post.look(106.0 + 10 * AGAIN)
         assert not post.outbox.durable
         assert len(post.outbox.back) == 25
+
+
+def test_what_waits_for_a_dead_receiver_does_not_wait_until_that_has_acknowledged_what_it_was_sent() -> None:
+    with members("a", "b") as (_, (a, _)):
+        post = Sending(a, list_max=1)
+        post.outbox.add(100)  # a few of them are sent, the others wait for its receipts
+        post.outbox.add(3, "c.org")
+        post.look(100.0)
+        post.outbox.there.discard("b")
+        post.look(103.0)
+        assert post.outbox.back == set(range(1, 101))
+        assert len(post.outbox.rows) == 3, "those of others are as they were"
+
+
+def test_a_list_stays_as_it_is_where_the_database_is_busy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(ids: Collection[int]) -> None:
+        raise StoreBusyError("locked")
+
+    with members("a", "b") as (_, (a, _)):
+        post = Sending(a, list_max=1)
+        post.outbox.add(100)
+        post.look(100.0)
+        post.outbox.there.discard("b")
+        with monkeypatch.context() as locked:
+            locked.setattr(post.outbox, "to_inboxes", busy)
+            with pytest.raises(StoreBusyError):
+                post.look(103.0)
+        assert len(post.outbox.rows) == 100
+        post.look(106.0)
+        assert post.outbox.back == set(range(1, 101))
 
 
 def test_a_slow_receiver_has_few_batches_and_is_asked_three_times() -> None:

@@ -130,6 +130,15 @@ def test_a_beat_declares_a_machine_dead_at_once_whose_process_is_gone(database: 
     assert _declared(database) == ["running", "dead"]
 
 
+def test_who_ends_can_still_declare_machines_dead_whose_processes_are_gone(database: Database) -> None:
+    other, late, dead = _register(database), _register(database), _killed_after(database)
+    _age(database, late, 10 * LEASE)  # of one that lives only its lease tells, which takes heartbeats to judge
+    Machines(database).stop(other)
+    Machines(database).declare_gone()
+    assert _declared(database) == ["stopped", "running", "dead"]
+    assert Machines(database).gone() == [other, dead]
+
+
 def test_a_stopped_machine_has_no_lease(database: Database) -> None:
     machines = Machines(database)
     one = _register(database)
