@@ -17,7 +17,7 @@ def crawl_settings(traces: Traces, ordered: Mapping[str, Any], settings: Setting
     stored = traces.last_settings()
     if stored is not None:
         own: dict[str, Any] = {"db": settings.db}
-        if stored.get("dedup_from") is None and settings.dedup_from is not None:  # it held a password, or is new
+        if settings.dedup_from is not None:  # it was moved since, or held a password, which is not stored
             own["dedup_from"] = settings.dedup_from
         with suppress(ValidationError):  # where another version stored what does not fit, those of today hold
             settings = Settings.model_validate(stored | own)

@@ -12,7 +12,7 @@ import pytest
 from warcio.archiveiterator import ArchiveIterator
 
 import scrawler
-from scrawler.errors import SettingsError, StoreError
+from scrawler.errors import RecordsLostError, SettingsError, StoreError
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
@@ -201,6 +201,19 @@ def test_a_killed_crawl_goes_on_and_still_refers_to_the_earlier_one(crawl: Crawl
     assert not _records(later, "response")
     check_records(later.url, later.folder / "pages", earlier=[crawl.url])
     later.check()
+
+
+def test_where_an_earlier_crawl_was_moved_can_be_told(crawl: Crawl, later: Crawl, serve: Serve) -> None:
+    root = serve(by_path(_site("first"))).url("/")
+    for one in (crawl, later):
+        one.add([root])
+    crawl.run()
+    later.run(dedup_from=_file_of(crawl))
+    moved = Path(_file_of(crawl)).rename(crawl.folder / "moved.db")
+    with later.opened() as opened, pytest.raises(RecordsLostError, match=r"there is no database .*crawl\.db"):
+        opened.read(root + "kept")
+    with scrawler.Crawl(settings=later.settings(dedup_from=str(moved))) as opened:
+        assert opened.read(root + "kept") == b"the same for ever"
 
 
 def test_a_record_that_is_lost_there_is_archived_whole(crawl: Crawl, later: Crawl, serve: Serve) -> None:
