@@ -62,7 +62,11 @@ class EarlierPayloads:
 
     def get(self, digest: bytes) -> RevisitOf | None:
         """Return the record that holds a payload."""
-        return next((found for one in self._generations if (found := one.get(digest)) is not None), None)
+        for one in self._generations:
+            found = one.get(digest)
+            if found is not None:
+                return found
+        return None
 
     def remember(self, digest: bytes, record: RevisitOf) -> bool:
         """Keep in which record a payload is; returns False where there is no room for it."""
