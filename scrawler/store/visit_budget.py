@@ -27,15 +27,19 @@ class Allowed(NamedTuple):
 
 def allowance(clock: Millis, per_day: int, now: Millis) -> Allowed:
     """Return how many visits are left of a budget that is spent up to `clock`."""
-    each = _DAY / per_day
     begun = _since(clock, per_day, now)
-    visits = int((now - begun) / each)
-    return Allowed(visits, now if visits else int(begun + each) + 1)
+    visits = (now - begun) * per_day // _DAY
+    return Allowed(visits, now if visits else begun + _time_of(1, per_day))
 
 
 def spent(clock: Millis, per_day: int, now: Millis, visits: int) -> Millis:
     """Return up to when a budget is spent, after so many visits more."""
-    return int(_since(clock, per_day, now) + visits * _DAY / per_day)
+    return _since(clock, per_day, now) + _time_of(visits, per_day)
+
+
+def _time_of(visits: int, per_day: int) -> Millis:
+    """Return the time that visits take of a budget, rounded up: rounded down, many small steps would spend too much."""
+    return -(-visits * _DAY // per_day)
 
 
 def _since(clock: Millis, per_day: int, now: Millis) -> Millis:
