@@ -150,6 +150,8 @@ class MachineRun:
         self._earlier = Earlier(earlier, stop.is_set, say).of_site if earlier else None
         self._machines = Machines(database)
         self._beats = Machines(prompt)
+        with no_room():  # before there is a machine, which would have to sign off
+            self._shares = VisitShares(settings, prompt, weight_of(settings))
         host = socket.gethostname()
         self._capacity = MachineCapacity(settings.capacity, settings.pages_dir)
         own = settings.agent, self._capacity.now(0)
@@ -175,7 +177,6 @@ class MachineRun:
         if self._agent is not None:
             self._inboxes = self._agent.inboxes(self._boundary)
         self._guest_inboxes = GuestInboxes(prompt, self._machine_id, settings.scope, self._boundary, settings.max_depth)
-        self._shares = VisitShares(settings, prompt, weight_of(settings))
         self._left = WorkLeft(0, 0, 0)  # as the seeds were last counted
         self._resting = Resting()  # as the sites were last counted ...
         self._rest_over = 0.0  # ... and when the first of them may be asked again, in monotonic seconds

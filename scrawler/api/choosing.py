@@ -131,10 +131,14 @@ class ChoosingCrawl(BareCrawl):
         rule = CrawlBoundary(self.database, Boundary(self.settings.boundary), scope).rule()
         parts = Candidates(self.database), Seeds(self.database), scope, rule
         batch = 0
+        picking = Picking(self.database)
         if not dry_run:
             hops = None if within == ANY_HOPS else within
-            batch = Picking(self.database).begin_promotion({"within": hops, "like": like, "min_count": min_count})
+            batch = picking.begin_promotion({"within": hops, "like": like, "min_count": min_count})
         done = promote(*parts, max_hops=within, like=like, min_count=min_count, batch_number=batch, dry_run=dry_run)
+        if batch and not done.new:
+            picking.forget_promotion(batch)
+            batch = 0
         return done, batch
 
     def promotions(self) -> list[Promotion]:

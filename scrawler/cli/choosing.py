@@ -194,7 +194,7 @@ def promote_command(
         click.echo(f"{counted(promoted.new, 'candidate seed')} would be promoted; nothing was changed")
     else:
         now = counted(promoted.new, "candidate seed is a seed", "candidate seeds are seeds")
-        click.echo(f"{now} now, as batch {batch}")
+        click.echo(f"{now} now, as batch {batch}" if batch else f"{now} now")
     if promoted.outside:
         stay = counted(promoted.outside, "other stays", "others stay")
         click.echo(f"{stay} outside the boundary ({settings.boundary})")

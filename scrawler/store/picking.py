@@ -173,6 +173,11 @@ class Picking:
 
         return self._database.retrying(work)
 
+    def forget_promotion(self, batch: int) -> None:
+        """Forget a promotion that has made a seed of nothing."""
+        mine = delete(promotion).where(promotion.c.id == batch)
+        self._database.retrying(lambda connection: connection.execute(mine))
+
     def promotions(self, batch: int | None = None) -> list[Promotion]:
         """Return all promotions, or one, the newest last; seeds that were removed since are not counted."""
         query = select(promotion).order_by(promotion.c.id)
