@@ -160,7 +160,9 @@ def remove_command(settings: Settings, given: tuple[str, ...], with_pages: bool)
     "--min-count", type=click.IntRange(1), default=1, show_default=True, help="Only those found at least this often."
 )
 @click.option("--dry-run", is_flag=True, help="Change nothing; say how many there would be.")
-@click.option("--undo", type=click.IntRange(1), metavar="BATCH", help="Take a promotion back, but for begun seeds.")
+@click.option(
+    "--undo", type=click.IntRange(1, 2**31 - 1), metavar="BATCH", help="Take a promotion back, but for begun seeds."
+)
 @click.option("--batches", is_flag=True, help="List the promotions there were.")
 @format_options
 @with_settings("boundary")

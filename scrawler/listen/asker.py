@@ -63,6 +63,7 @@ class _Host:
     due: float = 0.0
     robots: RobotsRules | None = None
     robots_until: float = 0.0
+    robots_came: bool = False  # the server has said what its robots.txt is, or that there is none
 
 
 class Clock(Protocol):
@@ -148,7 +149,8 @@ class Asker:
             if problem:
                 return Answer(0, problem=problem)
             if obeys and self._obeys and (problem := self._forbidden(host, url, address)):
-                return Answer(0, problem=problem)
+                # What the server forbids is as if it had said so itself: it is not tried again soon.
+                return Answer(403 if host.robots_came else 0, problem=problem)
             return self._in_turn(host, url, address, ask)
         finally:
             host.lock.release()
@@ -180,6 +182,7 @@ class Asker:
         if host.robots is None or time.monotonic() >= host.robots_until:
             answer = self._in_turn(host, origin(url) + "/robots.txt", address, self._asked)
             host.robots = RobotsRules.parse(answer.status or 503, answer.body, self._token)
+            host.robots_came = 0 < answer.status < 500
             host.robots_until = time.monotonic() + (_ROBOTS_FRESH if answer.status else 60.0)
         return "" if host.robots.allows(url) else "its robots.txt does not allow that"
 

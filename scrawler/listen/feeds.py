@@ -124,7 +124,8 @@ def _json_feed(body: bytes) -> Feed:
     if not isinstance(items, list):
         raise NoFeedError("no JSON feed")
     urls = [item.get("url") for item in items[:MOST_ENTRIES] if isinstance(item, dict)]
-    hubs = [hub.get("url") for hub in value.get("hubs") or () if isinstance(hub, dict)]
+    named = value.get("hubs")
+    hubs = [hub.get("url") for hub in named if isinstance(hub, dict)] if isinstance(named, list) else []
     topic = value.get("feed_url")
     return Feed(
         tuple(url for url in urls if isinstance(url, str)),

@@ -42,7 +42,7 @@ class SiteApp:
         if refusal is not None:
             return refusal
         target, query = _target(request.scope)
-        term = parse_qs(query, max_num_fields=20).get("q", [""])[0] if query and len(query) < 2_000 else ""
+        term = _term(query)
         try:
             answer = await run_in_threadpool(self._site.answer, target, query, request.headers, term)
         except Exception as error:
@@ -114,3 +114,13 @@ def _target(scope: Scope) -> tuple[str, str]:
     """Return path and query as they stand in the request."""
     raw = scope.get("raw_path") or scope["path"].encode()
     return raw.decode("latin-1"), scope.get("query_string", b"").decode("latin-1")
+
+
+def _term(query: str) -> str:
+    """Return what is searched for; a query that is too long, or has too many fields, asks for nothing."""
+    if len(query) >= 2_000:
+        return ""
+    try:
+        return parse_qs(query, max_num_fields=20).get("q", [""])[0]
+    except ValueError:
+        return ""

@@ -68,7 +68,7 @@ class Folder:
                 elif stat.S_ISREG(status.st_mode):
                     path = url_path((*names, name))
                     if len(path) <= _LONGEST_PATH:
-                        yield FileInFolder(path, status.st_size, status.st_mtime_ns, status.st_ino)
+                        yield FileInFolder(path, status.st_size, stamp_of(status), status.st_ino)
 
     def _entries(self, names: tuple[bytes, ...]) -> Iterator[tuple[bytes, os.stat_result]]:
         descriptor = self._open(names, os.O_RDONLY | os.O_DIRECTORY)
@@ -144,3 +144,8 @@ def names_of(path: str) -> tuple[bytes, ...] | None:
         names = (*names[:-1], INDEX.encode())
     usable = all(name and is_shown(name) and not (b"/" in name or b"\0" in name) for name in names)
     return names if usable and len(names) <= _DEEPEST + 1 else None
+
+
+def stamp_of(status: os.stat_result) -> int:
+    """Return when a file was changed, in nanoseconds, as the database can keep it: a date after 2262 is that year."""
+    return min(status.st_mtime_ns, 2**63 - 1)

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import NamedTuple, Protocol
 
 from scrawler.serving.catalogue import Catalogue, CatalogueWriter, Found, Resource
-from scrawler.serving.folder import FileInFolder, Folder, FolderError
+from scrawler.serving.folder import FileInFolder, Folder, FolderError, stamp_of
 
 _BATCH = 250  # resources of a transaction
 _BLOCK = 1 << 20
@@ -132,7 +132,7 @@ class Scanner:
                 size += len(block)
         changed_at = self._when(status.st_mtime_ns // 1_000_000, before)
         kind = mimetypes.guess_type(one.path.rsplit("/", 1)[-1] or "index.html")[0] or "application/octet-stream"
-        return Found(one.path, size, status.st_mtime_ns, status.st_ino, digest.hexdigest(), kind, changed_at)
+        return Found(one.path, size, stamp_of(status), status.st_ino, digest.hexdigest(), kind, changed_at)
 
     def _when(self, said: int, since: int) -> int:
         """Return when something has changed: as it says itself, if that is possible.

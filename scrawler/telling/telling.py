@@ -195,11 +195,14 @@ class _Background(threading.Thread):
 
     def _send_rest(self, hooks: list[HookSender]) -> None:
         """Send what is left, as long as there is time: a webhook that fails has one try."""
-        for hook in hooks:
+        for number, hook in enumerate(hooks):
+            began = time.monotonic()
+            until = began + (self._deadline - began) / (len(hooks) - number)  # one that hangs leaves the others theirs
             more = True
             while more and not self._given_up.is_set():
-                left = self._deadline - time.monotonic()
+                left = until - time.monotonic()
                 if left <= 0:
+                    self._say(f"webhook {hook.shown}: the time for it is over; the next run sends what waits")
                     break
                 step = hook.step(min(TRY_SECONDS, left), at_once=True)
                 more = step.more

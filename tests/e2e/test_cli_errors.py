@@ -112,6 +112,7 @@ def test_settings_from_the_environment_and_the_file_are_checked_by_every_command
         (("import", "x", "--rejects", ""), "scrawler import", "Invalid value for '--rejects': it is empty"),
         (("export", ""), "scrawler export", "Invalid value for '[FILE]': it is empty"),
         (("synthweb", "--traps", "--faults"), "scrawler synthweb", "--traps, --faults and --shop are different webs"),
+        (("seeds", "promote", "--undo", str(2**63)), "scrawler seeds promote", "Invalid value for '--undo': 92"),
         (("synthweb", "--port", "65536"), "scrawler synthweb", "Invalid value for '--port': 65536 is not in the "),
         (("synthweb", "--seeds-per-site", "0"), "scrawler synthweb", "Invalid value for '--seeds-per-site': 0 is not "),
     ],

@@ -219,5 +219,6 @@ def test_feeds_of_all_kinds_name_their_entries() -> None:
     assert read_feed(rss).entries == ("/a", "/b")
     json_feed = b'{"items": [{"url": "/a"}, {"url": 7}, 8], "hubs": [{"url": "/h"}], "feed_url": "/f"}'
     assert read_feed(json_feed) == (("/a",), ("/h",), "/f")
+    assert read_feed(b'{"items": [], "hubs": 1}').hubs == ()
     many = b"<rss><channel>" + b"".join(b"<item><link>/%d</link></item>" % number for number in range(5_000))
     assert len(read_feed(many + b"</channel></rss>").entries) == 1_000
