@@ -60,7 +60,7 @@ GUARDS = (
     Visits._start_page,
 )  # fmt: skip
 ONE_STEP = (
-    PagePipeline.archive, PagePipeline.archive_alone,
+    PagePipeline.archive, PagePipeline.archive_alone, AnswerReader._archived,
     AnswerHandler.count, AnswerHandler.finish, SeedContext.list_new, SeedContext.list_sitemap, SeedContext.list_again,
     SeedContext.add_page, SeedContext.note_fault, SeedContext.lane, LayeredSeen.unseen, LayeredSeen.add,
     Lane.append, Lane.finish,
