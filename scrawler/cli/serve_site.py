@@ -92,8 +92,8 @@ def serve_site(
             changed = scanner.scan(threading.Event())
             click.echo(f"{changed or 0:,} new or changed")
             return
+        from scrawler.inbound.rate import RateLimit
         from scrawler.serving.app import SiteApp
-        from scrawler.serving.rate import RateLimit
         from scrawler.serving.server import Limits, ScanThread, Tls, run_server
         from scrawler.serving.signing import Verifier, read_keys
         from scrawler.serving.site import Site

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qsl
@@ -21,15 +22,16 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.routing import Route
 
 from scrawler.errors import StoreError
+from scrawler.inbound.rate import RateLimit, client_key
 from scrawler.listen import pages
 from scrawler.listen.intake import Intake, Reply, new_key, urls_of
-from scrawler.listen.limits import Buckets
 from scrawler.listen.owners import OwnerDesk, home_of, is_token
 from scrawler.listen.websub import Callbacks
 from scrawler.urls.scope import origin
 
 _BODY_TIME = 10.0  # seconds in which a body is to be there
-_AT_WORK = 32  # messages that are judged at the same time; others are asked to come again
+_AT_WORK = 48  # messages that are read and judged at the same time; others are asked to come again
+_AT_WORK_EACH = 12  # of them of one client: who sends slowly, or what takes long, leaves room for the others
 _MOST_FIELDS = 10_100  # of a form
 _NO_SITE = "No site is known for that token, or not any more."
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -61,7 +63,7 @@ class Endpoints:
         desk: OwnerDesk,
         crawler: str,
         largest: int,
-        by_address: Buckets,
+        by_address: RateLimit,
     ) -> None:
         """A message may have `largest` bytes."""
         self._intake = intake
@@ -70,7 +72,7 @@ class Endpoints:
         self._crawler = crawler
         self._largest = largest
         self._by_address = by_address
-        self._at_work = 0
+        self._at_work: Counter[str] = Counter()  # by client
 
     def app(self) -> Starlette:
         """Return the application."""
@@ -90,12 +92,14 @@ class Endpoints:
     def _guarded(self, answer: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
         async def guarded(request: Request) -> Response:
             try:
-                self._let_in(request)
-                self._at_work += 1
+                client = self._let_in(request)
+                self._at_work[client] += 1
                 try:
                     response = await answer(request)
                 finally:
-                    self._at_work -= 1
+                    self._at_work[client] -= 1
+                    if not self._at_work[client]:
+                        del self._at_work[client]
             except _Refused as refused:
                 response = _told(refused.reply)
                 if refused.retry_after:
@@ -110,19 +114,21 @@ class Endpoints:
 
         return guarded
 
-    def _let_in(self, request: Request) -> None:
-        """Raise _Refused for what nobody should look at."""
+    def _let_in(self, request: Request) -> str:
+        """Return by what the client is counted. Raises _Refused for what nobody should look at."""
         if "transfer-encoding" in request.headers and "content-length" in request.headers:
             raise _Refused(Reply(400, "its length is told in two ways"))
         for name in ("content-length", "host", "transfer-encoding"):
             if len(request.headers.getlist(name)) > 1:
                 raise _Refused(Reply(400, f"{name} is told more than once"))
         address = request.client.host if request.client else ""
-        wait = self._by_address.take(address)
+        wait = self._by_address.wait(address)
         if wait:
             raise _Refused(Reply(429, "too many messages from this address"), wait)
-        if self._at_work >= _AT_WORK:
+        client = client_key(address)
+        if self._at_work.total() >= _AT_WORK or self._at_work[client] >= _AT_WORK_EACH:
             raise _Refused(Reply(503, "too many messages at a time"), 1.0)
+        return client
 
     async def _body(self, request: Request) -> bytes:
         """Read a body. Raises _Refused."""

@@ -7,22 +7,21 @@ import signal
 import socket
 import ssl
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from scrawler.errors import SettingsError, StoreError
 from scrawler.fetch.proxies import EnvironmentProxies
+from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, OpenConnections, limited_protocol
+from scrawler.inbound.rate import RateLimit
 from scrawler.listen.app import Endpoints
 from scrawler.listen.asker import Asker
 from scrawler.listen.intake import Intake
-from scrawler.listen.limits import Buckets
 from scrawler.listen.owners import OwnerDesk
 from scrawler.listen.proofs import KeyFiles
 from scrawler.listen.websub import Callbacks, Hubs
@@ -37,12 +36,11 @@ from scrawler.threads import start
 
 _CONNECTIONS = 512
 _OF_AN_ADDRESS = 32  # connections, unless it is a proxy that is trusted
-_HEAD = 16 * 1024  # bytes of a request's head
-_HEAD_TIME = 10.0  # seconds in which one is to be there
+_HEAD_TIME = HEAD_S  # seconds in which the head of a request is to be there
 _IDLE = 5  # seconds for which a connection is kept that says nothing
 _GRACE = 10  # seconds that messages at work have at the end
 _BACKLOG = 128
-_RATE, _BURST = 10.0, 100.0  # messages a second of one address, and so many at once
+_RATE, _BURST = 10.0, 100  # messages a second of one address, and so many at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,47 +100,6 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _protocol(trusted: Sequence[str]) -> type[H11Protocol]:
-    """Return a protocol that bounds connections by address, and the time that a request's head may take."""
-    connected: Counter[str] = Counter()
-
-    class Bounded(H11Protocol):
-        """One connection."""
-
-        _address = ""
-        _timer: asyncio.TimerHandle | None = None
-
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            peer = transport.get_extra_info("peername")
-            self._address = str(peer[0]) if peer else ""
-            connected[self._address] += 1
-            over = connected[self._address] > _OF_AN_ADDRESS and self._address not in trusted
-            if over or connected.total() > _CONNECTIONS:
-                transport.abort()
-            self._watch()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            connected[self._address] -= 1
-            if connected[self._address] <= 0:
-                del connected[self._address]
-            if self._timer is not None:
-                self._timer.cancel()
-            super().connection_lost(exc)
-
-        def _watch(self) -> None:
-            self._timer = self.loop.call_later(_HEAD_TIME, self._look)
-
-        def _look(self) -> None:
-            """End a connection that has not brought a request in time; one whose request is at work goes on."""
-            if self.cycle is None or self.cycle.response_complete:
-                self.transport.abort()
-            else:
-                self._watch()
-
-    return Bounded
-
-
 class Listener:
     """All of `scrawler listen`, from its first sign of life to its last."""
 
@@ -181,7 +138,7 @@ class Listener:
             desk,
             settings.user_agent,
             listening.largest,
-            Buckets(_RATE, _BURST),
+            RateLimit(_RATE, _BURST),
         )
         try:
             self._server = _Server(self._config(endpoints))
@@ -194,9 +151,10 @@ class Listener:
 
     def _config(self, endpoints: Endpoints) -> uvicorn.Config:
         listening = self._listening
+        opened = OpenConnections(_OF_AN_ADDRESS, _CONNECTIONS, listening.trusted)
         config = uvicorn.Config(
             endpoints.app(),
-            http=_protocol(listening.trusted),
+            http=cast(Any, limited_protocol(opened, _HEAD_TIME)),  # it is called as a class is
             ws="none",
             lifespan="off",
             log_config=None,
@@ -208,7 +166,7 @@ class Listener:
             backlog=_BACKLOG,
             timeout_keep_alive=_IDLE,
             timeout_graceful_shutdown=_GRACE,
-            h11_max_incomplete_event_size=_HEAD,
+            h11_max_incomplete_event_size=HEAD_BYTES,
             ssl_certfile=listening.certificate or None,
             ssl_keyfile=listening.certificate_key or None,
         )

@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from scrawler.serving.rate import RateLimit
+from scrawler.inbound.rate import RateLimit
 from scrawler.serving.signing import FieldLines, Refused, SignedMessage, Verifier
 from scrawler.serving.site import Answer, Site
 

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from scrawler.errors import ScrawlerError
-from scrawler.serving.connections import HEAD_BYTES, HEAD_S, WRITE_S, limited_protocol
+from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, WRITE_S, OpenConnections, limited_protocol
 from scrawler.serving.rows import RowError
 from scrawler.serving.scanner import Scanner
 
@@ -105,11 +105,12 @@ def make_server(
     ready: Callable[[int], None] | None = None,
 ) -> uvicorn.Server:
     """Make the server. `behind` is the address of a proxy whose word of the client is taken. Raises ServingError."""
+    protocol = limited_protocol(OpenConnections(limits.each), limits.head_s, limits.write_s)
     config = uvicorn.Config(
         app,
         host=host,
         port=port,
-        http=cast(Any, limited_protocol(limits.head_s, limits.write_s, limits.each)),  # it is called as a class is
+        http=cast(Any, protocol),  # it is called as a class is
         ws="none",
         lifespan="off",
         loop="asyncio",

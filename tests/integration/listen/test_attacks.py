@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
 import threading
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 
 import pytest
 
@@ -17,6 +18,7 @@ from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.integration.listen.conftest import KEY, Rig
 from tests.limits import HANGS
+from tests.torture.crawl import wait_for
 
 
 def key_for(rig: Rig) -> str:
@@ -114,6 +116,19 @@ def test_an_address_has_so_many_connections_and_others_go_on(rig: Rig, monkeypat
             for sock in held:
                 sock.close()
         assert rig._answers() or rig._answers()
+
+
+def test_one_address_that_sends_slowly_leaves_room_for_others(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "_AT_WORK_EACH", 2)
+    with rig.listening(), ExitStack() as held:
+        for _ in range(2):
+            slow = held.enter_context(socket.create_connection(("127.0.0.1", rig.port), HANGS))
+            slow.sendall(b"POST /ping HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\n")
+        wait_for(lambda: rig.post_json("/ping", {"urls": ["x"]}).status == 503, HANGS, "both are at work")
+        other = http.client.HTTPConnection("127.0.0.1", rig.port, HANGS, source_address=("127.0.0.2", 0))
+        with closing(other):
+            other.request("POST", "/ping", b'{"urls": ["x"]}', {"Content-Type": "application/json"})
+            assert other.getresponse().status == 401
 
 
 def test_who_floods_is_told_to_wait(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

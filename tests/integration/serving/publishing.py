@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+from scrawler.inbound.rate import RateLimit
 from scrawler.serving.app import SiteApp
 from scrawler.serving.catalogue import Catalogue
 from scrawler.serving.folder import Folder
-from scrawler.serving.rate import RateLimit
 from scrawler.serving.rows import Rows
 from scrawler.serving.scanner import Scanner
 from scrawler.serving.server import Limits, Tls, make_server

@@ -21,7 +21,7 @@ from xml.etree import ElementTree
 import pytest
 
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
-from scrawler.serving.rate import RateLimit
+from scrawler.inbound.rate import RateLimit
 from scrawler.serving.server import Limits, Tls
 from scrawler.serving.signing import Verifier, signature_headers
 from tests.integration.serving.publishing import Published, publishing

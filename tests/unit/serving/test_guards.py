@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
+from scrawler.inbound.rate import RateLimit
 from scrawler.serving.bounded import BoundedCache
-from scrawler.serving.rate import RateLimit
 from scrawler.serving.signing import GOOD_FOR_S, FieldLines, Nonces, Refused, SignedMessage, Verifier, signature_headers
 
 KEY = b"k" * 32

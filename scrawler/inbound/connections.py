@@ -7,34 +7,43 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from scrawler.inbound.rate import client_key
+
 HEAD_S = 10.0  # for the head of a request, from the connection, or from the answer before, on
 WRITE_S = 30.0  # for which what was sent may stay unread, when no more fits
-MOST_EACH = 16  # connections of one client
 HEAD_BYTES = 16_384
 
 
 class OpenConnections:
-    """How many connections each address has; for one thread."""
+    """How many connections each client has; for one thread."""
 
-    def __init__(self, most_each: int) -> None:
+    def __init__(self, most_each: int, most: int | None = None, trusted: Collection[str] = ()) -> None:
+        """`most` is for all together, None: as many as come; addresses that are `trusted`, as proxies, may have all."""
         self._most_each = most_each
+        self._most = most
+        self._trusted = trusted
         self._open: Counter[str] = Counter()
 
     def take(self, address: str) -> bool:
         """Count one more; return whether the address may have it. It is given back in any case."""
-        self._open[address] += 1
-        return self._open[address] <= self._most_each
+        key = client_key(address)
+        self._open[key] += 1
+        if self._most is not None and self._open.total() > self._most:
+            return False
+        return self._open[key] <= self._most_each or address in self._trusted
 
     def give_back(self, address: str) -> None:
         """Count one less."""
-        self._open[address] -= 1
-        if self._open[address] <= 0:
-            del self._open[address]
+        key = client_key(address)
+        self._open[key] -= 1
+        if self._open[key] <= 0:
+            del self._open[key]
 
 
 class LimitedProtocol(H11Protocol):
@@ -102,7 +111,7 @@ class LimitedProtocol(H11Protocol):
 
 
 def limited_protocol(
-    head_s: float = HEAD_S, write_s: float = WRITE_S, most_each: int = MOST_EACH
+    opened: OpenConnections, head_s: float = HEAD_S, write_s: float = WRITE_S
 ) -> partial[LimitedProtocol]:
-    """Return what makes uvicorn's connections; `most_each` counts those of an address."""
-    return partial(LimitedProtocol, opened=OpenConnections(most_each), head_s=head_s, write_s=write_s)
+    """Return what makes uvicorn's connections."""
+    return partial(LimitedProtocol, opened=opened, head_s=head_s, write_s=write_s)

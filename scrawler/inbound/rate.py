@@ -27,7 +27,7 @@ class RateLimit:
         is the fullest.
         """
         now = self._clock()
-        key = _client_key(client)
+        key = client_key(client)
         tokens, at = self._buckets.pop(key, (float(self._burst), now))
         tokens = min(self._burst, tokens + (now - at) * self._rate)
         may = tokens >= 1
@@ -40,7 +40,8 @@ class RateLimit:
         return len(self._buckets)
 
 
-def _client_key(client: str) -> str:
+def client_key(client: str) -> str:
+    """Return what an address is counted by: as a customer has many addresses of IPv6, by the network of them."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:

@@ -1,33 +1,12 @@
-"""Buckets of tokens, and times of the day."""
+"""Times of the day at which owners want their sites to be asked."""
 
 from __future__ import annotations
 
 import pytest
 
-from scrawler.listen import limits
-from scrawler.listen.limits import Buckets
 from scrawler.model.windows import Window, read_window, until_open
 
 HOUR = 3_600_000
-
-
-def test_a_bucket_empties_and_fills() -> None:
-    now = [0.0]
-    buckets = Buckets(rate=2.0, burst=3.0, now=lambda: now[0])
-    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
-    assert buckets.take("b") == 0
-    now[0] = 0.5
-    assert buckets.take("a") == 0
-    now[0] = 1_000.0
-    assert [buckets.take("a") for _ in range(4)] == [0, 0, 0, 0.5]
-
-
-def test_no_more_buckets_are_kept_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "_KEPT", 2)
-    buckets = Buckets(rate=0.001, burst=1.0, now=lambda: 0.0)
-    assert [buckets.take(name) for name in "abc"] == [0, 0, 0]
-    assert buckets.take("c") > 0
-    assert buckets.take("a") == 0  # it was forgotten
 
 
 @pytest.mark.parametrize(
