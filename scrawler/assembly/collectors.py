@@ -71,7 +71,7 @@ def collector_maker(
     reads_marks = (filters is not None and filters.want_marks) or (focus is not None and focus.orders)
     reader = AnswerReader(pipeline, rules, settings.outlinks, reads_marks, focus)
     answers = AnswerHandler(rules, filters, focus)
-    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, answers.list_query)
+    parties = Parties(rules, reads.load_chunks, reads.check_fetched, look_again, answers.searching.list_query)
     tell = FaultLog(fault_file(settings.output_dir, settings.name)).tell
     landing = Landing(reader, answers, origins, tell)
     make_downloader = _downloader_maker(settings, origins, resolver, crew, rules)

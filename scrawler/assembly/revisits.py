@@ -31,8 +31,9 @@ from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
+from scrawler.store.first_states import Archived
 from scrawler.store.machines import Machines
-from scrawler.store.revisits import Archived, Revisits, SiteWishes
+from scrawler.store.revisits import Revisits, SiteWishes
 from scrawler.urls.scope import site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body

@@ -11,51 +11,36 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, case, insert, or_, select, update
 from sqlalchemy import func as sql
 
 from scrawler.model.results import PageFlag
-from scrawler.model.rows import PageRow
 from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.model.visits import LISTED, NEVER, UrlState
 from scrawler.revisit.demand import kind_of
 from scrawler.revisit.due import Off, RevisitPolicy, Seen, Wishes
 from scrawler.revisit.learning import Learned, SiteLearning, unpack_rates
-from scrawler.revisit.visit import SITEMAP_FRESH, after_visit
-from scrawler.store.bulk import BulkInsert
+from scrawler.revisit.visit import SITEMAP_FRESH
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, database_time
+from scrawler.store.first_states import FirstStates, Headers, is_free
 from scrawler.store.frontier import state_of
-from scrawler.store.relisting import Packed, Relisting, let_go_on, sites_in_work
+from scrawler.store.relisting import Packed, Relisting, let_go_on
 from scrawler.store.rows import AnyRow, AnySelect, sliced
 from scrawler.store.seeds import columns_of
 from scrawler.store.sitemap_words import may_spare, sort_by_words
-from scrawler.store.tables import SEED_COUNTS, crawl, lane, page, seed, seed_round, site, url_state
+from scrawler.store.tables import SEED_COUNTS, crawl, lane, seed, seed_round, site, url_state
 from scrawler.store.visit_budget import Purse
 
 _SEEDS = 200  # seeds that are looked at together
 _ROWS = 1_000  # URLs of one transaction, and of one chunk at most
-_PAGE = [page.c[name] for name in PageRow._fields]
 _STATE = [url_state.c[name] for name in UrlState._fields]
 _COUNTS = [column.name for column in SEED_COUNTS]
-
-
-class Archived(NamedTuple):
-    """What the archive has of a page, for its next visit."""
-
-    etag: str = ""
-    last_modified: str = ""
-    original: tuple[str, Millis] | None = None  # URL and time of the record to which its own one refers
-    simhash: int = 0  # of its text; 0: it has none, or it is not here
-
-
-Headers = Callable[[Sequence[PageRow]], Iterable[Archived]]
 
 
 class Order(NamedTuple):
@@ -123,11 +108,10 @@ class Revisits:
         self._weight = weight
         self._purse = None if per_day is None else Purse.of_all(per_day)
         self._demands = Demands(database)
-        self._headers = headers
+        self._first_states = FirstStates(database, headers, stopping)
         self._stopping = stopping
         self._lane = lane_number
         self._relisting = Relisting(database, pack, lane_number)
-        self._states = BulkInsert.ignoring(url_state, UrlState._fields, database.compiler)
 
     # -- by order ------------------------------------------------------------------------------------------
 
@@ -190,7 +174,7 @@ class Revisits:
     def know(self, seed_id: int) -> bool:
         """Derive the states of a seed's URLs that have none, if it has ended; False where a machine has it in work."""
         rows = self._database.rows(_ended_seeds().where(seed.c.id == seed_id))
-        return bool(rows) and self._derive(rows[0])
+        return bool(rows) and self._derived(rows[0])
 
     def schedule(self) -> None:
         """Give all URLs of ended seeds their time that have none: derived, or visited while nothing was to be due."""
@@ -199,7 +183,7 @@ class Revisits:
             for row in rows:
                 if self._stopping():
                     return
-                self._derive(row)
+                self._derived(row)
                 self._give_times(row)
                 self._pull_in(row)
             after = rows[-1].id
@@ -213,18 +197,22 @@ class Revisits:
             return False
         return not self._database.reading(lambda connection: purse.look(connection, now)).visits
 
-    def _policy(self, row: AnyRow) -> RevisitPolicy:
-        return self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns)).policy()
+    def _wishes_of(self, row: AnyRow) -> Wishes:
+        """Return what is wished of a seed's visits again: by its own columns, else by the settings of its site."""
+        return self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+
+    def _derived(self, row: AnyRow) -> bool:
+        return self._first_states.derive(row, self._wishes_of(row).policy())
 
     def _pull_in(self, row: AnyRow) -> None:
         """Let no URL wait for longer than its policy ever lets it: the settings, or a clock, were other ones before."""
-        wishes = self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+        wishes = self._wishes_of(row)
         if wishes.word == "off":
             return
         longest = max(wishes.interval_ms, wishes.most_ms, wishes.least_ms)
 
         def work(connection: Connection) -> None:
-            if not _is_free(connection, row):
+            if not is_free(connection, row):
                 return
             latest = database_time(connection, self._database.clock) + longest
             late = url_state.c.seed_id == row.id, url_state.c.due_at > latest
@@ -234,7 +222,7 @@ class Revisits:
         self._database.retrying(work)
 
     def _give_times(self, row: AnyRow) -> None:
-        policy = self._policy(row)
+        policy = self._wishes_of(row).policy()
         if isinstance(policy, Off):
             return
         has_budget = self._wishes(row.site_key).per_day is not None
@@ -243,7 +231,7 @@ class Revisits:
             return
 
         def work(connection: Connection) -> int:
-            if not _is_free(connection, row):
+            if not is_free(connection, row):
                 return 0
             some = connection.execute(select(*_STATE).where(*timeless).limit(_ROWS)).all()
             rates = connection.scalar(select(site.c.rates).where(site.c.id == row.site_id)) if some else b""
@@ -264,7 +252,7 @@ class Revisits:
             pass
 
     def _begin_if_due(self, row: AnyRow, now: Millis, pause: Millis) -> Begun:
-        if not self._derive(row):
+        if not self._derived(row):
             return Begun(in_work=1)
         self._give_times(row)
         first = self._database.rows(next_due(row.id))[0][0]
@@ -296,7 +284,7 @@ class Revisits:
 
         No more are listed than all budgets have room for.
         """
-        if not self._derive(row):
+        if not self._derived(row):
             return Begun(in_work=1)
         urls, after = 0, b""
         while not self._stopping():
@@ -317,7 +305,7 @@ class Revisits:
 
         With the last of them the round begins. None: a machine has the seed in work.
         """
-        if not _is_free(connection, row):
+        if not is_free(connection, row):
             return None
         now = database_time(connection, self._database.clock)
         most = min((purse.left(connection, now).visits for purse in purses), default=_ROWS)
@@ -350,7 +338,7 @@ class Revisits:
         told = sort_by_words(connection, row.id, row.site_id, states, now)
         if told is None:
             return states
-        wishes = self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+        wishes = self._wishes_of(row)
         spared = []
         if is_due and may_spare(wishes.word):
             spared = [one for one in told.spared if now < one.visited_at + wishes.most_ms]
@@ -369,42 +357,6 @@ class Revisits:
         """Tell whether URLs of a seed are listed to be visited again, now or by a try that was cut short."""
         mine = lane.c.seed_id == seed_id, lane.c.kind == self._lane, lane.c.cursor_position < lane.c.length
         return connection.scalar(select(lane.c.seed_id).where(*mine)) is not None
-
-    def _derive(self, row: AnyRow) -> bool:
-        """Derive the states of URLs that the first round of a seed has brought; False where a machine has it in work.
-
-        Records are read outside of transactions: while nobody has the seed in work, its rows stay what they are.
-        """
-        policy = self._policy(row)
-        while not self._stopping():
-            at, rows = self._database.reading(partial(_underived, seed_id=row.id))
-            if not rows:
-                return True
-            states = sorted(self._states_of(rows, policy), key=itemgetter(0, 1))
-            keep = partial(self._keep, row=row, states=states, at=at, last=rows[-1].id)
-            if not self._database.retrying(keep):
-                return False
-        return False
-
-    def _keep(self, connection: Connection, row: AnyRow, states: list[UrlState], at: int, last: int) -> bool:
-        if not _is_free(connection, row):
-            return False
-        mine = seed.c.id == row.id, seed.c.states_to == at, seed.c.round == 0
-        if connection.execute(update(seed).where(*mine).values(states_to=last)).rowcount:
-            self._states.run(connection, states)
-        return True
-
-    def _states_of(self, rows: Sequence[AnyRow], policy: RevisitPolicy) -> Iterator[UrlState]:
-        """Make states of page rows, but for those that have one; of two rows of a URL the last one counts."""
-        newest = {bytes(row.url_hash): row for row in rows if not row.visit}  # others have theirs with another seed
-        for part in sliced(newest):
-            mine = url_state.c.seed_id == rows[0].seed_id, url_state.c.url_hash.in_(part)
-            for known in self._database.rows(select(url_state.c.url_hash).where(*mine)):
-                del newest[bytes(known[0])]
-        pages = [_page_of(row) for row in newest.values()]
-        for one, (etag, last_modified, original, simhash) in zip(pages, self._headers(pages), strict=True):
-            row = one._replace(simhash=simhash or one.simhash)
-            yield after_visit(None, row, etag, last_modified, policy, in_round=False, original=original).state
 
 
 def order_left(database: Database) -> Order | None:
@@ -471,28 +423,6 @@ def _ended_seeds() -> AnySelect:
     return query.join(site, site.c.id == seed.c.site_id).where(
         seed.c.state == SeedState.DONE.value, seed.c.skipped == 0
     )
-
-
-def _is_free(connection: Connection, row: AnyRow) -> bool:
-    """Lock a seed's site; return whether the seed is there, done, and no machine has the site in work."""
-    if sites_in_work(connection, [row.site_id]):
-        return False
-    found = connection.execute(select(seed.c.state, seed.c.site_id).where(seed.c.id == row.id)).one()
-    return bool(found.state == SeedState.DONE.value and found.site_id == row.site_id)
-
-
-def _underived(connection: Connection, seed_id: int) -> tuple[int, Sequence[AnyRow]]:
-    """Return rows of a seed's first round of which no states were derived yet, and up to which row some were."""
-    found = connection.execute(select(seed.c.states_to, seed.c.round).where(seed.c.id == seed_id)).one()
-    if found.round:
-        return found.states_to, ()
-    query = select(page.c.id, *_PAGE).where(page.c.seed_id == seed_id, page.c.id > found.states_to)
-    return found.states_to, connection.execute(query.order_by(page.c.id).limit(_ROWS)).all()
-
-
-def _page_of(row: AnyRow) -> PageRow:
-    made = PageRow._make(row[1:])
-    return made._replace(url_hash=bytes(made.url_hash), digest=bytes(made.digest), referrer=bytes(made.referrer))
 
 
 def _in_order(state: UrlState) -> tuple[bool, int, Millis]:

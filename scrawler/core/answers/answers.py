@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
-
-from scrawler.core.answers.aliases import is_same, note_sample, suspect
-from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
+from scrawler.core.answers.aliases import is_same, note_sample
+from scrawler.core.answers.focus import Focus
+from scrawler.core.answers.listing import UrlLister
 from scrawler.core.answers.page_rows import fault_row, page_row
 from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.searching import SearchFollower
 from scrawler.core.answers.visited import note_list, note_list_read, note_visit
-from scrawler.core.party.context import SeedContext
 from scrawler.core.party.decisions import has_invalid_length, location_of
-from scrawler.core.party.depth import EntryRole, stored_entry
+from scrawler.core.party.depth import EntryRole
 from scrawler.core.party.flights import AliasFlight, PageFlight
 from scrawler.core.party.own_url import follow_own
 from scrawler.core.party.relations import canonical_url, redirect_target
-from scrawler.core.party.site import SiteContext, UnsureLink
-from scrawler.core.party.sitemaps import SITEMAP_DEPTH, list_named, list_sitemaps
+from scrawler.core.party.sitemaps import list_named, list_sitemaps
 from scrawler.core.rules import CrawlRules, retry_pause_ms
-from scrawler.core.seen import SeenFilter, SeenFullError
 from scrawler.core.traps.traps import LinkClass, PartyTraps
-from scrawler.extract.links import LinkMark, PageLinks
+from scrawler.extract.links import PageLinks
 from scrawler.faults import Fault, fault_of
 from scrawler.fetch.downloader import Response
-from scrawler.hidden.searches import SearchPage
-from scrawler.model.exchange import WaitingUrl
-from scrawler.model.lanes import PUSHED, SLOW, LaneKey
+from scrawler.model.lanes import SLOW, LaneKey
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.seeds import EndReason
-from scrawler.model.terms import url_hash
-from scrawler.model.visits import KnownVisit
-from scrawler.units import format_bytes
-from scrawler.urls.analyzer import Analysis
 from scrawler.urls.filters import UrlFilters
-from scrawler.urls.topic import Topic, level_of
 from scrawler.urls.verdict import Verdict
 
 _MAX_ASSET_REDIRECTS = 5
@@ -51,12 +39,8 @@ class AnswerHandler:
 
     def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, focus: Focus | None = None) -> None:
         self._rules = rules
-        self._filters = filters
-        self._topic = focus.topic if focus is not None and focus.orders else None
-        # How much the page that was applied last has to do with the topic, and the least level of what it leads to.
-        self._relevance: tuple[str, float, int] = ("", 0.0, 0)
-        # What the page that was applied last says of its links: URL filters may ask for it.
-        self._marks: tuple[str, Mapping[str, LinkMark] | None] = ("", None)
+        self.urls = UrlLister(rules, filters, focus)
+        self.searching = SearchFollower(rules, self.urls)
 
     def handle(self, flight: PageFlight, response: Response, reading: Reading) -> Fault | None:
         """Apply the answer of a page; return the fault that it met, if any, with which its URL is finished then.
@@ -88,12 +72,7 @@ class AnswerHandler:
             counts.bytes += sum(len(answer.body) for answer in response.rendered.answers)
 
     def _apply(self, flight: PageFlight, response: Response, reading: Reading) -> None:
-        party = flight.party
-        party.rejections.page = flight.entry.url
-        if self._filters is not None:
-            self._marks = flight.entry.url, reading.links.marks if reading.links is not None else None
-        if self._topic is not None:
-            self._note_relevance(flight, reading.links, response.result is Result.REDIRECT)
+        self.urls.note_page(flight, reading.links, response.result is Result.REDIRECT)
         if "set-cookie" in response.headers:
             self.take_cookies(flight, response)
         if reading.again is not None:
@@ -155,20 +134,13 @@ class AnswerHandler:
         if fault is None:
             try:
                 if is_same(flight, response):
-                    self._list_waiting(site, waiting)
+                    self.urls.list_waiting(site, waiting)
             except BaseException as error:
                 fault = fault_of(error)
         if fault is not None:
             for link in waiting[:1]:
                 link.party.note_fault(fault.text)
         return fault
-
-    def _list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
-        for link in waiting:
-            link.party.rejections.page = ""  # the page on which the link stands is not known any more, but by its hash
-            link.party.finder = link.referrer
-            internal = link.party.analyzer.analyze(link.url, [link.url]).internal
-            self._list(site, link.party, internal, link.depth)
 
     @staticmethod
     def finish(flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b"") -> None:
@@ -206,96 +178,14 @@ class AnswerHandler:
             return
         if links.unfollowed:
             self._leave_out(flight, links.unfollowed, links)
-        if links.searches is not None and self._take_searches(flight, links):
+        if links.searches is not None and self.searching.take(flight, links):
             return
         analysis = reading.listed or flight.party.analyzer.analyze(
             flight.entry.url, links.hrefs, links.base, links.charset, flight.site.seen
         )
-        self._take(flight, analysis, flight.entry.depth + 1, source)
+        self.urls.take(flight, analysis, flight.entry.depth + 1, source)
         if links.assets:  # after the links: what is both is a page
-            self._take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
-
-    def _take_searches(self, flight: PageFlight, links: PageLinks) -> bool:
-        """Follow a page that answers a query; of any other, note the words and the search forms, and return False."""
-        party, said = flight.party, links.searches
-        assert party.searches is not None
-        assert isinstance(said, SearchPage)
-        if term := party.searches.term_of(flight.entry.url):
-            self._take_search_answer(flight, links, term)
-            return True
-        if flight.known is not None:
-            return False
-        party.searches.learn(said.words)
-        if said.forms and party.searches.wants_forms:
-
-            def internal() -> list[str]:
-                found = party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
-                return found.internal
-
-            party.searches.meet(said.forms, flight.entry.url, flight.entry.depth, internal)
-        return False
-
-    def _take_search_answer(self, flight: PageFlight, links: PageLinks, term: str) -> None:
-        """Follow what a page of the answer to a query leads to: results, and the pages on which it goes on."""
-        party, seen = flight.party, flight.site.seen
-        assert party.searches is not None
-        analysis = party.analyzer.analyze(flight.entry.url, links.hrefs, links.base, links.charset)
-        results, further, rest = party.searches.sift(term, analysis.internal)
-        further = [url for url in further if url not in seen]
-        admitted = party.searches.admit(term, further)
-        rest += further[len(admitted) :]
-        if rest:
-            party.verdicts[Verdict.SEARCH_VIEW] += len(rest)
-            words = "another view of the answer to a query, or one page of it too many"
-            party.rejections.add_all(Verdict.SEARCH_VIEW, rest, words)
-        listed = party.counts.listed
-        self._take(flight, Analysis(results, analysis.external, analysis.counts), flight.entry.depth + 1)
-        found = party.counts.listed - listed
-        self._list_answers(flight.site, party, admitted, flight.entry.depth + 1)
-        if flight.known is None:
-            party.searches.answered(term, results, found)
-
-    def _list_answers(self, site: SiteContext, party: SeedContext, urls: Sequence[str], depth: int) -> bool:
-        """List URLs that ask a search form, as links of the page in work; no trap holds them. False: it is not wanted.
-
-        How many there are is bounded: by the budget of queries, and by the pages of an answer.
-        """
-        deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
-        if depth > deepest:
-            return False
-        wanted = self.wanted(site, party, list(urls), depth)
-        try:
-            new = party.list_new(site.seen, wanted, depth)
-        except SeenFullError:
-            party.leave(EndReason.SEEN_MEMORY)
-            return False
-        party.verdicts[Verdict.SEEN] += len(wanted) - len(new)
-        return bool(wanted)
-
-    def list_query(self, site: SiteContext, party: SeedContext) -> bool:
-        """List the next query of a party's search forms, if there is one that is to be asked."""
-        searches = party.searches
-        assert searches is not None
-        for _ in range(_MOST_PASSED_BY):
-            query = searches.next()
-            if query is None:
-                break
-            verdict, url = party.analyzer.judge(query.url, query.page)
-            party.rejections.page, party.finder = query.page, url_hash(query.page)
-            listed = party.counts.listed
-            is_wanted = verdict is Verdict.INTERNAL and self._list_answers(site, party, [url], query.depth + 1)
-            if party.counts.listed > listed:
-                searches.ask(url)
-                party.touch()
-                return True
-            if party.leaving is not None:
-                break
-            if is_wanted:
-                searches.pass_by()
-            else:
-                searches.refuse()
-        party.touch()
-        return False
+            self.urls.take_assets(flight, links.assets, flight.entry.depth + 1, links.base, links.charset)
 
     def _rules_of(self, flight: PageFlight) -> CrawlRules:
         return flight.site.own_rules or self._rules
@@ -317,26 +207,6 @@ class AnswerHandler:
             return None
         return traps.known_source(flight.entry.url, links.hrefs)
 
-    def list_part(
-        self, flight: PageFlight, links: PageLinks, urls: list[str], source: LinkClass | None
-    ) -> Counter[str]:
-        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
-
-        `source` is what `known_source` returned for the page.
-        """
-        party, entry = flight.party, flight.entry
-        party.rejections.page = entry.url
-        self._marks = entry.url, links.marks
-        if self._topic is not None:
-            self._note_relevance(flight, links, redirects=False)
-        party.finder = url_hash(entry.url)
-        verdicts, party.verdicts = party.verdicts, Counter()
-        try:
-            self._list(flight.site, party, urls, entry.depth + 1, source)
-        finally:
-            counted, party.verdicts = party.verdicts, verdicts
-        return counted
-
     @staticmethod
     def _leave_out(flight: PageFlight, hrefs: list[str], page: PageLinks) -> None:
         """Do not follow links because their page, or their rel, asks for it."""
@@ -349,167 +219,6 @@ class AnswerHandler:
 
             urls = map(resolved, hrefs)  # as many as there is room for
             party.rejections.add_all(Verdict.NOFOLLOW, urls, "its page, or its rel, asks not to follow it")
-
-    def _take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
-        """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
-        party = flight.party
-        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
-        counts = dict(analysis.counts)
-        if external := counts.pop(Verdict.EXTERNAL, 0):
-            counts[Verdict.EXTERNAL_ASSET] = external
-            party.rejections.add_all(Verdict.EXTERNAL_ASSET, analysis.external, "an asset that is external")
-        party.verdicts.update(counts)
-        self._list(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET)
-
-    def _take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
-        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
-        party, site = flight.party, flight.site
-        for verdict, times in analysis.counts.items():
-            party.verdicts[verdict] += times
-        if analysis.external:
-            external = self.wanted(site, party, analysis.external, depth)
-            if len(external) > _FEW_EXTERNAL:
-                external = _first_externals(party, external)
-            party.note_externals(external, flight.entry.depth)
-            if site.sample is not None:
-                suspect(site, flight.origin, party, external, depth)
-        self._list(site, party, analysis.internal, depth, source, listed=analysis.listed)
-
-    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
-        """List internal URLs that stand in a sitemap."""
-        counts = flight.party.counts
-        before = counts.listed
-        self._list(flight.site, flight.party, urls, SITEMAP_DEPTH)
-        counts.sitemap_urls += counts.listed - before
-
-    def list_arrived(self, site: SiteContext, party: SeedContext, one: WaitingUrl) -> bool:
-        """List a URL that came from another site, judged as any link of the party; False if it is not for this party.
-
-        Neither is one that is no deeper than the party's own URL: a party of its own may go on farther from there.
-        """
-        depth = one.depth - party.seed.base_depth
-        if one.known is not None and party.scope.contains(one.url):
-            self._visit_again(site, party, one.known)
-            return True
-        party.rejections.page = ""  # the page on which the link stands is not known here, but by its hash
-        verdict, url = party.analyzer.judge(one.url, one.url)
-        if verdict is Verdict.EXTERNAL or depth < 1:
-            return False
-        if verdict is Verdict.INTERNAL:
-            party.finder = one.referrer
-            self._list(site, party, [url], depth, pushed=one.pushed)
-        else:
-            party.verdicts[verdict] += 1
-        party.touch()
-        return True
-
-    def _visit_again(self, site: SiteContext, party: SeedContext, known: KnownVisit) -> None:
-        """List a URL that was visited before, to be visited next; one that waits for its further visit is left alone.
-
-        It was judged when it was first listed.
-        """
-        state = known.state
-        assert state is not None
-        if site.visited is None:
-            site.visit_again()
-        party.policy = party.policy or (site.own_rules or self._rules).revisit_policy
-        if site.visited is not None and state.url not in site.visited:
-            site.visited[state.url] = known
-            depth = -state.depth if state.flags & PageFlag.ASSET else state.depth
-            party.lane(PUSHED).append_entry(stored_entry(state.url, depth, state.position, 0, state.referrer))
-        party.touch()
-
-    def wanted(
-        self,
-        site: SiteContext,
-        party: SeedContext,
-        urls: list[str],
-        depth: int,
-        seen: SeenFilter | tuple[()] = (),
-    ) -> list[str]:
-        """Return URLs without those that a pattern or a filter refuses; what is listed already is not judged.
-
-        Neither is where a seed's redirects lead, at depth 0. Raises PluginError.
-        """
-        patterns = (site.own_rules or self._rules).patterns
-        if (patterns is None and self._filters is None) or depth == 0:
-            return urls
-        fresh = [url for url in urls if url not in seen]
-        excluded = patterns.sift(fresh) if patterns is not None else {}
-        _refuse(party, Verdict.EXCLUDED, excluded)
-        if self._filters is None:
-            return [url for url in urls if url not in excluded] if excluded else urls
-        left = [url for url in fresh if url not in excluded] if excluded else fresh
-        page = party.rejections.page
-        of_page, marks = self._marks
-        refused = self._filters.sift(left, page, depth, party.seed.url, marks if of_page == page else None)
-        _refuse(party, Verdict.URL_FILTER, refused)
-        return [url for url in urls if url not in refused and url not in excluded] if refused or excluded else urls
-
-    def _list(
-        self,
-        site: SiteContext,
-        party: SeedContext,
-        urls: list[str],
-        depth: int,
-        source: LinkClass | None = None,
-        role: EntryRole = EntryRole.PAGE,
-        listed: int = 0,
-        pushed: bool = False,
-    ) -> None:
-        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
-
-        Those that were pushed come before all others. So many more as `listed` says were left out of them because they
-        are listed.
-        Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
-        """
-        is_page = role is not EntryRole.ASSET
-        deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
-        if is_page and depth > deepest:  # before the filter: a shorter path may still lead there
-            left_out = [url for url in urls if url not in site.seen]
-            if left_out:
-                party.verdicts[Verdict.DEPTH] += len(left_out)
-                party.rejections.add_all(
-                    Verdict.DEPTH, left_out, f"deeper than max_depth {deepest + party.seed.base_depth}"
-                )
-            return
-        urls = self.wanted(site, party, urls, depth, site.seen)
-        if party.traps is not None and party.traps.capping and depth > 0 and is_page:
-            urls = _past_traps(site, party, party.traps, urls, source)
-        try:
-            if pushed:
-                new = party.list_pushed(site.seen, urls, depth)
-            elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
-                new = party.list_new(site.seen, urls, depth, role)
-            else:
-                level = self._level_on(party.rejections.page, self._topic)
-                new = party.list_by_level(site.seen, urls, depth, level)
-        except SeenFullError:
-            party.leave(EndReason.SEEN_MEMORY)
-            return
-        party.verdicts[Verdict.SEEN] += listed + len(urls) - len(new)
-        if new and source is not None and party.traps is not None:
-            party.traps.listed(new, source)
-
-    def _note_relevance(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
-        """Note what a page says of the topic; where a URL redirects, its target promises what it has promised."""
-        url, level = flight.entry.url, inherited_level(flight)
-        known = None if links is None else links.relevance
-        self._relevance = url, score_of_level(level) if known is None else known, level if redirects else 0
-        self._marks = url, links.marks if links is not None else None
-
-    def _level_on(self, page: str, topic: Topic) -> Callable[[str], int]:
-        """Return what tells the level of a link on a page; of one that was not read just now, nothing is known."""
-        of_page, score, least = self._relevance
-        if of_page != page:
-            score, least = 0.0, 0
-        marks = self._marks[1] if self._marks[0] == page else None
-
-        def level(url: str) -> int:
-            mark = marks.get(url) if marks is not None else None
-            return max(least, level_of(topic.of_link(url, mark.anchor if mark is not None else "", score)))
-
-        return level
 
     def _follow(self, flight: PageFlight, response: Response, row: PageRow) -> None:
         """Follow a redirect: inside the scope it is a link, outside a candidate, of the seed's URL a new home.
@@ -530,14 +239,14 @@ class AnswerHandler:
             return
         if not flight.is_seed or (flight.known is not None and flight.known.settled):
             listed = party.counts.listed
-            self._take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
+            self.urls.take(flight, party.analyzer.redirected(entry.url, location), entry.depth + 1)
             if party.searches is not None and flight.known is None:
                 party.searches.redirected(entry.url, party.counts.listed - listed)
             return
         seen = flight.site.seen
         analysis = follow_own(party, entry.url, location, self._rules.scope, seen.__contains__)
         if analysis.internal and party.leaving is not EndReason.REDIRECTED:
-            self._take(flight, analysis, 0)
+            self.urls.take(flight, analysis, 0)
         else:
             party.verdicts.update(analysis.counts)
 
@@ -563,7 +272,7 @@ class AnswerHandler:
         if depth > deepest + 1 + _MAX_ASSET_REDIRECTS:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return
-        self._take_assets(flight, [location], depth)
+        self.urls.take_assets(flight, [location], depth)
 
 
 def _can_be_trapped(flight: PageFlight) -> bool:
@@ -571,40 +280,6 @@ def _can_be_trapped(flight: PageFlight) -> bool:
     searches = flight.party.searches
     is_answer = searches is not None and searches.term_of(flight.entry.url) != ""
     return flight.entry.role is not EntryRole.ASSET and not is_answer
-
-
-def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> None:
-    """Count links that are refused, with the reason of each in words."""
-    if refused:
-        party.verdicts[reason] += len(refused)
-        for url, words in refused.items():
-            party.rejections.add(reason, url, words)
-
-
-def _first_externals(party: SeedContext, urls: list[str]) -> list[str]:
-    """Return the first of a page's external URLs, as many as fit the bytes that are taken of them; count the others."""
-    sizes = accumulate(map(len, urls))
-    kept = sum(size <= _MOST_EXTERNAL for size in sizes)
-    if kept == len(urls):
-        return urls
-    party.verdicts[Verdict.EXTERNAL_LIMIT] += len(urls) - kept
-    words = f"its page has more than {format_bytes(_MOST_EXTERNAL)} of external URLs"
-    party.rejections.add_all(Verdict.EXTERNAL_LIMIT, urls[kept:], words)
-    return urls[:kept]
-
-
-def _past_traps(
-    site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
-) -> list[str]:
-    """Return the URLs that no trap holds; count the others."""
-    kept = traps.to_list(urls, site.seen, source)
-    if len(kept) < len(urls):
-        party.verdicts[Verdict.TRAP] += len(urls) - len(kept)
-        if party.rejections.wants(Verdict.TRAP):
-            held = set(urls).difference(kept)
-            capped = (url for url in urls if url in held)
-            party.rejections.add_all(Verdict.TRAP, capped, "its pattern brings nothing new")
-    return kept
 
 
 def _note(

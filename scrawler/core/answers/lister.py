@@ -178,7 +178,7 @@ class SitemapLister:
         listing.done += _SLICE
         if listing.over:
             party = listing.flight.party
-            external = self._answers.wanted(listing.flight.site, party, list(listing.external), SITEMAP_DEPTH)
+            external = self._answers.urls.wanted(listing.flight.site, party, list(listing.external), SITEMAP_DEPTH)
             party.verdicts.update(listing.verdicts)
             party.note_externals(external, listing.flight.entry.depth)
 
@@ -218,7 +218,7 @@ class SitemapLister:
                     party.add_sitemap_url(SitemapRow(party.seed.id, url_hash(url), one.lastmod, sitemap))
             elif verdict is Verdict.EXTERNAL:
                 listing.external[url] = None
-        self._answers.list_from_sitemap(listing.flight, internal)
+        self._answers.urls.list_from_sitemap(listing.flight, internal)
 
     @staticmethod
     def _note_published(party: SeedContext, capability: str, url: str, one: Listed, source: str) -> None:

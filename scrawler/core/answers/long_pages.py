@@ -50,7 +50,7 @@ class LongPage:
         hrefs = links.hrefs[self.done : self.done + _PART]
         found = flight.party.analyzer.analyze(flight.entry.url, hrefs, links.base, links.charset)
         new = [url for url in found.internal if url not in self.internal]
-        self.counts.update(answers.list_part(flight, links, new, self.source))
+        self.counts.update(answers.urls.list_part(flight, links, new, self.source))
         self.counts.update(found.counts)
         self.internal.update(new)
         self.external.update(dict.fromkeys(found.external))

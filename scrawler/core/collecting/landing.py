@@ -72,7 +72,7 @@ class Landing:
             if party.leaving is not None:
                 continue
             try:
-                taken = self._answers.list_arrived(site, party, one)
+                taken = self._answers.urls.list_arrived(site, party, one)
             except BaseException as error:
                 fault = fault_of(error)
                 party.note_fault(fault.text)

@@ -1,0 +1,274 @@
+"""What goes into the lists of parties: links of pages, assets, sitemaps' URLs, and what comes from elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import accumulate
+
+from scrawler.core.answers.aliases import suspect
+from scrawler.core.answers.focus import Focus, inherited_level, score_of_level
+from scrawler.core.party.context import SeedContext
+from scrawler.core.party.depth import EntryRole, stored_entry
+from scrawler.core.party.flights import PageFlight
+from scrawler.core.party.site import SiteContext, UnsureLink
+from scrawler.core.party.sitemaps import SITEMAP_DEPTH
+from scrawler.core.rules import CrawlRules
+from scrawler.core.seen import SeenFilter, SeenFullError
+from scrawler.core.traps.traps import LinkClass, PartyTraps
+from scrawler.extract.links import LinkMark, PageLinks
+from scrawler.model.exchange import WaitingUrl
+from scrawler.model.lanes import PUSHED
+from scrawler.model.results import PageFlag
+from scrawler.model.seeds import EndReason
+from scrawler.model.terms import url_hash
+from scrawler.model.visits import KnownVisit
+from scrawler.units import format_bytes
+from scrawler.urls.analyzer import Analysis
+from scrawler.urls.filters import UrlFilters
+from scrawler.urls.topic import Topic, level_of
+from scrawler.urls.verdict import Verdict
+
+_MOST_EXTERNAL = 4 << 20  # bytes of a page's external URLs: a foreign <base> makes 2 KB of each short link
+_FEW_EXTERNAL = 64  # so many external URLs may be of any length
+
+
+class UrlLister:
+    """Lists URLs that a pattern, a filter, a limit or a trap does not hold, each once; that needs the turn."""
+
+    def __init__(self, rules: CrawlRules, filters: UrlFilters | None = None, focus: Focus | None = None) -> None:
+        self._rules = rules
+        self._filters = filters
+        self._topic = focus.topic if focus is not None and focus.orders else None
+        # How much the page that was applied last has to do with the topic, and the least level of what it leads to.
+        self._relevance: tuple[str, float, int] = ("", 0.0, 0)
+        # What the page that was applied last says of its links: URL filters may ask for it.
+        self._marks: tuple[str, Mapping[str, LinkMark] | None] = ("", None)
+
+    def note_page(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
+        """Note what the page whose links come next says of them."""
+        flight.party.rejections.page = flight.entry.url
+        if self._filters is not None:
+            self._marks = flight.entry.url, links.marks if links is not None else None
+        if self._topic is not None:
+            self._note_relevance(flight, links, redirects)
+
+    def take(self, flight: PageFlight, analysis: Analysis, depth: int, source: LinkClass | None = None) -> None:
+        """Count links, hand external ones out, pass internal ones through the seen filter; new ones are at `depth`."""
+        party, site = flight.party, flight.site
+        for verdict, times in analysis.counts.items():
+            party.verdicts[verdict] += times
+        if analysis.external:
+            external = self.wanted(site, party, analysis.external, depth)
+            if len(external) > _FEW_EXTERNAL:
+                external = _first_externals(party, external)
+            party.note_externals(external, flight.entry.depth)
+            if site.sample is not None:
+                suspect(site, flight.origin, party, external, depth)
+        self.list_internal(site, party, analysis.internal, depth, source, listed=analysis.listed)
+
+    def take_assets(self, flight: PageFlight, hrefs: list[str], depth: int, base: str = "", charset: str = "") -> None:
+        """List the internal images, scripts and styles of a page, whatever its depth; others are only counted."""
+        party = flight.party
+        analysis = party.analyzer.analyze_any_type(flight.entry.url, hrefs, base, charset)
+        counts = dict(analysis.counts)
+        if external := counts.pop(Verdict.EXTERNAL, 0):
+            counts[Verdict.EXTERNAL_ASSET] = external
+            party.rejections.add_all(Verdict.EXTERNAL_ASSET, analysis.external, "an asset that is external")
+        party.verdicts.update(counts)
+        self.list_internal(flight.site, party, analysis.internal, depth, role=EntryRole.ASSET)
+
+    def list_part(
+        self, flight: PageFlight, links: PageLinks, urls: list[str], source: LinkClass | None
+    ) -> Counter[str]:
+        """List internal URLs among the links of a page before it is applied; return the verdicts on others of them.
+
+        `source` is what `AnswerHandler.known_source` returned for the page.
+        """
+        party, entry = flight.party, flight.entry
+        self.note_page(flight, links, redirects=False)
+        party.finder = url_hash(entry.url)
+        verdicts, party.verdicts = party.verdicts, Counter()
+        try:
+            self.list_internal(flight.site, party, urls, entry.depth + 1, source)
+        finally:
+            counted, party.verdicts = party.verdicts, verdicts
+        return counted
+
+    def list_from_sitemap(self, flight: PageFlight, urls: list[str]) -> None:
+        """List internal URLs that stand in a sitemap."""
+        counts = flight.party.counts
+        before = counts.listed
+        self.list_internal(flight.site, flight.party, urls, SITEMAP_DEPTH)
+        counts.sitemap_urls += counts.listed - before
+
+    def list_waiting(self, site: SiteContext, waiting: list[UnsureLink]) -> None:
+        """List links to an address that is the site itself, as it has turned out."""
+        for link in waiting:
+            link.party.rejections.page = ""  # the page on which the link stands is not known any more, but by its hash
+            link.party.finder = link.referrer
+            internal = link.party.analyzer.analyze(link.url, [link.url]).internal
+            self.list_internal(site, link.party, internal, link.depth)
+
+    def list_arrived(self, site: SiteContext, party: SeedContext, one: WaitingUrl) -> bool:
+        """List a URL that came from another site, judged as any link of the party; False if it is not for this party.
+
+        Neither is one that is no deeper than the party's own URL: a party of its own may go on farther from there.
+        """
+        depth = one.depth - party.seed.base_depth
+        if one.known is not None and party.scope.contains(one.url):
+            self._visit_again(site, party, one.known)
+            return True
+        party.rejections.page = ""  # the page on which the link stands is not known here, but by its hash
+        verdict, url = party.analyzer.judge(one.url, one.url)
+        if verdict is Verdict.EXTERNAL or depth < 1:
+            return False
+        if verdict is Verdict.INTERNAL:
+            party.finder = one.referrer
+            self.list_internal(site, party, [url], depth, pushed=one.pushed)
+        else:
+            party.verdicts[verdict] += 1
+        party.touch()
+        return True
+
+    def _visit_again(self, site: SiteContext, party: SeedContext, known: KnownVisit) -> None:
+        """List a URL that was visited before, to be visited next; one that waits for its further visit is left alone.
+
+        It was judged when it was first listed.
+        """
+        state = known.state
+        assert state is not None
+        if site.visited is None:
+            site.visit_again()
+        party.policy = party.policy or (site.own_rules or self._rules).revisit_policy
+        if site.visited is not None and state.url not in site.visited:
+            site.visited[state.url] = known
+            depth = -state.depth if state.flags & PageFlag.ASSET else state.depth
+            party.lane(PUSHED).append_entry(stored_entry(state.url, depth, state.position, 0, state.referrer))
+        party.touch()
+
+    def wanted(
+        self,
+        site: SiteContext,
+        party: SeedContext,
+        urls: list[str],
+        depth: int,
+        seen: SeenFilter | tuple[()] = (),
+    ) -> list[str]:
+        """Return URLs without those that a pattern or a filter refuses; what is listed already is not judged.
+
+        Neither is where a seed's redirects lead, at depth 0. Raises PluginError.
+        """
+        patterns = (site.own_rules or self._rules).patterns
+        if (patterns is None and self._filters is None) or depth == 0:
+            return urls
+        fresh = [url for url in urls if url not in seen]
+        excluded = patterns.sift(fresh) if patterns is not None else {}
+        _refuse(party, Verdict.EXCLUDED, excluded)
+        if self._filters is None:
+            return [url for url in urls if url not in excluded] if excluded else urls
+        left = [url for url in fresh if url not in excluded] if excluded else fresh
+        page = party.rejections.page
+        of_page, marks = self._marks
+        refused = self._filters.sift(left, page, depth, party.seed.url, marks if of_page == page else None)
+        _refuse(party, Verdict.URL_FILTER, refused)
+        return [url for url in urls if url not in refused and url not in excluded] if refused or excluded else urls
+
+    def list_internal(
+        self,
+        site: SiteContext,
+        party: SeedContext,
+        urls: list[str],
+        depth: int,
+        source: LinkClass | None = None,
+        role: EntryRole = EntryRole.PAGE,
+        listed: int = 0,
+        pushed: bool = False,
+    ) -> None:
+        """List those of the internal URLs that no party of the site has listed yet, and no trap holds.
+
+        Those that were pushed come before all others. So many more as `listed` says were left out of them because they
+        are listed.
+        Assets are listed at any depth. Neither they nor where a seed's redirects lead are a matter of traps.
+        """
+        is_page = role is not EntryRole.ASSET
+        deepest = (site.own_rules or self._rules).limits.max_depth - party.seed.base_depth
+        if is_page and depth > deepest:  # before the filter: a shorter path may still lead there
+            left_out = [url for url in urls if url not in site.seen]
+            if left_out:
+                party.verdicts[Verdict.DEPTH] += len(left_out)
+                party.rejections.add_all(
+                    Verdict.DEPTH, left_out, f"deeper than max_depth {deepest + party.seed.base_depth}"
+                )
+            return
+        urls = self.wanted(site, party, urls, depth, site.seen)
+        if party.traps is not None and party.traps.capping and depth > 0 and is_page:
+            urls = _past_traps(site, party, party.traps, urls, source)
+        try:
+            if pushed:
+                new = party.list_pushed(site.seen, urls, depth)
+            elif self._topic is None or depth == 0 or role is not EntryRole.PAGE:
+                new = party.list_new(site.seen, urls, depth, role)
+            else:
+                level = self._level_on(party.rejections.page, self._topic)
+                new = party.list_by_level(site.seen, urls, depth, level)
+        except SeenFullError:
+            party.leave(EndReason.SEEN_MEMORY)
+            return
+        party.verdicts[Verdict.SEEN] += listed + len(urls) - len(new)
+        if new and source is not None and party.traps is not None:
+            party.traps.listed(new, source)
+
+    def _note_relevance(self, flight: PageFlight, links: PageLinks | None, redirects: bool) -> None:
+        """Note what a page says of the topic; where a URL redirects, its target promises what it has promised."""
+        url, level = flight.entry.url, inherited_level(flight)
+        known = None if links is None else links.relevance
+        self._relevance = url, score_of_level(level) if known is None else known, level if redirects else 0
+        self._marks = url, links.marks if links is not None else None
+
+    def _level_on(self, page: str, topic: Topic) -> Callable[[str], int]:
+        """Return what tells the level of a link on a page; of one that was not read just now, nothing is known."""
+        of_page, score, least = self._relevance
+        if of_page != page:
+            score, least = 0.0, 0
+        marks = self._marks[1] if self._marks[0] == page else None
+
+        def level(url: str) -> int:
+            mark = marks.get(url) if marks is not None else None
+            return max(least, level_of(topic.of_link(url, mark.anchor if mark is not None else "", score)))
+
+        return level
+
+
+def _refuse(party: SeedContext, reason: Verdict, refused: Mapping[str, str]) -> None:
+    """Count links that are refused, with the reason of each in words."""
+    if refused:
+        party.verdicts[reason] += len(refused)
+        for url, words in refused.items():
+            party.rejections.add(reason, url, words)
+
+
+def _first_externals(party: SeedContext, urls: list[str]) -> list[str]:
+    """Return the first of a page's external URLs, as many as fit the bytes that are taken of them; count the others."""
+    sizes = accumulate(map(len, urls))
+    kept = sum(size <= _MOST_EXTERNAL for size in sizes)
+    if kept == len(urls):
+        return urls
+    party.verdicts[Verdict.EXTERNAL_LIMIT] += len(urls) - kept
+    words = f"its page has more than {format_bytes(_MOST_EXTERNAL)} of external URLs"
+    party.rejections.add_all(Verdict.EXTERNAL_LIMIT, urls[kept:], words)
+    return urls[:kept]
+
+
+def _past_traps(
+    site: SiteContext, party: SeedContext, traps: PartyTraps, urls: list[str], source: LinkClass | None
+) -> list[str]:
+    """Return the URLs that no trap holds; count the others."""
+    kept = traps.to_list(urls, site.seen, source)
+    if len(kept) < len(urls):
+        party.verdicts[Verdict.TRAP] += len(urls) - len(kept)
+        if party.rejections.wants(Verdict.TRAP):
+            held = set(urls).difference(kept)
+            capped = (url for url in urls if url in held)
+            party.rejections.add_all(Verdict.TRAP, capped, "its pattern brings nothing new")
+    return kept
