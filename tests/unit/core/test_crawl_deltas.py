@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+import pytest
+
 from scrawler.core.durable.deltas import merged
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
@@ -115,6 +117,7 @@ def change_of(key: bytes, visit: int) -> UrlChange:
     return UrlChange(at=1, seed_id=1, url_hash=key, url="", kind="changed", visit=visit, detail="")
 
 
+@pytest.mark.interpreted("reads the types of fields as they are written")
 def test_no_rows_are_left_out() -> None:
     """Whatever rows a delta has come to hold: those of an earlier one are not lost behind a later one."""
     kinds = {
