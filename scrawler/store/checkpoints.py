@@ -205,7 +205,9 @@ class Checkpoints:
         self._queries.run(connection, sorted((row for one in seeds for row in one.queries), key=by_two))
         self._rejections.run(connection, sorted((row for one in seeds for row in one.rejections), key=by_two))
         self._sitemap_urls.run(connection, sorted((row for one in seeds for row in one.sitemap_urls), key=by_two))
-        visited = [delta for delta in deltas if any(one.states for one in delta.seeds)]
+        visited: list[SiteDelta] = []
+        if any(one.states for one in seeds):
+            visited = [delta for delta in deltas if any(one.states for one in delta.seeds)]
         before = states_before(connection, visited) if visited else {}
         self._states.run(connection, sorted((row for one in seeds for row in one.states), key=by_two))
         self._changes.run(connection, [row for one in seeds for row in one.changes])

@@ -100,7 +100,12 @@ class AnswerHandler:
         if flight.known is not None:  # what comes again is no sign of a trap
             if links is not None and links.fingerprint is not None:
                 row = row._replace(simhash=links.fingerprint.simhash)
-        elif party.traps is not None and shown and _can_be_trapped(flight):
+        elif (
+            party.traps is not None
+            and shown
+            and flight.entry.role is not EntryRole.ASSET
+            and not (party.searches is not None and _is_answer(flight))
+        ):
             row, source = _note(party.traps, row, links, reading.is_copy)
         if party.policy is not None and links is not None:
             row = row._replace(simhash=links.simhash)
@@ -275,11 +280,10 @@ class AnswerHandler:
         self.urls.take_assets(flight, [location], depth)
 
 
-def _can_be_trapped(flight: PageFlight) -> bool:
-    """Whether a page counts for its pattern: how many answers to queries there are is bounded elsewhere."""
+def _is_answer(flight: PageFlight) -> bool:
+    """Whether a page answers a query: it does not count for its pattern, for how many come is bounded elsewhere."""
     searches = flight.party.searches
-    is_answer = searches is not None and searches.term_of(flight.entry.url) != ""
-    return flight.entry.role is not EntryRole.ASSET and not is_answer
+    return searches is not None and searches.term_of(flight.entry.url) != ""
 
 
 def _note(

@@ -70,12 +70,19 @@ class Checks:
         self._standstill = standstill
         self._rules = rules
         self._tell = tell
-        chain = self.past, self.told, self.window, self.address, self.health, self.politeness, self.robots
-        self.chain: tuple[Check, ...] = chain
+        usual = self.address, self.health, self.politeness, self.robots
+        self.chain: tuple[Check, ...] = (self.past, *usual)
+        self.chain_of_few: tuple[Check, ...] = (
+            self.past,
+            self.told,
+            self.window,
+            *usual,
+        )  # whose servers or owners say
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""
-        for check in self.chain:
+        is_usual = site.window is None and choice.party.told is None
+        for check in self.chain if is_usual else self.chain_of_few:
             answer = check(site, choice, origin, now)
             if answer is not None:
                 return answer

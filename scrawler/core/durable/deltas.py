@@ -6,10 +6,10 @@ rows at a time would not know which that is. Pages and changes are rows of their
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain
+from typing import Any
 
 from scrawler.model.deltas import SeedDelta, SiteDelta
 from scrawler.model.lanes import ChunkRow, LaneState
@@ -46,9 +46,9 @@ def _of_site(group: list[SiteDelta]) -> SiteDelta:
 
 
 def _added_up(demands: Iterable[tuple[tuple[int, int], ...]]) -> tuple[tuple[int, int], ...]:
-    cells: Counter[int] = Counter()
+    cells: dict[int, int] = {}
     for cell, number in chain.from_iterable(demands):
-        cells[cell] += number
+        cells[cell] = cells.get(cell, 0) + number
     return tuple(sorted(cells.items()))
 
 
@@ -66,16 +66,27 @@ def _of_seed(
         patterns=tuple({row.pattern_hash: row for part in parts for row in part.patterns}.values()),
         rejections=tuple({row.url_hash: row for part in parts for row in part.rejections}.values()),
         sitemap_urls=tuple({row.url_hash: row for part in parts for row in part.sitemap_urls}.values()),
-        published=_newest(parts),
-        publisher=next((part.publisher for part in reversed(parts) if part.publisher is not None), None),
         jar=next((part.jar for part in reversed(parts) if part.jar is not None), None),
-        search=next((part.search for part in reversed(parts) if part.search is not None), None),
-        queries=tuple({row.url_hash: row for part in parts for row in part.queries}.values()),
-        states=tuple({row.url_hash: row for part in parts for row in part.states}.values()),
-        changes=tuple(chain.from_iterable(part.changes for part in parts)),
         lanes=tuple(lanes.pop(key) for key in kinds if key in lanes),
         chunks=tuple(chunks.pop(key) for key in numbers if key in chunks),
+        **_of_what_few_have(parts),
     )
+
+
+def _of_what_few_have(parts: list[SeedDelta]) -> dict[str, Any]:
+    """Bring together what only seeds have that are visited again, or whose sites have lists or search forms."""
+    together: dict[str, Any] = {}
+    if any(part.states or part.changes for part in parts):
+        together["states"] = tuple({row.url_hash: row for part in parts for row in part.states}.values())
+        together["changes"] = tuple(chain.from_iterable(part.changes for part in parts))
+    if any(part.published or part.publisher is not None for part in parts):
+        together["published"] = _newest(parts)
+        publishers = (part.publisher for part in reversed(parts) if part.publisher is not None)
+        together["publisher"] = next(publishers, None)
+    if any(part.queries or part.search is not None for part in parts):
+        together["queries"] = tuple({row.url_hash: row for part in parts for row in part.queries}.values())
+        together["search"] = next((part.search for part in reversed(parts) if part.search is not None), None)
+    return together
 
 
 def _newest(parts: list[SeedDelta]) -> tuple[PublishedRow, ...]:

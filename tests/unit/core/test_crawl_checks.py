@@ -59,11 +59,7 @@ class Desk:
 
     def ask(self, path: str = "page", depth: int = 1, origin: Origin | None = None) -> Answer:
         choice = Choice(self.party, self.party.lane(NORMAL), Entry(HOME + path, depth, depth))
-        for check in self.checks.chain:
-            answer = check(self.site, choice, origin or self.origin, time.monotonic())
-            if answer is not None:
-                return answer
-        return None
+        return self.checks.ask(self.site, choice, origin or self.origin, time.monotonic())
 
 
 @pytest.fixture
