@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from scrawler.errors import SettingsError
+from scrawler.regular import open_regular
 
 MOST = 1_000  # agents of a crawl
 _LARGEST = 1 << 20  # bytes of the file
@@ -35,7 +36,7 @@ def read_members(path: Path) -> tuple[Member, ...]:
     In TOML an agent is a table: `[agents.NAME]` with `address` and, if it is not 1, `capacity`. Raises SettingsError.
     """
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             data = file.read(_LARGEST + 1)
         if len(data) > _LARGEST:
             raise SettingsError(f"{path}: longer than {_LARGEST:,} bytes, which is no list of agents")

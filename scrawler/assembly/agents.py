@@ -18,6 +18,7 @@ from scrawler.exchange.communicator import Communicator
 from scrawler.exchange.door import Door
 from scrawler.model.exchange import Mode
 from scrawler.model.partitions import PartitionKind
+from scrawler.regular import open_regular
 from scrawler.settings import Settings
 from scrawler.store.agents import AgentInboxes, Mail
 from scrawler.store.boundary import CrawlBoundary
@@ -59,7 +60,7 @@ def read_secret(settings: Settings) -> bytes:
     if path is None:
         raise SettingsError("agents need a secret that all of them share: --exchange-secret-file FILE")
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             secret = file.read(_LONGEST_SECRET + 1).strip()
     except OSError as error:
         raise SettingsError(f"{path}: cannot read the agents' secret: {error.strerror or error}") from error

@@ -16,6 +16,7 @@ from scrawler.exchange.communicator import Communicator
 from scrawler.exchange.door import Door
 from scrawler.exchange.sender import SEND_AGAIN, UrlSender
 from scrawler.model.exchange import Mode
+from scrawler.regular import read_regular
 from scrawler.settings import Settings
 from scrawler.settings.kinds import SHARED_SECRET_LENGTH
 from scrawler.store.crawls import Crawl
@@ -113,7 +114,7 @@ def shared_secret(settings: Settings) -> bytes:
         )
     file = settings.exchange_secret_file
     try:
-        secret = file.read_bytes().strip()
+        secret = read_regular(file).strip()
     except OSError as error:
         raise SettingsError(f"cannot read the secret of exchange_secret_file: {error.strerror}: {file}") from error
     if not SHARED_SECRET_LENGTH <= len(secret) <= 1 << 16:

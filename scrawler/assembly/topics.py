@@ -6,6 +6,7 @@ from pathlib import Path
 
 from scrawler.core.answers.focus import Focus
 from scrawler.errors import SettingsError
+from scrawler.regular import open_regular
 from scrawler.settings import Settings
 from scrawler.urls.topic import TopicError, read_topic
 
@@ -22,9 +23,11 @@ def make_focus(settings: Settings) -> Focus | None:
         return None
     file = Path(settings.topic).expanduser()
     try:
-        if file.stat().st_size > _LARGEST:
+        with open_regular(file) as opened:
+            data = opened.read(_LARGEST + 1)
+        if len(data) > _LARGEST:
             raise SettingsError(f"topic {file}: larger than {_LARGEST:,} bytes")
-        topic = read_topic(file.read_text(encoding="utf-8-sig"))
+        topic = read_topic(data.decode("utf-8-sig"))
     except OSError as error:
         raise SettingsError(f"topic {file}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TypeAlias
 
 from scrawler.errors import SettingsError
+from scrawler.regular import open_regular
 from scrawler.revisit.demand import demand_of
 from scrawler.revisit.due import WITH_BUDGET
 from scrawler.revisit.estimator import SiteRates
@@ -56,7 +58,7 @@ def read_rank_file(file: Path, settings: Settings) -> Ranks:
         return None if problem else found
 
     try:
-        with file.open(encoding="utf-8-sig") as lines:
+        with open_regular(file) as opened, TextIOWrapper(opened, encoding="utf-8-sig") as lines:
             return read_ranks(lines, normalised)
     except (RankError, UnicodeDecodeError) as error:
         raise SettingsError(f"rank: {file}: {error}") from error

@@ -8,7 +8,7 @@ import click
 
 from scrawler.api.choosing import BY, ChoosingCrawl
 from scrawler.cli.database import opened
-from scrawler.cli.options import FILLED, FileName, with_settings
+from scrawler.cli.options import FILLED, FileName, Number, with_settings
 from scrawler.cli.seeds import seeds
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import ScrawlerError
@@ -40,7 +40,7 @@ _NAMED = click.argument("given", metavar="URL|FILE...", nargs=-1, type=FILLED)
 )
 @click.option(
     "--at-least",
-    type=float,
+    type=Number(),
     default=0.0,
     show_default=True,
     metavar="SCORE",

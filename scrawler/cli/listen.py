@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,7 +138,12 @@ def add_key(settings: Settings, host: str) -> None:
             raise ScrawlerError(f"{host}: this crawl has no seeds there; import one first")
         key = new_key()
         pushes.add_key(site, site.key, digest_of(key))
-        click.echo(key)
+        try:
+            click.echo(key)
+            sys.stdout.flush()
+        except (ScrawlerError, OSError):  # nobody has seen it, nor ever will
+            pushes.remove_keys(digest_of(key).hex())
+            raise
 
 
 @keys.command("list")

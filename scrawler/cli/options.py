@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from click.core import ParameterSource
 
 from scrawler.cli.completion import completer
 from scrawler.errors import DatabaseUrlError
+from scrawler.regular import NOT_REGULAR
 from scrawler.settings import (
     CONFIG_FILE,
     GROUPS,
@@ -58,14 +60,35 @@ class InGroups(click.Command):
 
 
 class FileName(click.Path):
-    """A path that is not empty: Path("") would be the current folder."""
+    """A path that is not empty, for Path("") is the current folder; a file that has to be there is a regular one."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the path. Raises click.BadParameter."""
         text = FILLED.convert(value, param, ctx)
-        if isinstance(text, str) and text.endswith(os.sep) and not self.dir_okay:
-            self.fail(f"{text!r} is the name of a folder", param, ctx)  # a Path would forget what its end says
+        if isinstance(text, str):
+            self._check(text, param, ctx)
         return super().convert(text, param, ctx)
+
+    def _check(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> None:
+        if "\0" in text:
+            self.fail(f"no path holds a NUL: {text!r}", param, ctx)
+        if self.dir_okay:
+            return
+        if text.endswith(os.sep):
+            self.fail(f"{text!r} is the name of a folder", param, ctx)  # a Path would forget what its end says
+        if self.exists and not os.path.isdir(text) and os.path.exists(text) and not os.path.isfile(text):
+            self.fail(f"{text!r} is {NOT_REGULAR}", param, ctx)  # who reads a pipe may wait for ever
+
+
+class Number(click.FloatRange):
+    """A number that is one: neither NaN, which passes all bounds, nor infinite."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Raises click.BadParameter."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
 
 
 class _Filled(click.types.StringParamType):

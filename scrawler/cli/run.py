@@ -34,6 +34,7 @@ from scrawler.cli.losses import WHAT_TO_DO, lost_text
 from scrawler.cli.options import FILLED, Command, FileName, InGroups, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.proxies import proxies_text
+from scrawler.cli.streams import output_is_closed
 from scrawler.cli.tables import print_pairs
 from scrawler.cli.watching import Watched
 from scrawler.copying import Copying
@@ -186,7 +187,7 @@ def run_and_tell(
         summary = _crawled(settings, options, log, watched, show)
         LOG.info("%s", _in_a_line(summary))
         line.close()
-        if not log.quiet:
+        if not (log.quiet or output_is_closed()):  # closed: what was crawled is there, and nobody wants to know
             _print_summary(summary, settings)
         if hint := what_next(summary):
             LOG.warning("scrawler: %s", hint)

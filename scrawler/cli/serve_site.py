@@ -10,41 +10,43 @@ from urllib.parse import urlsplit
 
 import click
 
+from scrawler.cli.options import FILLED, FileName, Number
 from scrawler.errors import SettingsError
 
 if TYPE_CHECKING:
     from scrawler.serving.rows import Rows
     from scrawler.serving.templates import Templates
 
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = FileName(exists=True, file_okay=False, path_type=Path)
+_FILE = FileName(exists=True, dir_okay=False, path_type=Path)
+_YEAR = 366 * 86_400  # seconds
 
 
 @click.command("serve-site")
 @click.argument("folder", type=_FOLDER, required=False)
 @click.option("--database", type=_FILE, help="TOML file that says which tables and columns are published as pages.")
 @click.option("--templates", type=_FOLDER, help="Folder of the Jinja2 templates that it names.")
-@click.option("--base-url", help="URL at which crawlers reach the site. [default: http://HOST:PORT/]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen at.")
+@click.option("--base-url", type=FILLED, help="URL at which crawlers reach the site. [default: http://HOST:PORT/]")
+@click.option("--host", type=FILLED, default="127.0.0.1", show_default=True, help="Address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=8080, show_default=True, help="0: a free one.")
 @click.option(
     "--state",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FileName(dir_okay=False, path_type=Path),
     default="serve-site.db",
     show_default=True,
     help="File that keeps what was published; not in the folder.",
 )
-@click.option("--scan-every", type=click.FloatRange(0.1), default=60.0, show_default=True, help="Seconds.")
+@click.option("--scan-every", type=Number(0.1, _YEAR), default=60.0, show_default=True, help="Seconds.")
 @click.option("--scan-only", is_flag=True, help="Scan once, and end.")
 @click.option("--keep-changes", type=click.IntRange(1), default=50_000, show_default=True, help="Changes at least.")
 @click.option("--tls-cert", type=_FILE, help="Certificate of the server, for https; with --tls-key.")
 @click.option("--tls-key", type=_FILE, help="Its key.")
 @click.option("--client-ca", type=_FILE, help="Let only clients in whose certificate this one vouches for (mTLS).")
 @click.option("--keys", type=_FILE, help="Let only requests in that are signed with a key of this file (RFC 9421).")
-@click.option("--rate", type=click.FloatRange(0), default=50.0, show_default=True, help="Requests/s a client; 0: any.")
+@click.option("--rate", type=Number(0, 1_000_000), default=50.0, show_default=True, help="Requests/s a client; 0: any.")
 @click.option("--connections", type=click.IntRange(1), default=200, show_default=True, help="At once, of all clients.")
-@click.option("--cache-mb", type=click.FloatRange(0), default=32.0, show_default=True, help="Pages made of rows.")
-@click.option("--behind", default="", metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed.")
+@click.option("--cache-mb", type=Number(0, 1_000_000), default=32.0, show_default=True, help="Pages made of rows.")
+@click.option("--behind", type=FILLED, metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed.")
 def serve_site(
     folder: Path | None,
     database: Path | None,
@@ -63,7 +65,7 @@ def serve_site(
     rate: float,
     connections: int,
     cache_mb: float,
-    behind: str,
+    behind: str | None,
 ) -> None:
     """Publish FOLDER, and rows of a database, with lists of what has changed (ResourceSync), and a sitemap.
 
@@ -109,7 +111,7 @@ def serve_site(
         try:
             run_server(
                 SiteApp(site, verifier, limit).starlette(), host, port, tls=tls,
-                limits=Limits(connections=connections), behind=behind,
+                limits=Limits(connections=connections), behind=behind or "",
                 ready=lambda at: click.echo(f"serving {base} at {_authority(host, at)}"),
             )  # fmt: skip
         finally:

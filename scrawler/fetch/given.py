@@ -13,6 +13,7 @@ from pathlib import Path
 from time import time
 
 from scrawler.errors import SettingsError
+from scrawler.regular import read_regular
 from scrawler.urls.scope import is_public_suffix
 
 MASK = "***"  # stands in the archive for a value that the user gave
@@ -165,6 +166,6 @@ class GivenFiles:
 def _text(file: Path, setting: str) -> str:
     """Return the bytes of a file as Latin-1, as headers are written: so they are sent as they stand there."""
     try:
-        return file.expanduser().read_bytes().removeprefix(BOM_UTF8).decode("latin-1")
+        return read_regular(file.expanduser()).removeprefix(BOM_UTF8).decode("latin-1")
     except OSError as error:
         raise SettingsError(f"{setting} {file} cannot be read: {error.strerror}") from error

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrawler.errors import ScrawlerError
+from scrawler.regular import open_regular
 
 COVERED = ("@method", "@authority", "@path", "@query")
 TAG = "scrawler"
@@ -61,9 +62,10 @@ class FieldLines:
 def read_keys(path: Path) -> dict[str, bytes]:
     """Read keys, one a line: its id and base64. Raises KeyFileError."""
     try:
-        if stat.S_IMODE(os.stat(path).st_mode) & 0o077:
-            raise KeyFileError(f"{path} holds keys and others may read it: chmod 600 {path}")
-        lines = path.read_text(encoding="utf-8").splitlines()
+        with open_regular(path) as file:
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise KeyFileError(f"{path} holds keys and others may read it: chmod 600 {path}")
+            lines = file.read().decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise KeyFileError(f"cannot read the keys in {path}: {error}") from error
     keys: dict[str, bytes] = {}

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scrawler.errors import ScrawlerError
+from scrawler.regular import read_regular
 
 _PREFIX = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9._~-]*(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*")
 _KEYS = {"name", "columns", "key", "lastmod", "template", "prefix", "search", "most"}
@@ -46,7 +47,7 @@ class PublishedDatabase(NamedTuple):
 def read_tables(path: Path) -> PublishedDatabase:
     """Read such a file. Raises TablesError."""
     try:
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told = tomllib.loads(read_regular(path).decode("utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise TablesError(f"cannot read what of the database is published: {path}: {error}") from error
     try:

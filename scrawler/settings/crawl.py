@@ -28,6 +28,7 @@ from scrawler.settings.kinds import (
     EarlierCrawl,
     FileName,
     FileOfHost,
+    FolderName,
     Headers,
     HeaderText,
     HostAddresses,
@@ -452,9 +453,9 @@ class CrawlSettings(BaseModel):
     )
     fsync: bool = Field(False, description="Wait until data is on disk, for power loss; slower.")
 
-    input_dir: Path = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")
-    output_dir: Path = Field(Path("output_urls"), description="Folder of exported URL files.")
-    pages_dir: Path = Field(Path("pages"), description="Folder of the WARC files.")
+    input_dir: FolderName = Field(Path("input_urls"), description="Folder where seed files are looked up by bare name.")
+    output_dir: FolderName = Field(Path("output_urls"), description="Folder of exported URL files.")
+    pages_dir: FolderName = Field(Path("pages"), description="Folder of the WARC files.")
     archive_to: RemoteFolder = Field(
         None,
         description="URL of a folder to which WARC files are copied once they are full or closed; they are read from "

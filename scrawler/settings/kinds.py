@@ -173,9 +173,18 @@ UrlPatternTexts = Annotated[
 ]
 UserName = Annotated[str | None, Allowed("a user without a colon, in the table of a host")]
 Password = Annotated[SecretStr | None, Secret(), Allowed("a password, in the table of a host")]
+
+
+def _checked_path(value: Path | None) -> Path | None:
+    if value is not None and "\0" in str(value):
+        raise ValueError("no path holds a NUL")
+    return value
+
+
 EarlierCrawl = Annotated[str | None, Allowed("the file, or the database URL, of another crawl")]
-FileName = Annotated[Path | None, Allowed("a file")]
-FileOfHost = Annotated[Path | None, Allowed("a file, in the table of a host")]
+FileName = Annotated[Path | None, AfterValidator(_checked_path), Allowed("a file")]
+FileOfHost = Annotated[Path | None, AfterValidator(_checked_path), Allowed("a file, in the table of a host")]
+FolderName = Annotated[Path, AfterValidator(_checked_path)]
 ProxyText = Annotated[
     SecretStr | None,
     AfterValidator(_checked_proxy),

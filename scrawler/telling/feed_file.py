@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from scrawler.errors import SettingsError
+from scrawler.regular import open_regular
 from scrawler.store.changes import Changes
 from scrawler.store.crawls import Crawl
 from scrawler.telling.atom import MARK, feed_lines
@@ -39,7 +40,7 @@ class FeedFile:
 def check_feed_file(file: Path) -> None:
     """Look whether a feed may be written there: nothing but a feed of ours is written over. Raises SettingsError."""
     try:
-        with file.open("rb") as there:
+        with open_regular(file) as there:
             known = MARK.encode() in there.read(_LOOKED_AT)
     except FileNotFoundError:
         known = True

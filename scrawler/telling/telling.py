@@ -12,6 +12,7 @@ from uuid import uuid4
 from scrawler.assembly.parts import with_authorities
 from scrawler.errors import SettingsError, StoreError
 from scrawler.model.terms import Millis
+from scrawler.regular import read_regular
 from scrawler.settings import Settings
 from scrawler.settings.kinds import SHARED_SECRET_LENGTH
 from scrawler.store.changes import Changes
@@ -74,7 +75,7 @@ def webhook_secret(settings: Settings) -> str:
             " (openssl rand -hex 32), and name it with --webhook-secret-file, or set SCRAWLER_WEBHOOK_SECRET"
         )
     try:
-        secret = file.read_text(encoding="utf-8").strip()
+        secret = read_regular(file).decode().strip()
     except OSError as error:
         raise SettingsError(f"cannot read the secret of webhook_secret_file: {error.strerror}: {file}") from error
     except UnicodeDecodeError:

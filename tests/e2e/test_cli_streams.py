@@ -48,6 +48,15 @@ def test_an_output_that_cannot_be_written_is_one_line(command: str, scrawler: Sc
     assert error_line(done) == "standard output cannot be written: No space left on device"
 
 
+@pytest.mark.parametrize("command", ["export -", "--help", "listen keys add 127.0.0.1:2"])
+def test_an_output_that_is_closed_is_one_line(command: str, scrawler: Scrawler, tmp_path: Path) -> None:
+    scrawler("import", "-", given="http://127.0.0.1:2/\n")
+    done = shell(f"{SCRAWLER} {command} >&-", tmp_path)
+    assert done.returncode == 1
+    assert error_line(done) == "standard output cannot be written: it is closed"
+    assert len(scrawler("listen", "keys", "list").stdout.splitlines()) == 1  # no key is left that nobody has seen
+
+
 @pytest.mark.parametrize("closed", ["2>/dev/full", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("machines", ["1", "2"])
 def test_streams_that_are_closed_or_full_end_no_crawl_and_spoil_no_file(
