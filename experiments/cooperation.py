@@ -279,9 +279,7 @@ def served(folder: Path, state: Path, *, plain: bool) -> Iterator[tuple[str, Sca
         app = SiteApp(Site(base, catalogue, files, None, None, 1 << 20), None, None).starlette()
         counting = Counting(app, plain=plain)
         ready = threading.Event()
-        server = make_server(
-            counting, "127.0.0.1", 0, tls=None, limits=Limits(each=100), ready=lambda _port: ready.set()
-        )
+        server = make_server(counting, tls=None, limits=Limits(each=100), ready=lambda _port: ready.set())
         thread = threading.Thread(target=server.run, args=([listener],), name="site")
         thread.start()
         try:

@@ -40,7 +40,7 @@ _NAMED = click.argument("given", metavar="URL|FILE...", nargs=-1, type=FILLED)
 )
 @click.option(
     "--at-least",
-    type=Number(),
+    type=Number(0),
     default=0.0,
     show_default=True,
     metavar="SCORE",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 import threading
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 import click
 
 from scrawler.cli.options import FILLED, FileName, Number
+from scrawler.cli.streams import OutputError
 from scrawler.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -92,30 +94,44 @@ def serve_site(
         scanner = Scanner(catalogue, files, rows, keep=keep_changes)
         if scan_only:
             changed = scanner.scan(threading.Event())
+            if problems := scanner.problems():
+                click.echo(f"scrawler: warning: {problems}", err=True)
             click.echo(f"{changed or 0:,} new or changed")
             return
         from scrawler.inbound.rate import RateLimit
+        from scrawler.inbound.sockets import serve
         from scrawler.serving.app import SiteApp
-        from scrawler.serving.server import Limits, ScanThread, Tls, run_server
+        from scrawler.serving.server import Limits, ScanThread, Tls, bound_at, make_server
         from scrawler.serving.signing import Verifier, read_keys
         from scrawler.serving.site import Site
 
         verifier = None if keys is None else Verifier(read_keys(keys))
-        port = port or _free_port(host)
+        limits = Limits(connections=connections)
+        sockets = bound_at(host, port, limits, behind or "")
+        for one in sockets:
+            closed.enter_context(closing(one))
+        port = sockets[0].getsockname()[1]
         base = _base(base_url or f"{'https' if tls_cert else 'http'}://{_authority(host, port)}/")
         site = Site(base, catalogue, files, rows, made_by, int(cache_mb * (1 << 20)))
         limit = RateLimit(rate, max(10, int(rate * 2))) if rate else None
         tls = Tls(tls_cert, tls_key, client_ca) if tls_cert and tls_key else None
-        scans = ScanThread(scanner, scan_every, click.echo)
+        server = make_server(
+            SiteApp(site, verifier, limit).starlette(), tls=tls, limits=limits, behind=behind or "",
+            ready=lambda at: _say(f"serving {base} at {_authority(host, at)}"),
+        )  # fmt: skip
+        scans = ScanThread(scanner, scan_every, _say)
         scans.start()
         try:
-            run_server(
-                SiteApp(site, verifier, limit).starlette(), host, port, tls=tls,
-                limits=Limits(connections=connections), behind=behind or "",
-                ready=lambda at: click.echo(f"serving {base} at {_authority(host, at)}"),
-            )  # fmt: skip
+            serve(server, sockets)
         finally:
             scans.stop()
+
+
+def _say(line: str) -> None:
+    """Write a line; that nobody reads it keeps no site from being served."""
+    with suppress(OutputError, OSError):
+        click.echo(line)
+        sys.stdout.flush()
 
 
 def _rows(database: Path | None, folder: Path | None) -> tuple[Rows | None, Templates | None]:
@@ -152,12 +168,3 @@ def _base(url: str) -> str:
 
 def _authority(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _free_port(host: str) -> int:
-    import socket
-
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.socket(family) as one:
-        one.bind((host, 0))
-        return int(one.getsockname()[1])

@@ -49,29 +49,22 @@ class OpenConnections:
 class LimitedProtocol(H11Protocol):
     """One connection."""
 
-    def __init__(self, *args: Any, opened: OpenConnections, head_s: float, write_s: float, **named: Any) -> None:
+    def __init__(self, *args: Any, head_s: float, write_s: float, **named: Any) -> None:
         """Take what uvicorn gives, and the limits."""
         super().__init__(*args, **named)
-        self._opened = opened
         self._head_s = head_s
         self._write_s = write_s
         self._head_timer: asyncio.TimerHandle | None = None
         self._write_timer: asyncio.TimerHandle | None = None
-        self._peer = ""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to wait for a head, if this client has not too many connections."""
+        """Begin to wait for a head."""
         super().connection_made(transport)
-        self._peer = self.client[0] if self.client else ""
-        if not self._opened.take(self._peer):
-            transport.abort()
-            return
         self._head_timer = self.loop.call_later(self._head_s, self._give_up_head)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing any more."""
         super().connection_lost(exc)
-        self._opened.give_back(self._peer)
         for timer in (self._head_timer, self._write_timer):
             if timer is not None:
                 timer.cancel()
@@ -110,8 +103,6 @@ class LimitedProtocol(H11Protocol):
             self.transport.abort()
 
 
-def limited_protocol(
-    opened: OpenConnections, head_s: float = HEAD_S, write_s: float = WRITE_S
-) -> partial[LimitedProtocol]:
+def limited_protocol(head_s: float = HEAD_S, write_s: float = WRITE_S) -> partial[LimitedProtocol]:
     """Return what makes uvicorn's connections."""
-    return partial(LimitedProtocol, opened=opened, head_s=head_s, write_s=write_s)
+    return partial(LimitedProtocol, head_s=head_s, write_s=write_s)

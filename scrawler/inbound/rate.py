@@ -48,4 +48,6 @@ def client_key(client: str) -> str:
         return client
     if address.version == 4:
         return client
+    if address.ipv4_mapped is not None:  # as a socket for both sees those of IPv4
+        return str(address.ipv4_mapped)
     return str(ipaddress.ip_network((address, _IPV6_PREFIX), strict=False).network_address)

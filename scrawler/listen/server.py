@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +17,7 @@ from scrawler.errors import SettingsError, StoreError
 from scrawler.fetch.proxies import EnvironmentProxies
 from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, OpenConnections, limited_protocol
 from scrawler.inbound.rate import RateLimit
+from scrawler.inbound.sockets import bound, serve
 from scrawler.listen.app import Endpoints
 from scrawler.listen.asker import Asker
 from scrawler.listen.intake import Intake
@@ -61,20 +60,6 @@ class Listening:
         """Return it as a URL."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.certificate else 'http'}://{host}:{self.port}"
-
-
-def bound(listening: Listening) -> socket.socket:
-    """Return a socket that is bound. Raises SettingsError."""
-    family = socket.AF_INET6 if ":" in listening.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind((listening.host, listening.port))
-    except OSError as error:
-        made.close()
-        where = f"{listening.host}, port {listening.port}"
-        raise SettingsError(f"cannot listen at {where}: {error.strerror or error}") from error
-    return made
 
 
 class _Server(uvicorn.Server):
@@ -151,10 +136,9 @@ class Listener:
 
     def _config(self, endpoints: Endpoints) -> uvicorn.Config:
         listening = self._listening
-        opened = OpenConnections(_OF_AN_ADDRESS, _CONNECTIONS, listening.trusted)
         config = uvicorn.Config(
             endpoints.app(),
-            http=cast(Any, limited_protocol(opened, _HEAD_TIME)),  # it is called as a class is
+            http=cast(Any, limited_protocol(_HEAD_TIME)),  # it is called as a class is
             ws="none",
             lifespan="off",
             log_config=None,
@@ -181,15 +165,17 @@ class Listener:
         threads: list[threading.Thread] = []
         with ExitStack() as ends:
             ends.callback(self._end, threads)
-            made = bound(self._listening)
-            ends.callback(made.close)
+            opened = OpenConnections(_OF_AN_ADDRESS, _CONNECTIONS, self._listening.trusted)
+            made = bound(self._listening.host, self._listening.port, opened)
+            for one in made:
+                ends.callback(one.close)
             number = self._pushes.begin(self._listening.url)
             self._intake.prove_left()
             threads += [*self._key_files.threads, self._hubs, threading.Thread(target=self._beat, args=(number,))]
             for thread in threads:
                 start(thread)
             self._say(f"listening at {self._listening.url}")
-            asyncio.run(self._server.serve(sockets=[made]))
+            serve(self._server, made)
         if self._error is not None:
             raise self._error
         with suppress(StoreError):

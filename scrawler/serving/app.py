@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from scrawler.inbound.rate import RateLimit
+from scrawler.serving.catalogue import CatalogueError
 from scrawler.serving.signing import FieldLines, Refused, SignedMessage, Verifier
 from scrawler.serving.site import Answer, Site
 
@@ -45,6 +46,9 @@ class SiteApp:
         term = _term(query)
         try:
             answer = await run_in_threadpool(self._site.answer, target, query, request.headers, term)
+        except CatalogueError as error:
+            log.error("GET %s: %s", target[:200], error)
+            return PlainTextResponse("the state of the site cannot be read\n", 503, {"Retry-After": "30"})
         except Exception as error:
             log.error("GET %s: %s: %s", target[:200], type(error).__name__, error)
             return PlainTextResponse("500\n", 500)
@@ -96,6 +100,8 @@ class _Streamed(Response):
             while self._with_body and (piece := await run_in_threadpool(_next, pieces)) is not None:
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
+        except Exception as error:  # the connection ends in the middle: whoever asked knows that it is not all
+            log.error("an answer cannot be sent to its end: %s: %s", type(error).__name__, error)
         finally:
             for made in (pieces, self._answer.pieces):
                 close: Any = getattr(made, "close", None)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -118,21 +118,44 @@ class Catalogue:
     def __init__(self, path: Path) -> None:
         """Open the file, made where it is missing. Raises CatalogueError."""
         self.path = path
+        with self.mapped():
+            self._connect().close()
+
+    @contextmanager
+    def mapped(self) -> Iterator[None]:
+        """Raise what SQLite says in the block as CatalogueError."""
         try:
-            with closing(self._connect()) as connection:
-                (version,) = connection.execute("PRAGMA user_version").fetchone()
-                if version == 0:
-                    connection.executescript(f"BEGIN IMMEDIATE;{_SCHEMA}PRAGMA user_version = {_VERSION};COMMIT;")
-                elif version != _VERSION:
-                    raise CatalogueError(f"{path} is the state of another version of scrawler serve-site: remove it")
+            yield
         except sqlite3.Error as error:
-            raise CatalogueError(f"cannot keep the state of the site in {path}: {error}") from error
+            raise CatalogueError(f"cannot keep the state of the site in {self.path}: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
+        """Connect to the file; one that was taken away meanwhile is made anew, and the next scan is its first one."""
         connection = sqlite3.connect(self.path, timeout=_PATIENCE, isolation_level=None)
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
+        try:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                self._make(connection)
+            elif version != _VERSION:
+                raise CatalogueError(f"{self.path} is the state of another version of scrawler serve-site: remove it")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        """Make the tables, unless another thread has, or they are another program's."""
+        connection.execute("BEGIN IMMEDIATE")
+        if connection.execute("PRAGMA user_version").fetchone() == (0,):
+            (tables,) = connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+            if tables:
+                raise CatalogueError(f"{self.path} is a database of another program: name another file by --state")
+            for statement in _SCHEMA.split(";\n"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        connection.execute("COMMIT")
 
     def writer(self) -> CatalogueWriter:
         """Return what the scanner writes by; it must be closed."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from urllib.parse import quote, unquote_to_bytes
 from scrawler.errors import ScrawlerError
 
 INDEX = "index.html"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _DEEPEST = 40  # folders one in another
 _LONGEST_PATH = 2_048  # characters of a path in a URL: longer ones are refused, and not published
 _UNUSABLE = {errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.EACCES, errno.ENAMETOOLONG, errno.ENXIO, errno.EPERM}
@@ -43,8 +45,9 @@ class Folder:
         """Open the folder. Raises FolderError."""
         self.path = path
         self.unreadable: list[str] = []  # folders in it that the last walk could not read
+        self._lock = threading.Lock()  # guards the descriptor
         try:
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            self._descriptor = os.open(path, _FOLDER)
         except OSError as error:
             raise FolderError(f"cannot publish {path}: {error.strerror}") from error
 
@@ -108,7 +111,7 @@ class Folder:
 
     def _open(self, names: tuple[bytes, ...], flags: int) -> int | None:
         """Open what stands behind names, each in the one before."""
-        at = os.dup(self._descriptor)
+        at = self._root()
         for index, name in enumerate(names):
             wanted = flags if index == len(names) - 1 else os.O_RDONLY | os.O_DIRECTORY
             try:
@@ -121,6 +124,16 @@ class Folder:
                 os.close(at)
             at = below
         return at
+
+    def _root(self) -> int:
+        """Return a descriptor of the folder: of the one that has its name now, or, where none has, as it was."""
+        with self._lock:
+            with suppress(OSError):
+                if not os.path.samestat(os.stat(self.path), os.fstat(self._descriptor)):
+                    fresh = os.open(self.path, _FOLDER)
+                    os.close(self._descriptor)
+                    self._descriptor = fresh
+            return os.dup(self._descriptor)
 
 
 def is_shown(name: bytes) -> bool:

@@ -7,29 +7,44 @@ MySQL by the transaction. Each query is made from reflected columns and bound va
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote, unquote
+from urllib.parse import unquote
 from uuid import UUID
 
-from sqlalchemy import Column, ColumnElement, Engine, MetaData, Table, and_, create_engine, event, or_, select
-from sqlalchemy.engine import make_url
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Engine,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    and_,
+    cast,
+    literal,
+    or_,
+    select,
+    type_coerce,
+)
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.types import NullType
 
-from scrawler.dates import read_date
+from scrawler.errors import ScrawlerError
+from scrawler.serving.engines import engine_for
 from scrawler.serving.scanner import RowPage
 from scrawler.serving.tables import PublishedDatabase, PublishedTable, TablesError
+from scrawler.serving.values import bytes_of, is_broken, millis, plain, read_as, segment, shown
+from scrawler.units import counted
 
 _ROWS = 500  # that are read at a time
 _FOUND = 100  # rows of an answer to a search
-_LONGEST_KEY = 512
-_POOL = 4
+_NOT_ITS_TYPE = (ValueError, TypeError, ArithmeticError, LookupError)
 
 
-class RowError(Exception):
+class RowError(ScrawlerError):
     """The database does not answer."""
 
 
@@ -51,14 +66,43 @@ class _Reflected(NamedTuple):
     lastmod: Column[Any] | None
 
 
+class _Columns:
+    """Columns that are read together.
+
+    An SQLite file may hold anything in any of them: there they are read as they are, and what is not of its column's
+    type stays so.
+    """
+
+    def __init__(self, columns: Sequence[Column[Any]], engine: Engine) -> None:
+        as_they_are = engine.dialect.name == "sqlite"
+        self.wanted = [type_coerce(one, NullType()) if as_they_are else one for one in columns]
+        types = (one.type.dialect_impl(engine.dialect) for one in columns) if as_they_are else ()
+        self._readers = [kind.result_processor(engine.dialect, None) for kind in types]
+
+    def values(self, row: Sequence[Any]) -> list[Any]:
+        """Return the values of a row, each of its column's type, if it can be."""
+        return [_read(*one) for one in zip(self._readers, row, strict=True)] if self._readers else list(row)
+
+
+def _read(reader: Callable[[Any], Any] | None, value: Any) -> Any:
+    if reader is None:
+        return value
+    try:
+        return reader(value)
+    except _NOT_ITS_TYPE:
+        return value
+
+
 class Rows:
     """The published rows of a database; used by many threads."""
 
     def __init__(self, published: PublishedDatabase, made_by: Mapping[str, str] | None = None) -> None:
         """Look at the tables. `made_by` has the digests of templates, by name. Raises TablesError."""
         self._made_by = made_by or {}
+        self._left_out = 0  # rows
+        self._undated = 0
         try:
-            self._engine = _engine(published.url)
+            self._engine = engine_for(published.url)
             metadata = MetaData()
             metadata.reflect(self._engine, only=[one.name for one in published.tables], views=True)
             self._tables = {one.prefix: _reflected(one, metadata) for one in published.tables}
@@ -71,30 +115,51 @@ class Rows:
 
     def pages(self) -> Iterator[RowPage]:
         """Yield all rows that are published, some in memory at a time. Raises RowError."""
+        self._left_out = 0
+        self._undated = 0
         for one in self._tables.values():
             yield from self._pages(one)
 
+    def problems(self) -> str:
+        """Say in words which rows the last reading of all has found not to be as they should."""
+        said = []
+        if self._left_out:
+            said.append(f"{counted(self._left_out, 'row')} left out, whose keys can stand in no path")
+        if self._undated:
+            said.append(f"{counted(self._undated, 'row')} whose date cannot be read: that of the scan stands for it")
+        return "; ".join(said)
+
     def _pages(self, one: _Reflected) -> Iterator[RowPage]:
         made_by = self._made_by.get(one.told.template, "")
-        wanted = one.columns if one.lastmod is None else (one.lastmod,)
+        keys = _Columns(one.key, self._engine)
+        columns = _Columns(one.columns if one.lastmod is None else (one.lastmod,), self._engine)
+        there = [column.is_not(None) for column in one.key]
         last: Sequence[Any] | None = None
         left = one.told.most
         while left > 0:
-            query = select(*one.key, *wanted).order_by(*one.key).limit(min(_ROWS, left))
+            query = select(*keys.wanted, *columns.wanted).where(*there).order_by(*one.key).limit(min(_ROWS, left))
             if last is not None:
-                query = query.where(_behind(one.key, last))
+                query = query.where(_behind(keys.wanted, last))
             rows = self._run(query)
             for row in rows:
-                values = row[len(one.key) :]
-                digest = hashlib.sha256(repr((made_by, [_plain(value) for value in values])).encode()).hexdigest()
-                at = 0 if one.lastmod is None else _millis(values[0])
-                path = _path(one, row[: len(one.key)])
-                if path:
-                    yield RowPage(path, at, digest)
+                key, values = keys.values(row[: len(one.key)]), columns.values(row[len(one.key) :])
+                made = self._page(one, key, values, made_by)
+                if made is not None:
+                    yield made
             left -= len(rows)
             if len(rows) < min(_ROWS, left + len(rows)):
                 return
             last = rows[-1][: len(one.key)]
+
+    def _page(self, one: _Reflected, key: Sequence[Any], values: Sequence[Any], made_by: str) -> RowPage | None:
+        path = _path(one, key)
+        if not path:
+            self._left_out += 1
+            return None
+        at = 0 if one.lastmod is None else millis(values[0])
+        self._undated += one.lastmod is not None and not at and bool(values[0])
+        digest = hashlib.sha256(repr((made_by, [plain(value) for value in values])).encode()).hexdigest()
+        return RowPage(path, at, digest)
 
     def find(self, path: str) -> FoundRow | None:
         """Return the row that a path names. Raises RowError."""
@@ -104,12 +169,13 @@ class Rows:
                 key = _key(one.key, told)
                 if key is None:
                     continue
-                query = select(*one.columns).where(
-                    *(column == value for column, value in zip(one.key, key, strict=True))
+                columns = _Columns(one.columns, self._engine)
+                query = select(*columns.wanted).where(
+                    *(self._compared(column, value) == value for column, value in zip(one.key, key, strict=True))
                 )
                 rows = self._run(query.limit(1))
                 if rows:
-                    return FoundRow(one.told, path, dict(zip(one.told.columns, rows[0], strict=True)))
+                    return _found(one, path, columns.values(rows[0]))
         return None
 
     def search(self, term: str) -> list[FoundRow]:
@@ -120,14 +186,20 @@ class Rows:
             if not columns:
                 continue
             has = or_(*(column.icontains(term, autoescape=True) for column in columns))
-            query = select(*one.key, *one.columns).where(has).order_by(*one.key).limit(_FOUND - len(found))
+            keys, read = _Columns(one.key, self._engine), _Columns(one.columns, self._engine)
+            query = select(*keys.wanted, *read.wanted).where(has).order_by(*one.key).limit(_FOUND - len(found))
             for row in self._run(query):
-                key, values = row[: len(one.key)], row[len(one.key) :]
-                if path := _path(one, key):
-                    found.append(FoundRow(one.told, path, dict(zip(one.told.columns, values, strict=True))))
+                if path := _path(one, keys.values(row[: len(one.key)])):
+                    found.append(_found(one, path, read.values(row[len(one.key) :])))
             if len(found) >= _FOUND:
                 break
         return found
+
+    def _compared(self, column: Column[Any], value: Any) -> ColumnElement[Any]:
+        """Return what a value of a key is compared with: in an SQLite file a date, for example, is a text as well."""
+        if self._engine.dialect.name == "sqlite" and isinstance(value, str):
+            return type_coerce(column, String())
+        return column
 
     def _run(self, query: Any) -> Sequence[Any]:
         try:
@@ -135,36 +207,6 @@ class Rows:
                 return connection.execute(query).all()
         except SQLAlchemyError as error:
             raise RowError(_one_line(error)) from error
-
-
-def _engine(told: str) -> Engine:
-    url = make_url(told)
-    if url.get_backend_name() == "sqlite":
-        return _sqlite_engine(url.database)
-    if url.get_backend_name() == "postgresql":
-        return create_engine(
-            url, pool_size=_POOL, max_overflow=0, pool_pre_ping=True, execution_options={"postgresql_readonly": True}
-        )
-    engine = create_engine(url, pool_size=_POOL, max_overflow=0, pool_pre_ping=True)
-
-    def read_only(connection: Any, _record: object) -> None:
-        with connection.cursor() as cursor:
-            cursor.execute("SET SESSION TRANSACTION READ ONLY")
-
-    if url.get_backend_name() in ("mysql", "mariadb"):
-        event.listen(engine, "connect", read_only)
-    return engine
-
-
-def _sqlite_engine(path: str | None) -> Engine:
-    import sqlite3
-
-    if not path or not Path(path).is_file():
-        raise TablesError(f"there is no database {path}")
-    where = f"file:{quote(str(Path(path).absolute()))}?mode=ro"
-    return create_engine(
-        "sqlite://", creator=lambda: sqlite3.connect(where, uri=True, check_same_thread=False), pool_size=_POOL
-    )
 
 
 def _reflected(told: PublishedTable, metadata: MetaData) -> _Reflected:
@@ -181,24 +223,25 @@ def _reflected(told: PublishedTable, metadata: MetaData) -> _Reflected:
     return _Reflected(told, table, key, columns, table.c[told.lastmod] if told.lastmod else None)
 
 
-def _behind(key: Sequence[Column[Any]], last: Sequence[Any]) -> ColumnElement[bool]:
+def _behind(key: Sequence[ColumnElement[Any]], last: Sequence[Any]) -> ColumnElement[bool]:
     """Return the condition that a row stands behind another one, by its key."""
     parts = []
+    bound = [cast(literal(bytes_of(value), LargeBinary()), Text()) if is_broken(value) else value for value in last]
     for index, column in enumerate(key):
-        same = (one == value for one, value in zip(key[:index], last[:index], strict=True))
-        parts.append(and_(*same, column > last[index]))
+        same = (one == value for one, value in zip(key[:index], bound[:index], strict=True))
+        parts.append(and_(*same, column > bound[index]))
     return or_(*parts)
 
 
 def _path(one: _Reflected, key: Sequence[Any]) -> str:
-    """Return the path of a row; empty where its key cannot stand in one."""
-    if any(value is None or _is_no_segment(str(value)) for value in key):
-        return ""
-    return "/".join((one.told.prefix, *(quote(str(value), safe="-._~") for value in key)))
+    """Return the path of a row; empty where its key cannot stand in one that leads to it again."""
+    segments = list(map(segment, key))
+    usable = all(segments) and _key(one.key, segments) is not None
+    return "/".join((one.told.prefix, *segments)) if usable else ""
 
 
-def _is_no_segment(text: str) -> bool:
-    return text in ("", ".", "..") or len(text) > _LONGEST_KEY
+def _found(one: _Reflected, path: str, values: Sequence[Any]) -> FoundRow:
+    return FoundRow(one.told, path, dict(zip(one.told.columns, map(shown, values), strict=True)))
 
 
 def _key(columns: Sequence[Column[Any]], told: Sequence[str]) -> list[Any] | None:
@@ -206,45 +249,28 @@ def _key(columns: Sequence[Column[Any]], told: Sequence[str]) -> list[Any] | Non
     if len(told) != len(columns):
         return None
     values = []
-    for column, segment in zip(columns, told, strict=True):
+    for column, part in zip(columns, told, strict=True):
         try:
-            text = unquote(segment, errors="strict")
-            kind = _kind_of(column)
-            value = kind(text)
-        except (ValueError, ArithmeticError):
+            text = unquote(part, errors="strict")
+        except ValueError:
             return None
-        if "\0" in text or str(value) != text or _is_no_segment(text):  # one row has one path
-            return None
-        if isinstance(value, int) and abs(value) >= 1 << 63:
+        kind = _kind_of(column)
+        value = None if kind is None else read_as(kind, text)
+        if value is None:
             return None
         values.append(value)
     return values
 
 
 def _kind_of(column: Column[Any]) -> Any:
+    """Return how values of a key are read out of a path; None: they are bytes, and are in none."""
     try:
         kind = column.type.python_type
     except NotImplementedError:
         return str
+    if kind is bytes:
+        return None
     return kind if kind in (int, Decimal, UUID) else str
-
-
-def _plain(value: Any) -> Any:
-    return value.hex() if isinstance(value, bytes) else str(value)
-
-
-def _millis(value: Any) -> int:
-    """Return a date of a row as UTC milliseconds; what names no zone is UTC, a number seconds or milliseconds."""
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return int(moment.timestamp() * 1000)
-    if isinstance(value, date):
-        return int(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp() * 1000)
-    if isinstance(value, str):
-        return read_date(value) or 0
-    if isinstance(value, int | float | Decimal):
-        return int(value if value > 100_000_000_000 else value * 1000)
-    return 0
 
 
 def _one_line(error: Exception) -> str:

@@ -39,6 +39,9 @@ class RowSource(Protocol):
     def pages(self) -> Iterable[RowPage]:
         """Yield all rows that are published."""
 
+    def problems(self) -> str:
+        """Say in words which rows the last reading of all has found not to be as they should."""
+
 
 class Scanner:
     """Scans a folder, and rows, in one thread."""
@@ -61,7 +64,21 @@ class Scanner:
         self._files = 0  # that the scan has seen
 
     def scan(self, stop: threading.Event) -> int | None:
-        """Scan all once; return how many resources are new or changed, None if `stop` has cut it short."""
+        """Scan all once; return how many resources are new or changed, None if `stop` has cut it short.
+
+        Raises ScrawlerError: what can be, cannot be read, or the state cannot be kept.
+        """
+        try:
+            with self._catalogue.mapped():
+                return self._scan(stop)
+        except OSError as error:
+            raise FolderError(f"cannot read {error.filename or 'what is published'}: {error.strerror}") from error
+
+    def problems(self) -> str:
+        """Say in words what the last scan has found not to be as it should; empty: nothing."""
+        return "" if self._rows is None else self._rows.problems()
+
+    def _scan(self, stop: threading.Event) -> int | None:
         with closing(self._catalogue.writer()) as writer:
             began_at = self._clock() // 1_000_000
             before = self._catalogue.state().scanned_at

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp
 
 from scrawler.errors import ScrawlerError
 from scrawler.inbound.connections import HEAD_BYTES, HEAD_S, WRITE_S, OpenConnections, limited_protocol
-from scrawler.serving.rows import RowError
+from scrawler.inbound.sockets import CountedSocket, bound
 from scrawler.serving.scanner import Scanner
 
 log = logging.getLogger(__name__)
@@ -61,43 +61,30 @@ class ScanThread:
         self._thread.join()
 
     def _run(self) -> None:
+        problems = ""  # that were told last
         while not self._stop.is_set():
             try:
                 changed = self._scanner.scan(self._stop)
-            except (ScrawlerError, RowError, OSError) as error:
+            except ScrawlerError as error:
                 self._told(f"cannot scan, will try again: {error}")
             except Exception as error:  # the thread must go on: the site would be frozen without a word
                 self._told(f"cannot scan, will try again: {type(error).__name__}: {error}")
             else:
                 if changed:
                     self._told(f"{changed:,} new or changed")
+                if changed is not None and self._scanner.problems() != problems:
+                    problems = self._scanner.problems()
+                    self._told(f"warning: {problems}" if problems else "all rows are as they should be again")
             self._stop.wait(self._every_s)
 
 
-def run_server(
-    app: ASGIApp,
-    host: str,
-    port: int,
-    *,
-    tls: Tls | None,
-    limits: Limits,
-    behind: str = "",
-    ready: Callable[[int], None] | None = None,
-) -> None:
-    """Serve until a signal comes. Raises ServingError."""
-    server = make_server(app, host, port, tls=tls, limits=limits, behind=behind, ready=ready)
-    try:
-        server.run()
-    except SystemExit as error:  # uvicorn ends so where it cannot bind, and we where a signal says so
-        if server.started:
-            raise
-        raise ServingError(f"cannot serve at {host}:{port}: is it in use?") from error
+def bound_at(host: str, port: int, limits: Limits, behind: str = "") -> list[CountedSocket]:
+    """Return sockets that are bound; a proxy may have all connections, for its clients. Raises SettingsError."""
+    return bound(host, port, OpenConnections(limits.each, 2 * limits.connections, (behind,)))
 
 
 def make_server(
     app: ASGIApp,
-    host: str,
-    port: int,
     *,
     tls: Tls | None,
     limits: Limits,
@@ -105,15 +92,12 @@ def make_server(
     ready: Callable[[int], None] | None = None,
 ) -> uvicorn.Server:
     """Make the server. `behind` is the address of a proxy whose word of the client is taken. Raises ServingError."""
-    protocol = limited_protocol(OpenConnections(limits.each), limits.head_s, limits.write_s)
+    protocol = limited_protocol(limits.head_s, limits.write_s)
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http=cast(Any, protocol),  # it is called as a class is
         ws="none",
         lifespan="off",
-        loop="asyncio",
         limit_concurrency=limits.connections,
         h11_max_incomplete_event_size=HEAD_BYTES,
         proxy_headers=bool(behind),

@@ -77,7 +77,11 @@ class Site:
         self._dumps = threading.BoundedSemaphore(_MOST_DUMPS)
 
     def answer(self, target: str, query: str, headers: Mapping[str, str], term: str) -> Answer:
-        """Answer a GET for a path as it stands in the request; `term` is what a search is for."""
+        """Answer a GET for a path as it stands there; `term` is what a search is for. Raises CatalogueError."""
+        with self._catalogue.mapped():
+            return self._answer(target, query, headers, term)
+
+    def _answer(self, target: str, query: str, headers: Mapping[str, str], term: str) -> Answer:
         if target == "/" + WELL_KNOWN and self._path != "/":  # it stands at the root of the host, whatever the base is
             return self._document("description", self._lists.source_description(), headers, "1", 0)
         if not target.startswith(self._path):
@@ -107,7 +111,7 @@ class Site:
             pages = self._resource_pages()
             is_sitemap = path == "sitemap.xml"
             made = self._lists.sitemap(pages) if is_sitemap else self._lists.resource_list(pages, state.scanned_at)
-            return self._document(name, made, headers, _tag_of(pages), _newest(pages))
+            return self._document(name, made, headers, f"{_tag_of(pages)}-{state.since}", _newest(pages))
         if path == f"{FOLDER}/changelist.xml":
             pages = self._change_pages()
             made = self._lists.change_list(pages, state.since)
@@ -115,7 +119,7 @@ class Site:
         if path == f"{FOLDER}/resourcedump.xml":
             pages = self._catalogue.resource_pages(dumps.PAGE)
             made = self._lists.resource_dump(pages, state.scanned_at)
-            return self._document(name, made, headers, _tag_of(pages), _newest(pages))
+            return self._document(name, made, headers, f"{_tag_of(pages)}-{state.since}", _newest(pages))
         if match := _DUMP.fullmatch(name):
             return self._dump(int(match[1]), headers, state.scanned_at)
         match = _LIST.fullmatch(name)
@@ -135,7 +139,8 @@ class Site:
         index = next((index for index, page in enumerate(pages) if page.number == number), None)
         if index is None or len(pages) < 2:
             return _error(404)
-        page, tag = pages[index], pages[index].tag
+        page = pages[index]
+        tag = f"{page.tag}-{state.since}"  # a state that was made anew begins to count anew
         if kind == "changelist":
             tag = f"{tag}-{index + 1 < len(pages)}"
             made = self._lists.change_page(pages, index, state.since)

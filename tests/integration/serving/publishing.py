@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +11,13 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from scrawler.inbound.rate import RateLimit
+from scrawler.inbound.sockets import serve
 from scrawler.serving.app import SiteApp
 from scrawler.serving.catalogue import Catalogue
 from scrawler.serving.folder import Folder
 from scrawler.serving.rows import Rows
 from scrawler.serving.scanner import Scanner
-from scrawler.serving.server import Limits, Tls, make_server
+from scrawler.serving.server import Limits, Tls, bound_at, make_server
 from scrawler.serving.signing import Verifier
 from scrawler.serving.site import Site
 from scrawler.serving.templates import Templates
@@ -76,15 +75,15 @@ def publishing(
 ) -> Iterator[Published]:
     """Serve a folder at a free port."""
     folder.mkdir(exist_ok=True)
-    listener = socket.socket()
-    listener.bind((host, 0))
+    limits = limits or Limits()
+    listener = bound_at(host, 0, limits)[0]
     scheme = "https" if tls else "http"
     base = f"{scheme}://{host}:{listener.getsockname()[1]}/"
     made = Published(folder, state, base, rows, keep, list_page)
     ready = threading.Event()
     app: Any = SiteApp(made.site, verifier, rate).starlette()
-    server = make_server(app, host, 0, tls=tls, limits=limits or Limits(), behind="", ready=lambda _port: ready.set())
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listener])), name="serve-site")
+    server = make_server(app, tls=tls, limits=limits, ready=lambda _port: ready.set())
+    thread = threading.Thread(target=serve, args=(server, [listener]), name="serve-site")
     thread.start()
     try:
         assert ready.wait(HANGS)
