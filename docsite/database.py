@@ -8,7 +8,7 @@ from scrawler.store.ddl import dialect_of
 from scrawler.store.tables import metadata
 
 TABLES = {
-    "schema_version": "A row for each migration that was applied.",
+    "schema_version": "A row for each migration that was applied; the newest alone where all was made at once.",
     "crawl": "One row: the crawl, and what was ordered for all of its machines.",
     "run": "A row for each run of a machine: its settings, and what came of it.",
     "site": "A row for each site: who owns it, and when it may be asked again.",

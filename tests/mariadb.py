@@ -11,8 +11,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from scrawler.store.migrations import schema_text, statements
 from tests.limits import HANGS
+
+if TYPE_CHECKING:
+    from pymysql import Connection
 
 _USER = "scrawler"
 _PASSWORD = "s3cret"
@@ -56,6 +61,7 @@ class MariaDb:
         self._ready = threading.Event()
         self._said: list[str] = []
         self._reader: threading.Thread | None = None
+        self._connection: Connection | None = None  # of who makes databases: each new one takes longer than that
 
     def start(self) -> None:
         data = self._folder / "data"
@@ -109,11 +115,13 @@ class MariaDb:
         """End the server with SIGKILL."""
         assert self._process is not None
         assert self._reader is not None
+        self._leave()
         self._process.kill()
         self._process.wait()
         self._reader.join()
 
     def stop(self) -> None:
+        self._leave()
         if self._process is None or self._reader is None:
             return
         self._process.terminate()
@@ -141,14 +149,29 @@ class MariaDb:
         self._run(f"CREATE DATABASE {database}")
         return self.url(database)
 
+    def create_with_schema(self, database: str) -> str:
+        """Make a database with the schema of this version: at once, which takes a fifth of all migrations."""
+        self._run(f"CREATE DATABASE {database}", f"USE {database}", *statements(schema_text("mysql")))
+        return self.url(database)
+
     def drop(self, database: str) -> None:
         self._run(f"DROP DATABASE {database}")
 
-    def _run(self, statement: str) -> None:
+    def _run(self, *lines: str) -> None:
         import pymysql
 
-        with pymysql.connect(host="127.0.0.1", port=self.port, user=_USER, password=_PASSWORD) as connection:
-            connection.cursor().execute(statement)
+        if self._connection is None:
+            self._connection = pymysql.connect(
+                host="127.0.0.1", port=self.port, user=_USER, password=_PASSWORD, autocommit=True
+            )
+        with self._connection.cursor() as cursor:
+            for line in lines:
+                cursor.execute(line)
+
+    def _leave(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     def _read(self) -> None:
         assert self._process is not None

@@ -16,11 +16,14 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrawler.store.engine import open_database
 from tests.limits import HANGS
 from tests.mariadb import _folder_in_memory, _free_port
+
+if TYPE_CHECKING:
+    from psycopg import Connection
 
 _ADMINISTRATOR = "postgres"
 _USER = "scrawler"  # has no rights but those of who owns a database
@@ -91,6 +94,7 @@ class Postgresql:
         self._ready = threading.Event()
         self._said: list[str] = []
         self._reader: threading.Thread | None = None
+        self._administrator: Connection | None = None  # each new connection is a process of the server
 
     def start(self) -> None:
         programs = _programs()
@@ -129,6 +133,7 @@ class Postgresql:
         """End the server with SIGKILL, all of its processes: those of sessions would end by themselves soon after."""
         assert self._process is not None
         assert self._reader is not None
+        self._leave()
         of_sessions = self._children()
         self._process.kill()
         self._process.wait()
@@ -140,6 +145,7 @@ class Postgresql:
         self._reader.join()  # its pipe is closed when the last of them is gone
 
     def stop(self) -> None:
+        self._leave()
         if self._process is None or self._reader is None:
             return
         self._process.send_signal(signal.SIGINT)  # ends the sessions; SIGTERM would wait for them
@@ -181,9 +187,15 @@ class Postgresql:
         """Run a statement as the server's administrator."""
         import psycopg
 
-        url = self.url("postgres", _ADMINISTRATOR).replace("+psycopg", "")
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute(statement)
+        if self._administrator is None:
+            url = self.url("postgres", _ADMINISTRATOR).replace("+psycopg", "")
+            self._administrator = psycopg.connect(url, autocommit=True)
+        self._administrator.execute(statement)
+
+    def _leave(self) -> None:
+        if self._administrator is not None:
+            self._administrator.close()
+            self._administrator = None
 
     def _children(self) -> list[int]:
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]

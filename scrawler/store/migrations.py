@@ -1,6 +1,8 @@
 """Brings a database to the schema of this program by numbered SQL files: sql/<dialect>/migrations/0001_initial.sql.
 
-Each file records its own number in `schema_version`, so that a DBA may as well load it by hand.
+Each file records its own number in `schema_version`, so that a DBA may as well load it by hand. An empty database is
+given the schema as it is now, sql/<dialect>/schema.sql, in a quarter of the time; on MySQL, where each statement is
+committed by itself, it goes through the migrations, which are finished by whoever comes after one that was cut short.
 Not Alembic: what is applied must be the very text that a DBA reads, and some thirty lines do that.
 """
 
@@ -128,6 +130,8 @@ def check_columns(connection: Connection, where: str) -> None:
 def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: str) -> list[int]:
     """Apply all missing migrations in one writing transaction; return their numbers.
 
+    An empty database gets the whole schema at once, but for MySQL's.
+
     MySQL commits each DDL statement by itself, so there a named lock keeps a second program out meanwhile. Whoever was
     cut short there has left some of a migration's things, but not its number: it is applied again from its start, and
     what is done already is passed by. So each statement of a migration must be one that can be repeated. On SQLite and
@@ -139,9 +143,10 @@ def migrate(begin: Callable[[], AbstractContextManager[Connection]], dialect: st
             _wait_for_turn(connection)
         version = current_version(connection)
         missing = {number: text for number, text in migration_texts(dialect).items() if number > version}
+        has_tables = dialect == "mysql" or bool(inspect(connection).get_table_names())
         # There an error ends the transaction, unless it is in one of its own: two more questions for each statement.
-        nested = dialect == "postgresql" and bool(inspect(connection).get_table_names())
-        for text in missing.values():
+        nested = dialect == "postgresql" and has_tables
+        for text in missing.values() if has_tables else [schema_text(dialect)]:
             for statement in statements(text):
                 _apply(connection, statement, nested)
     return list(missing)

@@ -85,12 +85,16 @@ def test_files_migrations_and_tables_agree(database_url: str) -> None:
     _load(database_url, schema_text(dialect_of(database_url)))
     file = _described(database_url)
     _empty(database_url)
-    open_database(database_url).close()
+    _load(database_url, *migration_texts(dialect_of(database_url)).values())
     migrations = _described(database_url)
+    _empty(database_url)
+    open_database(database_url).close()
+    made = _described(database_url)
     assert set(tables) == set(metadata.tables)
     assert tables["page"]["indexes"]
     assert file == tables
     assert migrations == tables
+    assert made == tables
 
 
 def test_a_schema_loaded_by_hand_is_taken_as_it_is(database_url: str) -> None:
