@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from threading import Event
+from threading import Event, Lock
 from typing import Any
 
 from scrawler.archive.archive import Archive, ClosedFile
@@ -139,6 +139,8 @@ class MachineRun:
         """
         self._settings = settings
         self._given = settings  # before they were made an agent's
+        self._set: Mapping[str, Any] = {}  # what is set in the database over that
+        self._changing = Lock()
         self._database = database
         self._prompt = prompt
         self._crawl = crawl
@@ -237,7 +239,9 @@ class MachineRun:
 
     def _speaking(self, machine: Machine) -> AbstractContextManager[None]:
         """Speak with other agents in the block, if this is one."""
-        return nullcontext() if self._agent is None else self._agent.speaking(machine, self._say)
+        if self._agent is None:
+            return nullcontext()
+        return self._agent.speaking(machine, partial(self._follow_settings, machine), self._say)
 
     @contextmanager
     def _indexing(self, archive: Archive, machine: Machine) -> Iterator[None]:
@@ -341,9 +345,17 @@ class MachineRun:
 
     def _change_settings(self, machine: Machine, values: Mapping[str, Any]) -> None:
         """Follow what is set in the database, from now on."""
-        changed = with_live(self._given, values)
-        if self._agent is not None:
-            changed = self._agent.settings_of(changed)
+        self._set = values
+        self._follow_settings(machine)
+
+    def _follow_settings(self, machine: Machine) -> None:
+        with self._changing:
+            changed = with_live(self._given, self._set)
+            if self._agent is not None:
+                changed = self._agent.settings_of(changed)
+            self._follow(machine, changed)
+
+    def _follow(self, machine: Machine, changed: Settings) -> None:
         raise_file_limit(_files_of(changed) + _FILES_TO_SPARE)
         self._externals.hops = changed.hops
         self._boundary.boundary = Boundary(changed.boundary)

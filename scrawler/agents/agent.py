@@ -51,6 +51,7 @@ class AgentPorts:
     give_back_others: Callable[[], None]  # let go of sites that are another agent's by now
     look_again: Callable[[], None]  # let the selector look for sites, and whether all is over
     figures: Callable[[], NoteBody]  # what guests are told beside the rest
+    more_members: Callable[[], None]  # follow that the file of members has more than ever before in this life
     failed: Callable[[BaseException], None]
     say: Callable[[str], None]
 
@@ -75,6 +76,7 @@ class AgentThread(threading.Thread):
         super().__init__(name="agent")
         self._name = partition.name
         self._members = members
+        self._most_members = len(members.members)
         self._communicator = communicator
         self._mail = mail
         self._partition = partition
@@ -181,6 +183,9 @@ class AgentThread(threading.Thread):
         problem = self._members.look()
         if problem is not None:
             self._ports.say(f"warning: {problem}")
+        if len(self._members.members) > self._most_members:
+            self._most_members = len(self._members.members)
+            self._ports.more_members()  # before anybody hears of the view that they are in
         self._detector.name_members(self._members.members, now)
         self._tell_all("beat", {"view": self._told_view})
         if self._standing.over:

@@ -18,7 +18,8 @@ _LARGEST = 1 << 20  # bytes of the file
 _HEAVIEST = 100
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _ADDRESS = re.compile(r"tcp://(?:\[[0-9A-Fa-f:.%]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
-_SHAPE = "NAME tcp://HOST:PORT [CAPACITY]"
+_SHAPE = "NAME tcp://HOST:PORT [CAPACITY] [DATABASE]"
+_OF_TABLE = frozenset({"address", "capacity", "database"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +29,14 @@ class Member:
     name: str
     address: str  # tcp://host:port
     capacity: int = 1  # how much of the crawl it takes, compared with the others
+    database: str | None = None  # the URL by which whoever exports reads its database
 
 
 def read_members(path: Path) -> tuple[Member, ...]:
-    """Read the file: `NAME tcp://HOST:PORT [CAPACITY]` a line, or TOML where its name says so.
+    """Read the file: `NAME tcp://HOST:PORT [CAPACITY] [DATABASE]` a line, or TOML where its name says so.
 
-    In TOML an agent is a table: `[agents.NAME]` with `address` and, if it is not 1, `capacity`. Raises SettingsError.
+    In TOML an agent is a table: `[agents.NAME]` with `address` and, if it is not 1, `capacity`; where it is to be
+    exported as well, `database`. Raises SettingsError.
     """
     try:
         with open_regular(path) as file:
@@ -55,10 +58,11 @@ def _of_lines(path: Path, text: str) -> Iterable[Member]:
         words = line.partition("#")[0].split()
         if not words:
             continue
+        database = words.pop() if len(words) > 2 and "://" in words[-1] else None
         if len(words) not in (2, 3):
             raise SettingsError(f"{path}, line {number}: an agent is {_SHAPE}")
         capacity = words[2] if len(words) == 3 else "1"
-        yield _member(f"{path}, line {number}", words[0], words[1], capacity)
+        yield _member(f"{path}, line {number}", words[0], words[1], capacity, database)
 
 
 def _of_toml(path: Path, text: str) -> Iterable[Member]:
@@ -74,12 +78,15 @@ def _of_toml(path: Path, text: str) -> Iterable[Member]:
 
 
 def _of_table(where: str, name: str, table: Any) -> Member:
-    if not isinstance(table, Mapping) or not {"address"} <= set(table) <= {"address", "capacity"}:
-        raise SettingsError(f"{where}: wants address, and may have capacity")
-    return _member(where, name, str(table["address"]), str(table.get("capacity", 1)))
+    if not isinstance(table, Mapping) or not {"address"} <= set(table) <= _OF_TABLE:
+        raise SettingsError(f"{where}: wants address, and may have capacity and database")
+    database = table.get("database")
+    if database is not None and not isinstance(database, str):
+        raise SettingsError(f"{where}: a database is a URL, as sqlite:///one.db")
+    return _member(where, name, str(table["address"]), str(table.get("capacity", 1)), database)
 
 
-def _member(where: str, name: str, address: str, capacity: str) -> Member:
+def _member(where: str, name: str, address: str, capacity: str, database: str | None) -> Member:
     if not _NAME.fullmatch(name):
         raise SettingsError(f"{where}: a name has 1 to 64 letters, digits, '.', '_' or '-': {name[:80]!r}")
     place = _ADDRESS.fullmatch(address)
@@ -87,7 +94,7 @@ def _member(where: str, name: str, address: str, capacity: str) -> Member:
         raise SettingsError(f"{where}: an address is tcp://HOST:PORT: {address[:80]!r}")
     if not (capacity.isascii() and capacity.isdigit() and 1 <= int(capacity[:9]) <= _HEAVIEST):
         raise SettingsError(f"{where}: a capacity is a whole number from 1 to {_HEAVIEST}: {capacity[:20]!r}")
-    return Member(name, address, int(capacity))
+    return Member(name, address, int(capacity), database)
 
 
 def _check(path: Path, members: list[Member]) -> None:

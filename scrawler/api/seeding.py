@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from scrawler.agents.members import read_members
 from scrawler.api.bare import BareCrawl
 from scrawler.api.choosing import ChoosingCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
-from scrawler.errors import InputError
+from scrawler.errors import InputError, SettingsError
 from scrawler.seeds.exporter import COLUMNS, ExportCounts, Selection, UrlKind, export_merged, export_urls
 from scrawler.seeds.files import READ, Format, open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.seeds.importer import ImportCounts, check_usable, import_seeds
 from scrawler.seeds.table_files import open_table
+from scrawler.store.agents import agent_of
 from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.seeds import Seeds
@@ -102,14 +104,16 @@ class SeededCrawl(ChoosingCrawl):
         format: str | None = None,
         only: str | None = None,
         merge: Iterable[str] = (),
+        agents: str | os.PathLike[str] | None = None,
     ) -> ExportCounts:
         """Write every seed and candidate seed to a file, as `scrawler export` does; return how many.
 
         `file` is by default that of the crawl's name in `output_dir`; with `pages` the URLs inside of sites are added;
         with `state` or `end_reason` only the seeds that have it; `only` is "seed", "candidate" or "page"; `merge` are
-        databases of other agents, whose URLs are written as well, each once. Raises SettingsError for a name that
-        says nothing of the format, a word that is none of those that are allowed, and a file that the crawl needs;
-        ScrawlerError where it cannot be written.
+        databases of other agents, whose URLs are written as well, each once; `agents` is the file that names all
+        agents, none of which may be missing then: what is not in `merge` is read where the file says. Raises
+        SettingsError for a name that says nothing of the format, a word that is none of those that are allowed, a
+        file that the crawl needs, and an agent without a database; ScrawlerError where it cannot be written.
         """
         name = os.fspath(file) if file is not None else self.export_file
         written = one_of(Format, format, "format") if format else written_as(name)
@@ -121,6 +125,8 @@ class SeededCrawl(ChoosingCrawl):
         urls_alone = written is Format.TXT
         with ExitStack() as stack:
             others = [self._other(stack, url) for url in merge]
+            if agents is not None:
+                others += self._of_agents(stack, Path(agents), others)
             out = stack.enter_context(open_table(name, written, COLUMNS))
             if others:
                 return export_merged([self.database, *others], selection, out, urls_alone=urls_alone)
@@ -130,6 +136,27 @@ class SeededCrawl(ChoosingCrawl):
         """Open the database of another crawl, which has to be there."""
         settings = self.settings.model_copy(update={"db": url})
         return stack.enter_context(BareCrawl(settings=settings, create=False)).database
+
+    def _of_agents(self, stack: ExitStack, file: Path, others: Sequence[Database]) -> list[Database]:
+        """Open the databases of all agents in a file but those that are open already. Raises SettingsError."""
+        members = read_members(file)
+        own = agent_of(self.database)
+        if own not in {one.name for one in members}:
+            whose = f"agent {own}'s, which is not in {file}" if own else "no agent's"
+            raise SettingsError(f"the database of --db is {whose}: to export all agents, name that of one of them")
+        known = {own, *map(agent_of, others)}
+        found: list[Database] = []
+        for one in members:
+            if one.name in known:
+                continue
+            if one.database is None:
+                raise SettingsError(
+                    f"{file} names no database of {one.name}: write it at the end of its line, or --merge it"
+                )
+            found.append(self._other(stack, one.database))
+            if (whose := agent_of(found[-1])) not in ("", one.name):
+                raise SettingsError(f"{file}: the database that it names for {one.name} is that of {whose}")
+        return found
 
     @property
     def export_file(self) -> str:

@@ -107,6 +107,7 @@ class AgentRun:
         self._machine_id = machine_id
         self.members = MembersFile(settings.agents)
         self._me: Member = self.members.members[settings.agent]
+        self._most_members = 0
         view = View({one.name: one.capacity for one in self.members.members.values()})
         self.partition = AgentPartition(database, machine_id, self._me.name, view)
         self.standing = Standing(settings.agents_dead, settings.delay)
@@ -119,12 +120,21 @@ class AgentRun:
         )
 
     def settings_of(self, settings: Settings) -> Settings:
-        """Return settings as an agent follows them."""
-        return as_agent(settings, len(self.members.members))
+        """Return settings as an agent follows them.
+
+        Its part of an address only becomes smaller while it lives: one whose line is gone may still be at work.
+        """
+        self._most_members = max(self._most_members, len(self.members.members))
+        return as_agent(settings, self._most_members)
 
     @contextmanager
-    def speaking(self, machine: Machine, say: Callable[[str], None]) -> Iterator[None]:
-        """Speak with the others in the block, and after it until they know of the end. Raises SettingsError."""
+    def speaking(
+        self, machine: Machine, more_members: Callable[[], None], say: Callable[[str], None]
+    ) -> Iterator[None]:
+        """Speak with the others in the block, and after it until they know of the end. Raises SettingsError.
+
+        `more_members` is called where the file has more agents than before: settings are to be followed anew.
+        """
         guests: OrderedDict[str, str] = OrderedDict()
         address_of = partial(_address_of, self.members, guests)
         listen = listening_at(self._me.address)
@@ -136,6 +146,7 @@ class AgentRun:
                 give_back_others=machine.give_back_others,
                 look_again=machine.look_again,
                 figures=lambda: {"at_work": len(machine.crew.held())},
+                more_members=more_members,
                 failed=machine.ending.failed,
                 say=say,
             )

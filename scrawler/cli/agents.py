@@ -16,7 +16,7 @@ from scrawler.cli.tables import format_options, print_rows
 from scrawler.errors import SettingsError
 from scrawler.exchange.communicator import NoteBody
 from scrawler.settings import Settings
-from scrawler.store.agents import Mail
+from scrawler.store.agents import Mail, agent_of
 
 _COLUMNS = (
     *("agent", "state", "living", "agreed", "share", "pages", "sent", "received", "waiting", "sent_again"),
@@ -66,4 +66,4 @@ def _of_database(settings: Settings, url: str) -> tuple[str, dict[str, Any]]:
         mail = Mail(database, 0, settings.scope)
         sums = mail.sums()
         told = {"pages": mail.pages(), "sent": sums.sent, "received": sums.received, "waiting": sums.waiting}
-        return mail.agent(), told
+        return agent_of(database), told

@@ -36,6 +36,12 @@ from scrawler.units import counted
     metavar="DB",
     help="Database of another agent of the crawl, whose URLs are written as well, each once. [may be repeated]",
 )
+@click.option(
+    "--agents",
+    type=FILLED,
+    metavar="FILE",
+    help="The list of agents: all of them are written, each URL once. It names the databases that --merge does not.",
+)
 @seed_filters
 @with_settings("output_dir")
 def export(
@@ -45,6 +51,7 @@ def export(
     pages: bool,
     only: str | None,
     merge: tuple[str, ...],
+    agents: str | None,
     state: SeedState | None,
     end_reason: EndReason | None,
 ) -> None:
@@ -56,7 +63,7 @@ def export(
     second round: --end-reason max-pages.
     """
     with opened(settings, SeededCrawl) as crawl:
-        write_export(crawl, file, pages, state, end_reason, written, only, merge=merge)
+        write_export(crawl, file, pages, state, end_reason, written, only, merge=merge, agents=agents)
 
 
 def write_export(
@@ -69,10 +76,13 @@ def write_export(
     only: str | None = None,
     quiet: bool = False,
     merge: tuple[str, ...] = (),
+    agents: str | None = None,
 ) -> None:
     """Export to `file` (default: by the crawl's name) and, unless `quiet`, say how much."""
     name = file or crawl.export_file
-    counts = crawl.export(name, pages=pages, state=state, end_reason=end_reason, format=written, only=only, merge=merge)
+    counts = crawl.export(
+        name, pages=pages, state=state, end_reason=end_reason, format=written, only=only, merge=merge, agents=agents
+    )
     if quiet:
         return
     place = "standard output" if name == STANDARD else name

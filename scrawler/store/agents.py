@@ -172,6 +172,12 @@ class KnownView(NamedTuple):
     over: bool = False  # the agents have agreed that all is over
 
 
+def agent_of(database: Database) -> str:
+    """Return the name of the agent whose database it is; empty: no machine has begun yet."""
+    rows = database.plain_rows(select(machine.c.agent).order_by(machine.c.id.desc()).limit(1))
+    return str(rows[0][0]) if rows else ""
+
+
 class Mail:
     """URLs between this agent and others, and what it remembers of them; used by the agent's thread."""
 
@@ -286,11 +292,6 @@ class Mail:
             connection.execute(mine.values(version=slot_table.c.version + 1, **values))
 
         self._database.retrying(work)
-
-    def agent(self) -> str:
-        """Return the name of the agent whose database this is; empty: no machine has begun yet."""
-        rows = self._database.plain_rows(select(machine.c.agent).order_by(machine.c.id.desc()).limit(1))
-        return str(rows[0][0]) if rows else ""
 
     def pages(self) -> int:
         """Return how many pages this agent has fetched, in all its lives."""

@@ -18,14 +18,17 @@ from scrawler.agents.members import MembersFile
 from scrawler.agents.partition import AgentPartition
 from scrawler.agents.standing import Standing
 from scrawler.agents.views import View
+from scrawler.assembly.agents import AgentRun
 from scrawler.exchange.communicator import Batch, Delivery, Item, Receipt
 from scrawler.exchange.door import Door
 from scrawler.model.scope import Scope
+from scrawler.settings import Settings
 from scrawler.store.agents import Mail
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.urls.scope import site_key
 from tests.limits import FAR, HANGS
+from tests.torture.crawl import wait_for
 
 pytest.importorskip("zmq")
 
@@ -75,6 +78,7 @@ class Speaker:
         self.view = View({"a": 1, "b": 1})
         self.mail = Mail(self.database, one, Scope.HOST)
         self.failures: list[BaseException] = []
+        self.more: list[set[str]] = []  # by whom it went when it found more members in its list than before
         self.stop = threading.Event()
         self.standing = Standing(FAR)
         ports = AgentPorts(
@@ -82,14 +86,23 @@ class Speaker:
             give_back_others=lambda: None,
             look_again=lambda: None,
             figures=dict,
+            more_members=self._note_more,
             failed=self.failures.append,
             say=lambda line: None,
         )
-        partition = AgentPartition(self.database, one, "a", self.view)
+        self.partition = AgentPartition(self.database, one, "a", self.view)
         self.thread = AgentThread(
-            self.members, own, self.mail, partition, self.standing, TIMES, ports, self.stop, 10, OrderedDict()
+            self.members, own, self.mail, self.partition, self.standing, TIMES, ports, self.stop, 10, OrderedDict()
         )
         self._wake = own.wake
+        self._file, self._list = file, file.read_text()
+
+    def name_members(self, *further: str) -> None:
+        """Write another list of agents: these as well, who never say anything."""
+        self._file.write_text(self._list + "".join(f"{one} tcp://127.0.0.1:{9 + n}\n" for n, one in enumerate(further)))
+
+    def _note_more(self) -> None:
+        self.more.append({*self.partition.map.view.weights})
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -141,3 +154,42 @@ def test_whatever_a_member_says_the_thread_goes_on_and_takes_what_is_its_own(spe
         speaker.receipt(Batch(2, (Item(1, mine), Item(1, other), Item(1, mine))))  # one number for several
         assert not speaker.standing.over, "others do not end what this one has not found to be over"
     assert not speaker.failures
+
+
+def test_with_more_members_their_parts_are_smaller_before_anybody_goes_by_them(speaker: Speaker) -> None:
+    def goes_by(*names: str) -> bool:
+        return {*speaker.partition.map.view.weights} == {*names}
+
+    with speaker.running():
+        speaker.name_members("c", "d")
+        wait_for(lambda: goes_by("a", "b", "c", "d"), HANGS, "a view with them")
+        speaker.name_members()
+        wait_for(lambda: goes_by("a", "b"), HANGS, "a view without them")
+        speaker.name_members("c")
+        wait_for(lambda: goes_by("a", "b", "c"), HANGS, "a view with one of them")
+        speaker.name_members("c", "d", "e")
+        wait_for(lambda: goes_by("a", "b", "c", "d", "e"), HANGS, "a view with five")
+    assert speaker.more == [{"a", "b"}, {"a", "b", "c"}]
+
+
+def test_the_part_of_an_address_never_grows_in_a_life(tmp_path: Path) -> None:
+    """So all together are never more than `per_ip`: who knows only a shorter list is in no view with the others."""
+    file = tmp_path / "agents.txt"
+    secret = tmp_path / "secret"
+    secret.write_bytes(SECRET)
+
+    def name(members: str) -> None:
+        file.write_text("".join(f"{one} tcp://127.0.0.1:{port}\n" for port, one in enumerate(members, 9)))
+
+    name("ab")
+    given = Settings(agents=file, agent="a", exchange_secret_file=secret, per_ip=8, delay_per_ip=0.5)
+    with closing(open_database(f"sqlite:///{tmp_path / 'a.db'}")) as database:
+        run = AgentRun(given, database, 1)
+        parts = [run.settings_of(given).per_ip]
+        for members in ("abc", "ab", "abcde", "abcdefghij"):
+            name(members)
+            assert run.members.look() is None
+            parts.append(run.settings_of(given).per_ip)
+        longest = run.settings_of(given).delay_per_ip
+    assert parts == [4, 2, 2, 1, 1]
+    assert longest == 5.0

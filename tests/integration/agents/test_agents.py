@@ -133,9 +133,24 @@ def test_a_seed_that_leads_to_another_agents_site_is_crawled_there(agents: Agent
 
 
 def _exports_are_merged(agents: Agents, expected: set[str]) -> None:
-    file = agents.folder / "all.jsonl"
+    file, again = agents.folder / "all.jsonl", agents.folder / "again.jsonl"
+    names = agents.folder / "databases.txt"
     with agents.crawls["a"].opened() as crawl:
         crawl.export(file, pages=True, merge=[agents.crawls[name].url for name in "bc"])
+        lines = [f"{name} tcp://h:{port} {agents.crawls[name].url}\n" for name, port in agents.ports.items()]
+        names.write_text("".join(lines))
+        crawl.export(again, pages=True, agents=names)
+        names.write_text("".join(lines[:2]) + "c tcp://h:1\n")
+        with pytest.raises(SettingsError, match="names no database of c"):
+            crawl.export(again, pages=True, agents=names)
+        crawl.export(again, pages=True, agents=names, merge=[agents.crawls["c"].url])
+        assert sorted(again.read_bytes().splitlines()) == sorted(file.read_bytes().splitlines())
+        names.write_text("".join(lines[:2]) + f"c tcp://h:1 {agents.crawls['b'].url}\n")
+        with pytest.raises(SettingsError, match="names for c is that of b"):
+            crawl.export(again, pages=True, agents=names)
+        names.write_text("".join(lines[1:]))
+        with pytest.raises(SettingsError, match="agent a's, which is not in"):
+            crawl.export(again, pages=True, agents=names)
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     pages = [row["url"] for row in rows if row["kind"] == "page" and row["result"] == "fetched"]
     assert {url for url in pages if not url.endswith(".pdf")} == expected

@@ -19,6 +19,8 @@ BAD = {
     "a tcp://h:1 0": "a capacity is a whole number",
     "a tcp://h:1 101": "a capacity is",
     "a tcp://h:1 x": "a capacity is",
+    "a tcp://h:1 sqlite:///a.db 2": "line 1: an agent is",
+    "a tcp://h:1 1 2 sqlite:///a.db": "line 1: an agent is",
     "-a tcp://h:1": "a name has",
     "a tcp://h:1\na tcp://h:2": "two agents have the name a",
     "a tcp://h:1\nb tcp://h:1": "two agents have the address tcp://h:1",
@@ -32,11 +34,29 @@ def test_a_line_each(tmp_path: Path) -> None:
     assert read_members(file) == (Member("a", "tcp://one.example:7000"), Member("b", "tcp://[::1]:7000", 4))
 
 
+def test_a_database_may_stand_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "agents.txt"
+    file.write_text("a tcp://h:1 sqlite:///a.db\nb tcp://h:2 3 sqlite:////srv/b.db\n")
+    assert read_members(file) == (
+        Member("a", "tcp://h:1", database="sqlite:///a.db"),
+        Member("b", "tcp://h:2", 3, "sqlite:////srv/b.db"),
+    )
+
+
 def test_toml(tmp_path: Path) -> None:
     file = tmp_path / "agents.toml"
     file.write_text('[agents.a]\naddress = "tcp://h:1"\n[agents.b]\naddress = "tcp://h:2"\ncapacity = 3\n')
     assert read_members(file) == (Member("a", "tcp://h:1"), Member("b", "tcp://h:2", 3))
-    for text in ("[agents", "agents = 3", "[agents.a]\n", '[agents.a]\naddress="tcp://h:1"\nx=1\n', "[other]\n"):
+    file.write_text('[agents.a]\naddress = "tcp://h:1"\ndatabase = "sqlite:///a.db"\n')
+    assert read_members(file) == (Member("a", "tcp://h:1", database="sqlite:///a.db"),)
+    for text in (
+        "[agents.a]\naddress='tcp://h:1'\ndatabase=1\n",
+        "[agents",
+        "agents = 3",
+        "[agents.a]\n",
+        '[agents.a]\naddress="tcp://h:1"\nx=1\n',
+        "[other]\n",
+    ):
         file.write_text(text)
         with pytest.raises(SettingsError, match=r"agents\.toml"):
             read_members(file)
