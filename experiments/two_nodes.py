@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -68,11 +68,20 @@ QUICK = Scale(60, 1, 0.4, 0.35, 20, 2.0, 3.0, (1.35,), (50,))
 @experiment
 @click.option("--rounds", default=1, show_default=True, help="Turns of each pair; not with --quick.")
 @click.option("--busy", is_flag=True, help="A slower web, of which more is known at first: for a machine that is busy.")
-def main(quick: bool, results: Path, rounds: int, busy: bool) -> None:
+@click.option(
+    "--line",
+    "lines",
+    type=click.FloatRange(0.1, 100),
+    multiple=True,
+    help="Width of a line, 1: what one node takes; may be repeated. Fewer take less time. [default: five]",
+)
+def main(quick: bool, results: Path, rounds: int, busy: bool, lines: tuple[float, ...]) -> None:
     """How much faster are two machines than one where both share a line, and what do they tell each other?"""
     scale = BUSY if busy else FULL
     if quick:
         scale, rounds = QUICK, 1
+    if lines:
+        scale = replace(scale, lines=sorted({*lines}))
     rows: list[Row] = []
     for turn in range(1, rounds + 1):
         alone = _row(turn, scale, "no limit", 0.0, 1)
@@ -81,6 +90,8 @@ def main(quick: bool, results: Path, rounds: int, busy: bool) -> None:
         for line, nodes in product(scale.lines, _NODES):
             rows.append(_row(turn, scale, f"line of {line:g}", line * number(alone, "MB/s"), nodes))
         for most in scale.list_maxima:
+            if most == _LIST_MAX:
+                continue  # two nodes without a limit have had that
             rows.append(_row(turn, scale, f"list of {most:,}", 0.0, 2, most))
     write_report(report(rows, scale), results)
 
@@ -167,7 +178,7 @@ def report(rows: Sequence[Row], scale: Scale) -> Report:
             "; ".join(
                 f"{most:,}: {number(row, 'pages/s'):.0f}, {number(row, 'CPU ms a page'):.2f}"
                 for most in scale.list_maxima
-                for row in _of(rows, f"list of {most:,}", 2)[:1]
+                for row in _of(rows, "no limit" if most == _LIST_MAX else f"list of {most:,}", 2)[:1]
             ),
         ),
     ]
