@@ -149,7 +149,7 @@ class MachineRun:
         self._filters = filters
         self._deaths = deaths
         self._say = say
-        self._earlier = Earlier(earlier, stop.is_set, say).of_site if earlier else None
+        self._earlier = Earlier(earlier, settings, stop.is_set, say).of_site if earlier else None
         self._machines = Machines(database)
         self._beats = Machines(prompt)
         with no_room():  # before there is a machine, which would have to sign off

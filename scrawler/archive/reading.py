@@ -25,6 +25,8 @@ _RENDERED = 64 << 20  # bytes of a rendered document that are read: those of our
 _MEMBER = b"\x1f\x8b\x08"  # begins a gzip member
 _RECORD_ID = re.compile(rb"\r\nWARC-Record-ID: ([^\r\n]*)")
 _REFERS_TO_ID = re.compile(rb"\r\nWARC-Refers-To: ([^\r\n]*)")
+_HEAD_PACKED = 2048  # bytes of a packed record in which its heads stand as a rule
+_HEADS = 1 << 18  # bytes that the heads of a record may take, unpacked
 _RECORD_END = 4  # bytes behind the block of a record
 _REFERS_TO = re.compile(rb"\r\nWARC-Refers-To-Target-URI: ([^\r\n]*)")
 
@@ -53,6 +55,18 @@ class RecordReader:
     def answer(self, path: Path, offset: int, length: int, limit: int) -> StoredAnswer:
         """Return the record that takes these bytes of a file, as `stored_answer` does. Raises OSError as well."""
         return stored_answer(os.pread(self._opened(path).fileno(), length, offset), offset, limit)
+
+    def head(self, path: Path, offset: int, length: int) -> StoredAnswer:
+        """Return the record that begins at an offset of a file, as far as its heads go: little of a page is read.
+
+        Whether the rest of it is whole nobody has looked. Raises UnwholeRecordError, OSError.
+        """
+        file = self._opened(path).fileno()
+        for most in (_HEAD_PACKED, length):
+            found = stored_head(os.pread(file, min(most, length), offset), offset, length)
+            if found is not None:
+                return found
+        raise UnwholeRecordError("what stands there is cut")
 
     def bytes_at(self, path: Path, offset: int, length: int) -> bytes:
         """Return bytes of a file. Raises OSError."""
@@ -85,8 +99,31 @@ def stored_answer(data: bytes, offset: int, limit: int) -> StoredAnswer:
     block = block[: len(block) - _RECORD_END]
     end = _HEAD_END.search(block)
     at = end.end() if end else len(block)
+    return StoredAnswer(record, raw, block[:at], block[at:], _referred(record, header))
+
+
+def stored_head(data: bytes, offset: int, length: int) -> StoredAnswer | None:
+    """Return the heads of the record that begins with these bytes, which takes `length` of them at an offset.
+
+    None where they do not stand in `data`, or are longer than those of ours. Raises UnwholeRecordError.
+    """
+    try:
+        raw = isal_zlib.decompressobj(GZIP).decompress(data, _HEADS)
+    except _INFLATE_ERROR as error:
+        raise UnwholeRecordError("what stands there is damaged") from error
+    header, found, block = raw.partition(_HEADER_END)
+    end = _HEAD_END.search(block)
+    if not (found and end):
+        return None
+    record = record_of(Span(offset, length), header)
+    if not record.is_answer:
+        raise UnwholeRecordError("what stands there is no record of an answer")
+    return StoredAnswer(record, raw, block[: end.end()], b"", _referred(record, header))
+
+
+def _referred(record: Record, header: bytes) -> str:
     target = _REFERS_TO.search(header) if record.kind == "revisit" else None
-    return StoredAnswer(record, raw, block[:at], block[at:], target[1].decode("utf-8", "replace") if target else "")
+    return target[1].decode("utf-8", "replace") if target else ""
 
 
 def rendered_before(data: bytes, answer: StoredAnswer) -> bytes | None:

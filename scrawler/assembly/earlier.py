@@ -1,42 +1,184 @@
-"""What tells a machine which payloads of a site an earlier crawl has archived."""
+"""What tells a machine what earlier crawls know of a site, and brings back what their archives hold (`dedup_from`)."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
+from http import HTTPStatus
+from pathlib import Path
 
-from scrawler.archive.record import RevisitOf
-from scrawler.core.party.archived import EarlierPayloads, EarlierRoom
+from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
+from scrawler.archive.record import RevisitOf, sent_head
+from scrawler.assembly.revisits import original_of
+from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
+from scrawler.core.records.records import prefix_of
 from scrawler.errors import StoreError
-from scrawler.store.earlier import EarlierCrawl
+from scrawler.fetch.wire import parse_headers
+from scrawler.model.results import PageFlag, Result
+from scrawler.model.terms import url_hash
+from scrawler.model.visits import WHOLE_EVERY
+from scrawler.revisit.visit import kept_validators
+from scrawler.settings import Settings
+from scrawler.store.earlier import EarlierCrawl, EarlierPage
+
+_HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
 class Earlier:
-    """The payloads of earlier crawls, by site; asked by the thread that takes sites up, which has no turn then."""
+    """What earlier crawls know, by site; asked by the thread that takes sites up, which has no turn then."""
 
     def __init__(
-        self, crawls: Sequence[EarlierCrawl], stopping: Callable[[], bool], say: Callable[[str], None]
+        self,
+        crawls: Sequence[EarlierCrawl],
+        settings: Settings,
+        stopping: Callable[[], bool],
+        say: Callable[[str], None],
     ) -> None:
         """Read from `crawls`, the newest first; `say` is told when one cannot be read: none is asked after that."""
         self._crawls = crawls
+        self._archives = EarlierArchives(crawls, settings)
+        self._most = settings.max_body
         self._stopping = stopping
         self._say = say
         self._away = False
         self._room = EarlierRoom()
+        self._room_of_visits = EarlierRoom.of_visits()
 
-    def of_site(self, key: str) -> EarlierPayloads:
-        """Return what they have archived of a site, as much as there is room for; the rest is archived once more."""
-        payloads = EarlierPayloads(self._room)
-        if self._away:
-            return payloads
+    def of_site(self, key: str) -> EarlierSite:
+        """Return what they know of a site, as much as there is room for; the rest is fetched as if they were not."""
+        payloads, visits = EarlierPayloads(self._room), EarlierVisits(self._room_of_visits)
+        if not self._away:
+            try:
+                self._read(key, payloads, visits)
+            except StoreError as error:  # to wait for it again with each site would hold the crawl up
+                self._away = True
+                self._say(f"dedup_from cannot be read: what it has is fetched and archived anew in this run: {error}")
+        return EarlierSite(payloads, visits, self._archives.read)
+
+    def _read(self, key: str, payloads: EarlierPayloads, visits: EarlierVisits) -> None:
+        to_payloads = to_visits = True
+        with closing(RecordReader()) as reader:
+            for number, crawl in enumerate(self._crawls):
+                for pages in crawl.pages(key):
+                    if self._stopping() or not (to_payloads or to_visits):
+                        return
+                    to_payloads = to_payloads and _take_payloads(payloads, pages)
+                    to_visits = to_visits and self._take_visits(visits, reader, number, pages)
+
+    def _take_visits(
+        self, visits: EarlierVisits, reader: RecordReader, crawl: int, pages: Sequence[EarlierPage]
+    ) -> bool:
+        """Remember by what pages can be asked for; returns False where there is no room."""
+        fetched = [one for one in pages if self._is_wanted(one) and not visits.knows(one.url)]
+        by_place = sorted(fetched, key=lambda one: (one.warc_file, one.warc_offset))
+        found = {one: self._visit(reader, crawl, one) for one in by_place}
+        taken = set[str]()
+        for one in fetched:
+            visit = found[one]
+            is_due = one.status == HTTPStatus.NOT_MODIFIED and self._is_to_be_whole(one.url)
+            if one.url in taken or (visit is None and not is_due):
+                continue
+            taken.add(one.url)
+            if not visits.remember(one.url, visit):
+                return False
+        return True
+
+    def _is_wanted(self, one: EarlierPage) -> bool:
+        whole = one.result == Result.FETCHED.value and not one.flags & PageFlag.TRUNCATED.value
+        return whole and one.length <= self._most
+
+    def _is_to_be_whole(self, url: str) -> bool:
+        """Whether this crawl asks for all of a page of which the one before it was told that nothing had changed.
+
+        One of the crawls in so many does, pages at different times: a server that always says so is found out.
+        """
+        return (len(self._crawls) + url_hash(url)[0]) % WHOLE_EVERY == 0
+
+    def _visit(self, reader: RecordReader, crawl: int, page: EarlierPage) -> EarlierVisit | None:
+        """Return what is known of a page; None where it cannot be read, or does not say by what it is asked for.
+
+        What came before stands for what the server said to be unchanged: the crawl that fetched it follows.
+        """
+        if page.status == HTTPStatus.NOT_MODIFIED:
+            return None
         try:
-            self._read(key, payloads)
-        except StoreError as error:  # to wait for it again with each site would hold the crawl up
-            self._away = True
-            self._say(f"dedup_from cannot be read: what it has is archived once more in this run: {error}")
-        return payloads
+            path = self._archives.path(crawl, page.warc_file)
+            stored = reader.head(path, page.warc_offset, page.warc_length)
+        except (UnwholeRecordError, OSError):
+            return None
+        original = original_of(stored) if page.revisit else (page.url, page.fetched_at)
+        headers = parse_headers(sent_head(stored.head))
+        etag, modified = kept_validators(headers.get("etag", ""), headers.get("last-modified", ""))
+        if original is None or not (etag or modified) or not stored.record.says(page.url, page.digest, page.revisit):
+            return None
+        return EarlierVisit(
+            etag=etag,
+            last_modified=modified,
+            digest=page.digest,
+            payload_url=original[0],
+            payload_at=original[1],
+            crawl=crawl,
+            warc_file=page.warc_file,
+            warc_offset=page.warc_offset,
+            warc_length=page.warc_length,
+            length=page.length,
+            revisit=page.revisit,
+        )
 
-    def _read(self, key: str, payloads: EarlierPayloads) -> None:
-        for crawl in self._crawls:
-            for digest, url, at in crawl.payloads(key):
-                if self._stopping() or not payloads.remember(digest, RevisitOf(url, at)):
-                    return
+
+class EarlierArchives:
+    """Reads the records of earlier crawls that lie on this host; used by many threads."""
+
+    def __init__(self, crawls: Sequence[EarlierCrawl], settings: Settings) -> None:
+        self._crawls = crawls
+        self._pages_dir = settings.pages_dir
+        self._most = settings.max_body
+        self._away = False
+        self._folders: dict[int, dict[str, Path]] = {}
+
+    def path(self, crawl: int, warc_file: str) -> Path:
+        """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
+        here = self._pages_dir / warc_file
+        if here.exists():
+            return here
+        if crawl not in self._folders:
+            self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
+        there = self._folders[crawl].get(prefix_of(warc_file) or "")
+        return here if there is None else there / warc_file
+
+    def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
+        """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
+        with closing(RecordReader()) as reader, suppress(UnwholeRecordError, OSError):
+            own = self._stored(reader, visit.crawl, visit)
+            if own.record.says(url, visit.digest, visit.revisit):
+                return self._with_body(reader, own, visit) if visit.revisit else own
+        return None
+
+    def _with_body(self, reader: RecordReader, own: StoredAnswer, visit: EarlierVisit) -> StoredAnswer | None:
+        """Return an answer with the body that stands in the record to which its own refers."""
+        for crawl in range(visit.crawl, len(self._crawls)):
+            for page in self._originals(crawl, own.refers_to, visit.digest):
+                stored = self._stored(reader, crawl, page)
+                if stored.record.says(page.url, page.digest, page.revisit):
+                    return own._replace(body=stored.body)
+        return None
+
+    def _originals(self, crawl: int, url: str, digest: bytes) -> Sequence[EarlierPage]:
+        if self._away:
+            return ()
+        try:
+            return self._crawls[crawl].originals(url, digest)
+        except StoreError:
+            self._away = True  # to wait for it again with each page would hold the crawl up
+            return ()
+
+    def _stored(self, reader: RecordReader, crawl: int, page: EarlierVisit | EarlierPage) -> StoredAnswer:
+        largest = max(self._most, page.length) + _HEADS
+        path = self.path(crawl, page.warc_file)
+        return reader.answer(path, page.warc_offset, page.warc_length, largest)
+
+
+def _take_payloads(payloads: EarlierPayloads, pages: Sequence[EarlierPage]) -> bool:
+    """Remember which payloads the archive holds; returns False where there is no room."""
+    return all(payloads.remember(one.digest, RevisitOf(one.url, one.fetched_at)) for one in pages if not one.revisit)

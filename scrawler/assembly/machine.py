@@ -34,7 +34,7 @@ from scrawler.core.machine.listener import Arrivals, InboxListener
 from scrawler.core.machine.machine import Machine, MachineParts
 from scrawler.core.machine.permission import Permission
 from scrawler.core.outage.standstill import Standstill, StandstillPorts
-from scrawler.core.party.archived import EarlierPayloads
+from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import HostRules
 from scrawler.fetch.proxies import EnvironmentProxies
@@ -64,7 +64,7 @@ def build_machine(
     exchange: Exchange | None = None,
     make_learning: Callable[..., SiteLearning] = SiteLearning,
     take_pushed: Callable[[int], int] | None = None,
-    earlier: Callable[[str], EarlierPayloads] | None = None,
+    earlier: Callable[[str], EarlierSite] | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -120,7 +120,7 @@ def _put_together(
     exchange: Exchange | None,
     make_learning: Callable[..., SiteLearning],
     take_pushed: Callable[[int], int] | None,
-    earlier: Callable[[str], EarlierPayloads] | None,
+    earlier: Callable[[str], EarlierSite] | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))

@@ -98,7 +98,7 @@ class ArchivedHeaders:
             return Archived()
         headers = parse_headers(answer.head)
         simhash = self._simhash(page, answer.body, headers) if answer.body else 0
-        return Archived(headers.get("etag", ""), headers.get("last-modified", ""), _original(answer), simhash)
+        return Archived(headers.get("etag", ""), headers.get("last-modified", ""), original_of(answer), simhash)
 
     def _simhash(self, page: PageRow, body: bytes, headers: Mapping[str, str]) -> int:
         """Return the simhash of a page's text, as later visits compute it."""
@@ -121,7 +121,8 @@ class ArchivedHeaders:
         return here if there is None else there / warc_file
 
 
-def _original(answer: StoredAnswer) -> tuple[str, Millis] | None:
+def original_of(answer: StoredAnswer) -> tuple[str, Millis] | None:
+    """Return URL and time of the record to which a revisit refers for its payload; None where it does not say both."""
     date = _REFERS_TO_DATE.search(answer.raw)
     at = read_date(date[1].decode("ascii", "replace")) if date else None
     return (answer.refers_to, at) if answer.refers_to and at is not None else None

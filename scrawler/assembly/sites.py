@@ -9,7 +9,7 @@ from scrawler.assembly.stores import Stores
 from scrawler.assembly.urls import analyzers
 from scrawler.core.asking.origins import ROBOTS_KEPT, Origins
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.party.archived import EarlierPayloads
+from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.site import SiteContext
 from scrawler.core.party.takeup import SiteTaker
 from scrawler.core.rules import CrawlRules, HostRules
@@ -33,7 +33,7 @@ def make_taker(
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
     make_learning: Callable[..., SiteLearning] = SiteLearning,
-    earlier: Callable[[str], EarlierPayloads] | None = None,
+    earlier: Callable[[str], EarlierSite] | None = None,
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)

@@ -26,7 +26,8 @@ class Totals:
         Unless `well`, it met a fault of this program.
         """
         self.requests += 1
-        self.bytes += len(response.body)
+        if response.recalled is None:
+            self.bytes += len(response.body)
         if response.rendered is not None:
             self.requests += len(response.rendered.answers)
             self.bytes += sum([len(answer.body) for answer in response.rendered.answers])

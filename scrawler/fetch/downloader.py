@@ -118,6 +118,15 @@ class Rendered(NamedTuple):
     answers: tuple[Response, ...] = ()  # to what the page asked for, in order
 
 
+class Recalled(NamedTuple):
+    """What a server meant that answered that nothing had changed: what it sent an earlier crawl, by its record."""
+
+    head: bytes  # of the answer that came, for the archive
+    digest: bytes  # of the body
+    payload_url: str  # of the record that holds it
+    payload_at: Millis
+
+
 @quick
 class Response(NamedTuple):
     """What came of a Request. `body` is as transferred, less chunking: still gzip if it was gzip.
@@ -126,7 +135,7 @@ class Response(NamedTuple):
     heads are left out), as HTTP/1.1 text even if HTTP/2 was spoken. `headers` has lower-case names; for a
     repeated header the values joined with ", " (so cookies are read from `head`). `result` is FETCHED, REDIRECT,
     HTTP_ERROR, NOT_MODIFIED or UNWANTED_TYPE (then `body` is empty), or a failure. What a downloader itself cannot cope
-    with is one too, and no exception: see `met`.
+    with is one too, and no exception: see `met`. What was recalled has the body that came to an earlier crawl.
     """
 
     request: Request
@@ -142,6 +151,7 @@ class Response(NamedTuple):
     protocols: Protocols | None = None  # None where no head came
     fault: Fault | None = None  # a fault of this program that it has met; its `result` is INTERNAL_ERROR
     rendered: Rendered | None = None  # where the page was shown in a browser
+    recalled: Recalled | None = None  # where head and body are those of an earlier crawl; its status is 304
 
     def met(self, fault: Fault) -> Response:
         """Return the answer as it is once it has met a fault of this program."""

@@ -19,7 +19,7 @@ _VALUE = re.compile(r"[ -~\x80-\xff]+")  # of a header, as it goes into a reques
 
 LISTED = -1  # as `due_at`: the URL stands in a lane, to be visited again
 NEVER = 0  # as `due_at`: nobody has said that it is to be visited again
-_WHOLE_EVERY = 16  # visits of a URL
+WHOLE_EVERY = 16  # visits of a URL, of which one asks for all of it
 _LONGEST_ETAG, _LONGEST_DATE = 255, 64  # characters of what is kept of headers; longer ones are not sent back
 
 
@@ -133,7 +133,7 @@ def _is_to_be_whole(state: UrlState) -> bool:
     One visit in so many does, URLs of a round at different times.
     """
     turn = state.visit + 1 + (state.url_hash[0] if state.url_hash else 0)
-    return state.result == Result.NOT_MODIFIED.value and state.visit >= _WHOLE_EVERY // 2 and turn % _WHOLE_EVERY == 0
+    return state.result == Result.NOT_MODIFIED.value and state.visit >= WHOLE_EVERY // 2 and turn % WHOLE_EVERY == 0
 
 
 def is_weak(etag: str) -> bool:

@@ -95,7 +95,7 @@ def after_visit(
         found = _found_changed(before, row, kinds)
         learned = learning.learn(before, row.url, row.depth, row.fetched_at, found, policy)
     state = _next_state(before, row, ChangeKind.CHANGED in kinds, policy, learned)
-    state = _with_payload(state, before, row, _validators(etag, last_modified), original, text_print)
+    state = _with_payload(state, before, row, kept_validators(etag, last_modified), original, text_print)
     if kinds:
         row = row._replace(flags=row.flags | sum(_FLAG[kind] for kind in kinds))
     changes = tuple(
@@ -243,7 +243,7 @@ def _with_payload(
     )  # fmt: skip
 
 
-def _validators(etag: str, last_modified: str) -> tuple[str, str]:
+def kept_validators(etag: str, last_modified: str) -> tuple[str, str]:
     """Return what is kept of the two headers; a date that is none would be ignored (RFC 9110, 13.1.3)."""
     return validators(etag, last_modified if mail_date(last_modified) is not None else "")
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from sqlalchemy import select
@@ -17,6 +18,7 @@ from scrawler.model.terms import Millis, url_hash
 from scrawler.store.crawls import Crawl, Crawls
 from scrawler.store.engine import Database, Waiting, open_database
 from scrawler.store.engines import parsed_url
+from scrawler.store.machines import Machines
 from scrawler.store.tables import crawl, loss, page, seed, site
 from scrawler.store.traces import Traces
 
@@ -24,6 +26,22 @@ _SQLITE = "sqlite:///"
 _ROWS = 1_000  # page rows held in memory at a time
 _MOST = 100  # crawls, each of which refers to the one before it
 _WHOLE = tuple(result.value for result in Result if result.answered)
+
+
+class EarlierPage(NamedTuple):
+    """A row of an earlier crawl's pages, as far as anybody asks for it."""
+
+    url: str
+    digest: bytes
+    fetched_at: Millis
+    result: str
+    status: int
+    flags: int
+    length: int  # bytes of the body
+    revisit: int
+    warc_file: str
+    warc_offset: int
+    warc_length: int
 
 
 class EarlierCrawl:
@@ -36,8 +54,8 @@ class EarlierCrawl:
             raise StoreError("dedup_from: the database holds no crawl yet")
         self.crawl: Crawl = Crawls(database).open("", Scope.HOST)
 
-    def payloads(self, site_key: str) -> Iterator[tuple[bytes, str, Millis]]:
-        """Yield the payloads of a site that the archive holds: digest, URL and time of the record; newest first.
+    def pages(self, site_key: str) -> Iterator[list[EarlierPage]]:
+        """Yield the pages of a site that the archive holds, some at a time, the newest first.
 
         Files from which records are gone are left out.
         """
@@ -45,15 +63,28 @@ class EarlierCrawl:
         for (seed_id,) in self.database.plain_rows(of_site.order_by(seed.c.id)):
             yield from self._of_seed(seed_id)
 
-    def _of_seed(self, seed_id: int) -> Iterator[tuple[bytes, str, Millis]]:
-        held = page.c.revisit == 0, page.c.length > 0, page.c.result.in_(_WHOLE)
+    def _of_seed(self, seed_id: int) -> Iterator[list[EarlierPage]]:
         there = page.c.warc_file != "", page.c.warc_file.not_in(select(loss.c.warc_file))
-        query = select(page.c.id, page.c.digest, page.c.url, page.c.fetched_at).where(page.c.seed_id == seed_id)
-        query = query.where(*held, *there).order_by(page.c.id.desc()).limit(_ROWS)
+        whole = page.c.length > 0, page.c.result.in_(_WHOLE)
+        query = select(page.c.id, *(page.c[name] for name in EarlierPage._fields)).where(page.c.seed_id == seed_id)
+        query = query.where(*whole, *there).order_by(page.c.id.desc()).limit(_ROWS)
         before = None
         while rows := self.database.plain_rows(query if before is None else query.where(page.c.id < before)):
-            yield from ((bytes(digest), url, at) for _, digest, url, at in rows if digest)
+            pages = map(EarlierPage._make, (row[1:] for row in rows))
+            yield [one._replace(digest=bytes(one.digest)) for one in pages if one.digest]
             before = rows[-1][0]
+
+    def originals(self, url: str, digest: bytes) -> list[EarlierPage]:
+        """Return the visits to a URL whose records hold a payload themselves, the newest first. Raises StoreError."""
+        rows = Traces(self.database).originals([url_hash(url)], digest)
+        return [EarlierPage._make(getattr(row, name) for name in EarlierPage._fields) for row in rows]
+
+    def folders(self, host: str) -> dict[str, Path]:
+        """Return in which folders of a host its machines wrote, by what the names of their files begin with."""
+        return {
+            f"{self.crawl.files_prefix}{number}": folder
+            for number, folder in Machines(self.database).folders(host).items()
+        }
 
     def close(self) -> None:
         """Close its database."""

@@ -66,7 +66,8 @@ class AnswerHandler:
         """Count an answer, whatever it says; it may do so long before it is applied."""
         counts = flight.party.counts
         counts.requests += 1
-        counts.bytes += len(response.body)
+        if response.recalled is None:
+            counts.bytes += len(response.body)
         if response.rendered is not None:
             counts.requests += len(response.rendered.answers)
             counts.bytes += sum(len(answer.body) for answer in response.rendered.answers)
@@ -166,8 +167,9 @@ class AnswerHandler:
         party, entry = flight.party, flight.entry
         not_before = 0  # what was pushed back rests with its site
         if lane.retries > flight.lane.key.retries:
-            pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
-            not_before = response.started_at + response.elapsed_ms + pause
+            if response.result is not Result.NOT_MODIFIED:  # nothing has failed
+                pause = retry_pause_ms(lane.retries, self._rules_of(flight).retry_pause_ms)
+                not_before = response.started_at + response.elapsed_ms + pause
             party.counts.retries += 1
         if has_invalid_length(response) and len(party.lengthless) < _MOST_LENGTHLESS:
             party.lengthless |= {entry.url}

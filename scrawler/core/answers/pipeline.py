@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 from scrawler.archive.archive import Archive, UnrecordableError
 from scrawler.archive.record import Exchange, RecordRef, RevisitOf, Truncation, digest
@@ -19,7 +20,7 @@ from scrawler.extract.sitemaps import Sitemap, read_sitemap
 from scrawler.extract.sniff import HTML_TYPES, RESOURCE_HEADER, UNKNOWN_TYPES, sniffed_type
 from scrawler.extract.visible import visible_text
 from scrawler.extract.xhtml import is_xhtml, is_xml
-from scrawler.fetch.downloader import Rendered, Response
+from scrawler.fetch.downloader import Recalled, Rendered, Response
 from scrawler.fetch.wire import header_values
 from scrawler.model.results import Result
 from scrawler.model.visits import KnownVisit
@@ -29,6 +30,13 @@ from scrawler.urls.normalise import normalise
 _RENDERED_TYPE = "text/html; charset=utf-8"
 _RENDERED_MARK = b"rendered\0"  # sets digests of rendered documents apart from those of payloads
 _TRUNCATED: dict[Result, Truncation] = {Result.TOO_LARGE: "length", Result.TIMEOUT: "time", Result.CUT: "disconnect"}
+
+
+class EarlierPayload(NamedTuple):
+    """A payload of which earlier crawls were asked."""
+
+    digest: bytes
+    earlier: RevisitOf | None  # the record of such a crawl that holds it, where this one has none of its own
 
 
 class PagePipeline:
@@ -52,13 +60,13 @@ class PagePipeline:
         response: Response,
         metadata: bytes = b"",
         known: KnownVisit | None = None,
-        earlier: RevisitOf | None = None,
+        payload: EarlierPayload | None = None,
     ) -> RecordRef | None:
         """Write the answer's records; None if there was no HTTP answer, or its body not wanted.
 
         `metadata` is what was found in it, as fields of a record of its own; empty: nothing is to be kept of that.
         `known` is the last visit to the URL, which a server means that answers that nothing has changed since.
-        `earlier` is the record of an earlier crawl that holds its payload, as `archived_earlier` has found it.
+        `payload` is what `look_up` has found of its payload in earlier crawls, where there are any.
 
         Raises ArchiveError, and UnrecordableError where no record can be made. A payload that the site's archive has
         already is written as a revisit of the first record: that one is committed before, or with, everything that
@@ -67,35 +75,44 @@ class PagePipeline:
         if not response.head or response.result is Result.UNWANTED_TYPE:
             return None
         is_whole = response.body != b"" and response.result.answered
-        exchange = _exchange(response, site if is_whole else None)
+        exchange = _exchange(response, site if is_whole else None, payload)
         exchange.metadata = metadata
         if response.rendered is not None:
             exchange.rendered = response.rendered.html
-        if known is not None and response.result is Result.NOT_MODIFIED:
+        if response.recalled is not None:
+            _refer_back(exchange, response.recalled)
+            if payload is not None and payload.earlier is not None:
+                site.archived.remember(exchange.payload_digest, payload.earlier)
+        elif known is not None and response.result is Result.NOT_MODIFIED:
             exchange.payload_digest = known.digest
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at, said_by_server=True)
         elif known is not None and is_whole and known.digest == exchange.payload_digest:
             exchange.revisit_of = RevisitOf(known.payload_url, known.payload_at)
-        elif earlier is not None:
-            exchange.revisit_of = earlier
-            site.archived.remember(exchange.payload_digest, earlier)
+        elif payload is not None and payload.earlier is not None:
+            exchange.revisit_of = payload.earlier
+            site.archived.remember(exchange.payload_digest, payload.earlier)
         record = self._archive.write(exchange)
         if is_whole and exchange.revisit_of is None:
             site.archived.remember(exchange.payload_digest, RevisitOf(response.request.url, response.started_at))
         return record
 
     @staticmethod
-    def archived_earlier(site: SiteContext, response: Response, known: KnownVisit | None) -> RevisitOf | None:
-        """Return the record in which an earlier crawl has archived the payload of an answer.
+    def look_up(site: SiteContext, response: Response, known: KnownVisit | None) -> EarlierPayload | None:
+        """Return what earlier crawls have of the payload of an answer; None where nobody asks for that.
 
-        None where that is not asked, or this crawl has a record of its own to which to refer.
+        It names a record where these have it, and this crawl has none of its own to which to refer.
         """
         if site.earlier is None or not response.body or not response.result.answered:
             return None
+        recalled = response.recalled
+        if recalled is not None:
+            is_new = site.archived.get(recalled.digest) is None
+            original = RevisitOf(recalled.payload_url, recalled.payload_at)
+            return EarlierPayload(recalled.digest, original if is_new else None)
         payload_digest = digest(response.body)
         if site.archived.get(payload_digest) is not None or (known is not None and known.digest == payload_digest):
-            return None
-        return site.earlier.get(payload_digest)
+            return EarlierPayload(payload_digest, None)
+        return EarlierPayload(payload_digest, site.earlier.payloads.get(payload_digest))
 
     @staticmethod
     def leave_out(response: Response) -> RecordRef | None:
@@ -202,17 +219,24 @@ class PagePipeline:
         return directives(said, headers, self._product_token, response.started_at)
 
 
+def _refer_back(exchange: Exchange, recalled: Recalled) -> None:
+    """Let an exchange be what it was: a server's word that all is as the record of an earlier crawl has it."""
+    exchange.response_head = recalled.head
+    exchange.body = b""
+    exchange.revisit_of = RevisitOf(recalled.payload_url, recalled.payload_at, said_by_server=True)
+
+
 def _simhash_of(text: bytes) -> int:
     return fingerprint_of(text).simhash
 
 
-def _exchange(response: Response, site: SiteContext | None = None) -> Exchange:
+def _exchange(response: Response, site: SiteContext | None = None, payload: EarlierPayload | None = None) -> Exchange:
     """Return what is archived of an answer: a revisit of the record in which `site` has its payload already, if any.
 
-    Raises UnrecordableError.
+    `payload` has its digest, where that is known. Raises UnrecordableError.
     """
     try:
-        payload_digest = digest(response.body)
+        payload_digest = digest(response.body) if payload is None else payload.digest
         known = site.archived.get(payload_digest) if site is not None else None
         http, tls, cipher = response.protocols or ("", "", "")
         limits = response.request.limits

@@ -12,6 +12,7 @@ from scrawler.archive.record import RecordRef
 from scrawler.core.answers.focus import Focus
 from scrawler.core.answers.outlinks import outlink_fields
 from scrawler.core.answers.pipeline import PagePipeline
+from scrawler.core.answers.recall import is_to_be_whole
 from scrawler.core.party.decisions import (
     PUSH_BACK,
     has_invalid_length,
@@ -107,32 +108,36 @@ class AnswerReader:
         links, sitemap, flags, media_type = found
         parts = () if response.rendered is None else self._archive_parts(response.rendered)
         try:
-            if self._focus is not None and fault is None and not self._focus.keeps(flight, found[0]):
-                record = self._pipeline.leave_out(response)
+            if flight.site.earlier is None and self._focus is None:
+                record = self._pipeline.archive(flight.site, response, metadata, flight.known)
             else:
-                record, flags = self._archived(flight, response, metadata, flags)
+                is_kept = self._focus is None or fault is not None or self._focus.keeps(flight, links)
+                record, flags = self._archived(flight, response, metadata, flags, is_kept)
         except UnrecordableError as error:
             return Reading(None, fault=fault or _fault_behind(error), parts=parts)
         if response.rendered is None:
-            if flight.party.near is not None and fault is None:
-                return self._with_text(Reading(None, record, links, flags, sitemap, media_type), response)
+            if flight.party.near is not None:
+                return self._with_text(Reading(None, record, links, flags, sitemap, media_type, fault), response)
             return Reading(None, record, links, flags, sitemap, media_type, fault)
         is_copy = self._pipeline.is_copy(flight.site, response, response.rendered) if response.rendered.html else None
         return Reading(None, record, links, flags, sitemap, media_type, fault, parts=parts, is_copy=is_copy)
 
     def _archived(
-        self, flight: PageFlight, response: Response, metadata: bytes, flags: int
+        self, flight: PageFlight, response: Response, metadata: bytes, flags: int, is_kept: bool
     ) -> tuple[RecordRef | None, int]:
-        """Archive an answer; return its record, and the flags with what they say of that."""
-        site, earlier = flight.site, None
-        if site.earlier is not None and not flight.lane.refetches:  # what was lost is to be archived whole
-            earlier = self._pipeline.archived_earlier(site, response, flight.known)
-        record = self._pipeline.archive(site, response, metadata, flight.known, earlier)
-        return record, flags if earlier is None else flags | PageFlag.EARLIER
+        """Archive an answer that may be left out, or that an earlier crawl may have; return its record and flags."""
+        if not is_kept:
+            return self._pipeline.leave_out(response), flags
+        payload = None
+        if not flight.lane.refetches:  # what was lost is to be archived whole
+            payload = self._pipeline.look_up(flight.site, response, flight.known)
+        record = self._pipeline.archive(flight.site, response, metadata, flight.known, payload)
+        is_earlier = payload is not None and payload.earlier is not None
+        return record, flags | PageFlag.EARLIER if is_earlier else flags
 
     def _with_text(self, reading: Reading, response: Response) -> Reading:
         """Add what is compared of a page's text with that of other visits; a fault that it meets is its page's."""
-        if response.result is not Result.FETCHED or reading.sitemap is not None:
+        if response.result is not Result.FETCHED or reading.sitemap is not None or reading.fault is not None:
             return reading
         try:
             return reading._replace(text_print=self._pipeline.text_print(response, reading.media_type))
@@ -216,6 +221,8 @@ class AnswerReader:
         rules = self._rules_of(flight)
         if not flight.party.counts.pages and response.status in PUSH_BACK:
             return flight.lane.key.after(pushbacks=1)  # kept in the list: its party ends after max_pushbacks of them
+        if is_to_be_whole(flight, response):
+            return flight.lane.key.after(retries=1)
         if response.result is Result.REDIRECT and self._wants_cookie(flight, response):
             return flight.lane.key.after(retries=1)
         first = flight.lane.key.retries == 0  # once more at least, however seldom failures are asked for again

@@ -263,6 +263,8 @@ class Visits:
         )
         if flight.known is not None:
             request = request._replace(headers=conditions(flight.known))
+        elif flight.site.earlier is not None and _may_be_recalled(choice):
+            request = request._replace(headers=flight.site.earlier.conditions(url))
         if origin.fetch is not None and origin.fetch.browser is not None and _is_shown(choice):
             request = request._replace(shown=True, headers=())
         if choice.party.lengthless and url in choice.party.lengthless:
@@ -294,6 +296,14 @@ class Visits:
 def _is_shown(choice: Choice) -> bool:
     """Whether an entry is shown in the browser of its host: not where only its record is wanted."""
     return choice.entry.role is EntryRole.PAGE and not choice.lane.refetches
+
+
+def _may_be_recalled(choice: Choice) -> bool:
+    """Whether a page may be asked for only if it has changed since an earlier crawl.
+
+    What is tried again may be that because of the condition, or because the earlier archive does not hold the page.
+    """
+    return choice.lane.key.retries == 0 and not choice.lane.refetches
 
 
 def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:

@@ -12,6 +12,7 @@ from math import inf
 
 from scrawler.core.answers.lister import SitemapLister
 from scrawler.core.answers.reading import Reading
+from scrawler.core.answers.recall import is_unchanged
 from scrawler.core.asking.visits import Visits
 from scrawler.core.blame.slots import Slot
 from scrawler.core.collecting.landing import Landing
@@ -79,6 +80,7 @@ class UrlCollector:
         self._crowded: dict[SiteContext, None] = {}  # sites of which seeds are set aside, for want of room
         self._schedule = Schedule(self)
         self._handover = handover
+        self._unchanged: list[Response] = []  # of which an earlier crawl has what they mean
         self._blocked = False  # a site could not be visited, because nothing may be started now
         self._may_begin = True  # a request that was started but has not gone out: some downloaders queue
         self._retired = False
@@ -155,6 +157,8 @@ class UrlCollector:
                 self._downloader.wait(self._patience(), begin=self._may_begin)
                 with self._turn:
                     going, large = self._take_turn()
+                if self._unchanged:
+                    large = [*large, *self._recall()]
                 self._lister.read()
                 if large:
                     readings = list(map(self._read, large))  # others go on meanwhile
@@ -187,6 +191,8 @@ class UrlCollector:
         while True:
             ending = self._ending
             landed = self._land(time.monotonic(), ending)
+            if self._unchanged:
+                return True, landed
             for response in landed:
                 if len(response.body) > _LARGE_BODY or (response.rendered is not None and _is_large(response.rendered)):
                     return True, landed
@@ -219,11 +225,36 @@ class UrlCollector:
                 self._visit(site, now)
             if as_sitemap:
                 self._lister.take(response)
+            elif counts and looks_inside and isinstance(flight, PageFlight) and is_unchanged(flight, response):
+                self._unchanged.append(response)
             elif counts:
                 landed.append(response)
         if self._standstill.released:
             landed += self._standstill.take_released()
         return landed
+
+    def _recall(self) -> list[Response]:
+        """Make answers whole that say that nothing has changed since an earlier crawl; return them but for sitemaps.
+
+        Others go on meanwhile, for its files are read.
+        """
+        unchanged, self._unchanged = self._unchanged, []
+        whole = []
+        for response in unchanged:
+            flight = flight_of(response.request)
+            assert isinstance(flight, PageFlight)
+            self._slot.enter(flight.site.id, read_url(flight, response.request))
+            try:
+                response = self._landing.recall(flight, response)
+                as_sitemap = self._lister.wants(response)
+            finally:
+                self._slot.leave()
+            if as_sitemap:
+                with self._turn:
+                    self._lister.take(response)
+            else:
+                whole.append(response)
+        return whole
 
     def _read(self, response: Response) -> Reading | None:
         flight = flight_of(response.request)

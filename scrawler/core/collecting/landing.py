@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from scrawler.core.answers.answers import AnswerHandler
 from scrawler.core.answers.page_rows import robots_record
 from scrawler.core.answers.reading import AnswerReader, Reading
+from scrawler.core.answers.recall import recall
 from scrawler.core.asking.origins import Origins
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.flights import AliasFlight, Flight, PageFlight, RobotsFlight
@@ -38,6 +39,14 @@ class Landing:
         if isinstance(flight, PageFlight):
             return self._reader.read(flight, response)
         return self._reader.archive(response) if isinstance(flight, RobotsFlight) else None
+
+    @staticmethod
+    def recall(flight: PageFlight, response: Response) -> Response:
+        """Make an answer whole that says that nothing has changed since an earlier crawl; for that it reads files."""
+        try:
+            return recall(flight, response)
+        except BaseException as error:
+            return response.met(fault_of(error))
 
     def apply(self, flight: Flight, response: Response, reading: Reading | None) -> Fault | None:
         """Apply a response to its site; return the fault that it met, if any.

@@ -6,14 +6,12 @@ import zlib
 from array import array
 from bisect import bisect_left
 from struct import Struct
-from threading import Lock
 
 from scrawler.archive.gzipping import zlib_stream
 from scrawler.archive.record import RevisitOf
+from scrawler.model.terms import Millis
 
 _KEPT = 10_000  # payloads, the newest; half of them for sure: so a number of one needs 13 bits
-_EARLIER_TOGETHER = 4_096  # payloads of an earlier crawl in one generation
-_EARLIER_OF_SITE = 24  # generations of a site: some 100,000 payloads, in 4 MB
 _KEY = 6  # first bytes of a digest by which it is found; the others are compared
 _NUMBER = 16  # bits of a record's number, which stands behind its key
 _RECORD = Struct("<BIq")  # length of the rest of its digest and of its URL, which follow, and date
@@ -29,8 +27,8 @@ class ArchivedPayloads:
     __slots__ = ("_elder", "_younger")
 
     def __init__(self) -> None:
-        self._younger = _Generation()
-        self._elder: _Generation | None = None
+        self._younger = Generation()
+        self._elder: Generation | None = None
 
     def __len__(self) -> int:
         return len(self._younger) + (0 if self._elder is None else len(self._elder))
@@ -38,78 +36,22 @@ class ArchivedPayloads:
     def get(self, digest: bytes) -> RevisitOf | None:
         """Return the record that holds a payload."""
         found = self._younger.get(digest)
-        return self._elder.get(digest) if found is None and self._elder is not None else found
+        if found is None and self._elder is not None:
+            found = self._elder.get(digest)
+        return None if found is None else RevisitOf(*found)
 
     def remember(self, digest: bytes, record: RevisitOf) -> None:
         """Keep in which record a payload is."""
         if len(self._younger) >= _KEPT // 2:
-            self._younger, self._elder = _Generation(), self._younger
-        self._younger.remember(digest, record)
+            self._younger, self._elder = Generation(), self._younger
+        self._younger.remember(digest, record.url, record.date_ms)
 
 
-class EarlierPayloads:
-    """The payload digests of a site that an earlier crawl has archived, with their records; the first to come stay.
+class Generation:
+    """Texts and dates in the order in which they came, all but the newest compressed; their numbers, by keys in order.
 
-    `room` is what all sites of a machine share: it is taken in pieces of so many payloads as stand together.
-    """
-
-    __slots__ = ("_generations", "_room", "_taken")
-
-    def __init__(self, room: EarlierRoom) -> None:
-        self._room = room
-        self._generations: list[_Generation] = []
-        self._taken = 0
-
-    def get(self, digest: bytes) -> RevisitOf | None:
-        """Return the record that holds a payload."""
-        for one in self._generations:
-            found = one.get(digest)
-            if found is not None:
-                return found
-        return None
-
-    def remember(self, digest: bytes, record: RevisitOf) -> bool:
-        """Keep in which record a payload is; returns False where there is no room for it."""
-        if not self._generations or len(self._generations[-1]) >= _EARLIER_TOGETHER:
-            if len(self._generations) >= _EARLIER_OF_SITE or not self._room.take():
-                return False
-            self._taken += 1
-            self._generations.append(_Generation())
-        self._generations[-1].remember(digest, record)
-        return True
-
-    def close(self) -> None:
-        """Forget them, and give their room back; calling it again does nothing."""
-        self._room.give_back(self._taken)
-        self._taken, self._generations = 0, []
-
-
-class EarlierRoom:
-    """How many generations of payloads of earlier crawls may be held at a time, by all sites of a machine."""
-
-    def __init__(self, generations: int = 256) -> None:
-        self._left = generations
-        self._lock = Lock()  # sites are taken up and let go of by different threads
-
-    def take(self) -> bool:
-        """Take the room of one generation; returns False where none is left."""
-        with self._lock:
-            if self._left <= 0:
-                return False
-            self._left -= 1
-            return True
-
-    def give_back(self, generations: int) -> None:
-        """Give back what was taken."""
-        with self._lock:
-            self._left += generations
-
-
-class _Generation:
-    """Records in the order in which they came, all but the newest compressed; their numbers, by the digests in order.
-
-    They are asked for where a payload comes again alone. As objects in a dictionary each took 170 bytes, 34 KB for a
-    site of 200 pages, and packed but not compressed 95.
+    A key is a digest; a record is its URL and date. They are asked for where a payload comes again alone. As objects in
+    a dictionary each took 170 bytes, 34 KB for a site of 200 pages, and packed but not compressed 95.
     """
 
     __slots__ = ("_blocks", "_count", "_numbers", "_open")
@@ -123,7 +65,8 @@ class _Generation:
     def __len__(self) -> int:
         return self._count
 
-    def get(self, digest: bytes) -> RevisitOf | None:
+    def get(self, digest: bytes) -> tuple[str, Millis] | None:
+        """Return the text and the date that stand under a digest."""
         key = _key(digest)
         index = bisect_left(self._numbers, key)
         if index == len(self._numbers) or self._numbers[index] >> _NUMBER != key >> _NUMBER:
@@ -138,15 +81,15 @@ class _Generation:
         begin += _RECORD.size
         if packed[begin : begin + rest] != digest[_KEY:]:
             return None
-        return RevisitOf(packed[begin + rest : begin + rest + url].decode(), date_ms)
+        return packed[begin + rest : begin + rest + url].decode(), date_ms
 
-    def remember(self, digest: bytes, record: RevisitOf) -> None:
-        """Keep a record; the one that has the same key, if there is one, is found no more."""
+    def remember(self, digest: bytes, text: str, date_ms: Millis) -> None:
+        """Keep a text and a date; what has the same key, if there is something, is found no more."""
         key = _key(digest)
         number = key + self._count
         index = bisect_left(self._numbers, key)
-        rest, url = digest[_KEY:], record.url.encode()
-        packed = self._open + _RECORD.pack(len(rest), len(url), record.date_ms) + rest + url
+        rest, url = digest[_KEY:], text.encode()
+        packed = self._open + _RECORD.pack(len(rest), len(url), date_ms) + rest + url
         is_full = self._count % _PACKED == _PACKED - 1
         if is_full:
             self._blocks.append(zlib_stream(packed))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from http import HTTPStatus
 
 from scrawler.core.party.decisions import end_detail
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, EntryRole, Lane
@@ -31,6 +32,7 @@ from scrawler.urls.analyzer import UrlAnalyzer
 from scrawler.urls.scope import ScopeRule, host_port
 from scrawler.urls.verdict import Verdict
 
+_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
 
 
@@ -310,8 +312,8 @@ class SeedContext:
         if result == Result.FETCHED:
             counts.pages += 1
             counts.revisits += row.revisit
-            if row.revisit and row.flags & PageFlag.EARLIER:  # to ask the flags costs a microsecond of each page
-                counts.saved += row.length
+            if row.revisit and (row.status == _NOT_MODIFIED or row.flags & PageFlag.EARLIER):
+                counts.saved += row.length  # to ask the flags costs a microsecond: not of each page
         else:
             name = COUNTED_AS.get(Result(result), "failures")
             setattr(counts, name, getattr(counts, name) + 1)

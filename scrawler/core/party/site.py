@@ -14,9 +14,10 @@ from math import ceil, inf
 from typing import Protocol
 
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.party.archived import ArchivedPayloads, EarlierPayloads
+from scrawler.core.party.archived import ArchivedPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import Lane
+from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.health import SiteHealth
 from scrawler.core.rules import CrawlRules
 from scrawler.core.seen import SeenFilter
@@ -130,7 +131,7 @@ class SiteContext:
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
-    earlier: EarlierPayloads | None = None  # what an earlier crawl has archived of it, where that is asked
+    earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
     learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
     orphans: list[Lane] = field(default_factory=list)  # unfinished lanes whose seed has ended
     queued: list[Request] = field(default_factory=list)  # to be started before anything else

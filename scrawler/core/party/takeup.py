@@ -9,9 +9,9 @@ from itertools import chain, islice
 from typing import Any, Protocol
 
 from scrawler.core.clock import DatabaseClock
-from scrawler.core.party.archived import EarlierPayloads
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.depth import DEPTH_BUFFER, Entry, Lane, decode, decode_urls
+from scrawler.core.party.earlier import EarlierSite
 from scrawler.core.party.gates import MOST_FIRST
 from scrawler.core.party.own_url import follow_inside, follow_own
 from scrawler.core.party.rejections import RejectionSample
@@ -139,7 +139,7 @@ class SiteTaker:
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
         make_learning: Callable[..., SiteLearning] = SiteLearning,
-        earlier: Callable[[str], EarlierPayloads] | None = None,
+        earlier: Callable[[str], EarlierSite] | None = None,
     ) -> None:
         self._frontier = frontier
         self._earlier = earlier

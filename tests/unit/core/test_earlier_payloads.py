@@ -5,9 +5,9 @@ from __future__ import annotations
 from hashlib import sha1
 
 from scrawler.archive.record import RevisitOf
-from scrawler.core.party.archived import EarlierPayloads, EarlierRoom
+from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom
 
-TOGETHER = 4_096  # payloads that take their room at once
+TOGETHER = 64  # payloads that take their room at once
 
 
 def _digest(number: int) -> bytes:
