@@ -1,7 +1,7 @@
 """Brings a database to the schema of this program by numbered SQL files: sql/<dialect>/migrations/0001_initial.sql.
 
 Each file records its own number in `schema_version`, so that a DBA may as well load it by hand. An empty database is
-given the schema as it is now, sql/<dialect>/schema.sql, in a quarter of the time; on MySQL, where each statement is
+given the schema as it is now, sql/<dialect>/schema.sql, in about half the time; on MySQL, where each statement is
 committed by itself, it goes through the migrations, which are finished by whoever comes after one that was cut short.
 Not Alembic: what is applied must be the very text that a DBA reads, and some thirty lines do that.
 """

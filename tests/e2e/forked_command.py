@@ -9,13 +9,14 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import pkgutil
 import select
 import socket
 import sys
 
 LONGEST = 2**20  # bytes of a command with its environment
 
-# What most commands load. Each of them takes longer than what a command does with it.
+# What most commands load beside the commands themselves. Each takes longer than what a command does with it.
 _LOADED = (
     "scrawler.api.bare",
     "scrawler.insight.last_settings",
@@ -79,9 +80,11 @@ def _become(message: bytes, streams: list[int], link: socket.socket) -> list[str
 
 if __name__ == "__main__":
     sys.path[:] = [one for one in sys.path if one != os.path.dirname(__file__)]
+    import scrawler.cli
     from scrawler.cli import main
 
-    for module in _LOADED:
+    commands = (found.name for found in pkgutil.iter_modules(scrawler.cli.__path__, "scrawler.cli."))
+    for module in (*commands, *_LOADED):
         importlib.import_module(module)
     # A duplicate above the three that are a command's own.
     sys.argv = asked_for(socket.socket(fileno=os.dup(0)))
