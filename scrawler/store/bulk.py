@@ -12,7 +12,8 @@ column, for psycopg would spend 20 µs a page row on it, value by value.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -61,31 +62,31 @@ class BulkInsert:
         self._row = "(" + ",".join("%d" if kind is int else "x'%s'" for kind in self._python) + ")"
         self._texts = {size: f"{self._head}{','.join([f'({marks})'] * size)}{self._tail}" for size in _ROWS}
 
-    @classmethod
-    def inserting(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
-        """Make one that fails on a known key."""
-        return cls(insert(table), table, columns, dialect)
+    @staticmethod
+    def inserting(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+        """Give one that fails on a known key."""
+        return _made(_inserting, table, tuple(columns), dialect)
+
+    @staticmethod
+    def ignoring(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+        """Give one that leaves out rows with a known key, and does not count them."""
+        return _made(_ignoring, table, tuple(columns), dialect)
+
+    @staticmethod
+    def replacing(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+        """Give one that overwrites the row with the same primary key."""
+        return _made(_replacing, table, tuple(columns), dialect)
+
+    @staticmethod
+    def adding(table: Table, columns: Sequence[str], dialect: Dialect, added: str) -> BulkInsert:
+        """Give one that adds to the column `added` of the row with the same primary key and leaves its rest alone."""
+        return _made(_adding, table, tuple(columns), dialect, added)
 
     @classmethod
-    def ignoring(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
-        """Make one that leaves out rows with a known key, and does not count them."""
-        return cls(inserting_new(table, dialect.name), table, columns, dialect)
-
-    @classmethod
-    def replacing(cls, table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
-        """Make one that overwrites the row with the same primary key."""
-        keys = {column.name for column in table.primary_key}
-        return cls._upserting(table, columns, dialect, [name for name in columns if name not in keys], added=False)
-
-    @classmethod
-    def adding(cls, table: Table, columns: Sequence[str], dialect: Dialect, added: str) -> BulkInsert:
-        """Make one that adds to the column `added` of the row with the same primary key and leaves its rest alone."""
-        return cls._upserting(table, columns, dialect, [added], added=True)
-
-    @classmethod
-    def _upserting(
+    def upserting(
         cls, table: Table, columns: Sequence[str], dialect: Dialect, changed: list[str], *, added: bool
     ) -> BulkInsert:
+        """Make one that writes the columns `changed` of the row with the same primary key, or adds to the first."""
         statement: Insert
         if dialect.name == "mysql":
             ours = _mysql_insert(table)
@@ -147,6 +148,32 @@ class BulkInsert:
         literal = [_literals(values, kind) for values, kind in zip(columns, self._python, strict=True)]
         for part in _by_length(map(self._row.__mod__, zip(*literal, strict=True))):
             yield f"{self._head}{','.join(part)}{self._tail}"
+
+
+@cache
+def _made(
+    make: Callable[..., BulkInsert], table: Table, columns: tuple[str, ...], dialect: Dialect, *added: str
+) -> BulkInsert:
+    """Return what `make` makes, once: its statement takes a millisecond to write, and holds nothing of a database."""
+    return make(table, columns, dialect, *added)
+
+
+def _inserting(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+    return BulkInsert(insert(table), table, columns, dialect)
+
+
+def _ignoring(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+    return BulkInsert(inserting_new(table, dialect.name), table, columns, dialect)
+
+
+def _replacing(table: Table, columns: Sequence[str], dialect: Dialect) -> BulkInsert:
+    keys = {column.name for column in table.primary_key}
+    changed = [name for name in columns if name not in keys]
+    return BulkInsert.upserting(table, columns, dialect, changed, added=False)
+
+
+def _adding(table: Table, columns: Sequence[str], dialect: Dialect, added: str) -> BulkInsert:
+    return BulkInsert.upserting(table, columns, dialect, [added], added=True)
 
 
 # A dialect is imported where its database is in use, which has loaded it: that of another one would be a twentieth of

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
@@ -218,21 +217,17 @@ def test_a_listed_seed_tells_all_that_was_committed(database: Database) -> None:
     assert view.added_at <= view.started_at <= view.ended_at
 
 
-def test_adding_100_000_seeds(database: Database, record_property: pytest.RecordProperty) -> None:
+def test_adding_20_000_seeds(database: Database) -> None:
     seeds = Seeds(database)
-    hosts = [f"www.host-{number}.example.org" for number in range(100_000)]
+    hosts = [f"www.host-{number}.example.org" for number in range(20_000)]
     all_seeds = [NewSeed(f"http://{host}/", host) for host in hosts]
-    began = time.perf_counter()
-    added = [seeds.add(all_seeds[start : start + 5_000]) for start in range(0, 100_000, 5_000)]
-    rate = 100_000 / (time.perf_counter() - began)
-    record_property("seeds_per_second", round(rate))
-    print(f"\n{database.dialect}: {rate:,.0f} seeds/s, each on a site of its own")
-    assert sum(one.new for one in added) == 100_000
+    added = [seeds.add(all_seeds[start : start + 5_000]) for start in range(0, 20_000, 5_000)]
+    assert sum(one.new for one in added) == 20_000
     assert seeds.add(all_seeds[:5_000]) == Added(0, 5_000)
     with database.read() as connection:
         assert connection.exec_driver_sql("SELECT COUNT(*), COUNT(DISTINCT site_id) FROM seed").one() == (
-            100_000,
-            100_000,
+            20_000,
+            20_000,
         )
         query = "SELECT url, url_hash FROM seed WHERE id = (SELECT MAX(id) FROM seed)"
         url, hash_ = connection.exec_driver_sql(query).one()
