@@ -27,19 +27,30 @@ def wacz(settings: Settings, file: str, texts: bool) -> None:
 
     It holds the WARC files, their index and a list of all HTML pages with their titles (WACZ 1.1.1), and takes as much
     room as the WARC files do. Only files that are finished are packed: while machines crawl, what they write now is
-    left out, and told. Pages whose records are gone are told at the end, with exit code 7.
+    left out, and told. Pages whose records are gone are told at the end, with exit code 7. What an earlier crawl has
+    archived (--dedup-from) is not packed, which is told as well: a player needs a package of that crawl, too.
     """
     if not file.lower().endswith(".wacz"):
         raise SettingsError(f"{file}: the name of the file has to end in .wacz, by which players know it")
     with opened(settings, OpenedCrawl) as crawl, ProgressLine() as line:
         done = crawl.pack(file, texts=texts, on_progress=lambda packed: line.show(_progress(packed)))
     click.echo(f"packed {_progress(done)} into {os.fspath(Path(file))}{_left_out(done)}", err=True)
+    if done.earlier:
+        click.echo(_elsewhere(done), err=True)
     if done.lost:
         raise unread_error(done.lost)
 
 
 def _progress(done: Packed) -> str:
     return f"{counted(done.files, 'WARC file')} of {human_bytes(done.bytes)}, {counted(done.pages, 'page')}"
+
+
+def _elsewhere(done: Packed) -> str:
+    where = f", {done.earlier_crawl}" if done.earlier_crawl else ""
+    return (
+        f"the bodies of {counted(done.earlier, 'answer')} stand in the archive of an earlier crawl{where}, and are not"
+        " packed: a player shows them with a package of that crawl beside this one"
+    )
 
 
 def _left_out(done: Packed) -> str:

@@ -35,7 +35,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.settings import Settings, checked_folder
 from scrawler.store.crawls import Crawl
-from scrawler.store.earlier import open_earlier
+from scrawler.store.earlier import absolute, open_earlier
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
@@ -227,6 +227,12 @@ class PageReader:
     def prefixes(self) -> list[str]:
         """What the names of the files begin with that machines of this host wrote."""
         return list(self._written_to)
+
+    @property
+    def earlier_crawl(self) -> str:
+        """The database of the earlier crawl to whose archive this one refers; empty where nobody says."""
+        given = self._settings.dedup_from
+        return "" if given is None else absolute(given) or ""
 
     def close(self) -> None:
         """Let go of the file that is open; calling it again does nothing."""

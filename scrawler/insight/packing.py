@@ -49,6 +49,8 @@ class Packed:
     lost: int = 0  # pages that are not listed, for their records are gone
     unfinished: int = 0  # WARC files left out, because machines write them or ended by a kill
     missing: int = 0  # WARC files that are not here
+    earlier: int = 0  # records of pages whose bodies stand in the archive of an earlier crawl, and are not packed
+    earlier_crawl: str = ""  # the database of that; empty: nobody says
 
 
 def pack(
@@ -91,6 +93,8 @@ def pack(
             out.add("pages/extraPages.jsonl", others.chunks(), others.size, packed=True)
         out.add("pages/pages.jsonl", seeds.chunks(), seeds.size, packed=True)
     out.close(described)
+    done.earlier = Pages(database).of_earlier()
+    done.earlier_crawl = reader.earlier_crawl if done.earlier else ""
     return done
 
 

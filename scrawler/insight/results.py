@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from http import HTTPStatus
 
 from scrawler.insight.answer import Fact, utc
 from scrawler.model.results import PageFlag, Result
@@ -70,8 +71,8 @@ def _lines(page: PageRow, seed: str, lister: str, referrer: str, guest: bool) ->
         yield "as a guest at its site, for a machine with nothing else to do, whatever the owner has fetched there"
     if page.status:
         kind = page.content_type or "no Content-Type"
-        took = f"{human_bytes(page.length)} in {page.elapsed_ms:,} ms"
-        yield f"HTTP {page.status}, {kind}, {took}, {counted(page.attempts, 'attempt')}"
+        came = f"{human_bytes(page.length)}, not sent again," if _is_unchanged(page) else human_bytes(page.length)
+        yield f"HTTP {page.status}, {kind}, {came} in {page.elapsed_ms:,} ms, {counted(page.attempts, 'attempt')}"
     if page.detail:
         yield f"{'leads to' if page.result == Result.REDIRECT else 'because'}: {page.detail}"
     yield listed_at(page.position, lister, page.depth)
@@ -82,8 +83,21 @@ def _lines(page: PageRow, seed: str, lister: str, referrer: str, guest: bool) ->
         if page.flags & flag:
             yield words if read or flag is not PageFlag.SITEMAP else "listed as a sitemap"
     if page.warc_file:
-        record = "a revisit record: its payload was archived before" if page.revisit else "its record"
+        record = _record_of(page)
         yield f"{record} is in {page.warc_file}, {counted(page.warc_length, 'byte')} from {page.warc_offset:,} on"
+
+
+def _is_unchanged(page: PageRow) -> bool:
+    """Whether the server said that a page is as an earlier crawl has it, whose archive its body was read from."""
+    return page.status == HTTPStatus.NOT_MODIFIED and page.result == Result.FETCHED
+
+
+def _record_of(page: PageRow) -> str:
+    if not page.revisit:
+        return "its record"
+    if page.flags & PageFlag.EARLIER or _is_unchanged(page):
+        return "a revisit record, for its payload is in the archive of an earlier crawl (dedup_from),"
+    return "a revisit record: its payload was archived before"
 
 
 def listed_at(position: int, lister: str, depth: int) -> str:

@@ -464,8 +464,8 @@ class CrawlSettings(BaseModel):
     dedup_from: EarlierCrawl = Field(
         None,
         min_length=1,
-        description="Database of an earlier crawl, a file or a URL: of a page whose bytes that has archived, only a"
-        " revisit record is written, which refers to the record there.",
+        description="Database of an earlier crawl, a file or a URL: its pages are asked for only if they have changed"
+        " (ETag, Last-Modified), and of bytes that it has archived, a revisit record refers to the record there.",
     )
     outlinks: bool = Field(False, description="Keep the links of each page in a WARC record beside its answer.")
     block_digests: bool = Field(

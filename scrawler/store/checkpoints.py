@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from http import HTTPStatus
 from itertools import chain
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -74,6 +75,7 @@ _counts_of = attrgetter(*_COUNTS)
 _site_row = attrgetter("site_id", *_SITE)
 _plain_json = json.JSONEncoder(separators=(",", ":")).encode  # `json.dumps` makes an encoder each time, for 2 us
 _sorted_json = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
+_NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 _LONGEST_DETAIL = 1_000  # characters of a detail that is kept
 
 _SEED = (*_COUNTS, "verdicts", "elapsed_ms", "state", "end_reason", "end_detail", "ended_at")
@@ -270,7 +272,7 @@ class Checkpoints:
         totals: dict[str, Any] = {
             "checkpoints": number + 1,
             "pages": machine.c.pages + results[Result.FETCHED.value],
-            "bytes": machine.c.bytes + sum(row.length for row in pages),
+            "bytes": machine.c.bytes + sum([row.length for row in pages if row.status != _NOT_MODIFIED]),
             "errors": machine.c.errors + sum(times for result, times in results.items() if result not in NO_ERROR),
         }
         for name, times in (exchanged or {}).items():

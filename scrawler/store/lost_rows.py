@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from http import HTTPStatus
 from typing import NamedTuple
 
 from sqlalchemy import Connection, Select, delete, select, update
@@ -29,7 +30,7 @@ _PLACES = 200  # rows of one transaction
 _COLUMNS = (
     page.c.id, page.c.seed_id, page.c.url, page.c.depth, page.c.lane_seed, page.c.position, page.c.result,
     page.c.length, page.c.digest, page.c.warc_file, page.c.warc_offset, page.c.warc_length, page.c.revisit,
-    page.c.flags, page.c.referrer, seed.c.site_id, site.c.site_key,
+    page.c.flags, page.c.referrer, page.c.status, seed.c.site_id, site.c.site_key,
 )  # fmt: skip
 
 
@@ -153,7 +154,7 @@ class LostRows:
             number = self._machine_of(row.warc_file)
             if number is not None:
                 totals[number]["pages"] += row.result == Result.FETCHED
-                totals[number]["bytes"] += row.length
+                totals[number]["bytes"] += row.length if row.status != HTTPStatus.NOT_MODIFIED else 0
                 totals[number]["errors"] += row.result not in NO_ERROR
         for number, counts in sorted(totals.items()):
             values = {machine.c[name]: machine.c[name] - less for name, less in counts.items()}
@@ -177,5 +178,7 @@ def _counts(rows: Iterable[AnyRow]) -> Mapping[str, int]:
         counts["near_duplicates"] += bool(row.flags & PageFlag.NEAR_DUPLICATE)
         if fetched:
             counts["revisits"] += row.revisit
+            is_saved = row.status == HTTPStatus.NOT_MODIFIED or row.flags & PageFlag.EARLIER
+            counts["saved"] += row.length if row.revisit and is_saved else 0
             counts["slow_pages"] += bool(row.flags & PageFlag.SLOW)
     return counts

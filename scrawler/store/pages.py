@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, ScalarSelect, Table, literal, 
 from sqlalchemy import func as sql
 
 from scrawler.model.records import CdxRow
+from scrawler.model.results import PageFlag
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import url_hash
 from scrawler.store.engine import Database
@@ -105,6 +106,12 @@ class Pages:
             return number, end
 
         return self._database.reading(work)
+
+    def of_earlier(self) -> int:
+        """Return of how many records the payload stands in the archive of an earlier crawl (`dedup_from`)."""
+        there = select(page.c.digest).where(page.c.flags.bitwise_and(PageFlag.EARLIER.value) != 0)
+        query = select(sql.count()).where(page.c.revisit == 1, page.c.warc_file != "", page.c.digest.in_(there))
+        return int(self._database.rows(query)[0][0])
 
     def ends(self, warc_file: str) -> tuple[tuple[int, int], tuple[int, int]] | None:
         """Return offset and length of the first and the last committed record of a WARC file; None without any."""

@@ -384,7 +384,7 @@ page = Table(
     _word("result", 24),
     _small("status", "HTTP status; 0: none"),
     _text("content_type", "media type without parameters"),
-    _number("length", "body bytes over the wire"),
+    _number("length", "body bytes over the wire; where the server said 304, those that an earlier crawl has"),
     _bytes("digest", _DIGEST, "SHA-1 of the payload, or empty"),
     _small("attempts"),
     _number("fetched_at"),

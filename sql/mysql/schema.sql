@@ -189,7 +189,7 @@ CREATE TABLE page (
     result VARCHAR(24) NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT NOT NULL,  -- media type without parameters
-    length BIGINT NOT NULL,  -- body bytes over the wire
+    length BIGINT NOT NULL,  -- body bytes over the wire; where the server said 304, those that an earlier crawl has
     digest VARBINARY(20) NOT NULL,  -- SHA-1 of the payload, or empty
     attempts INTEGER NOT NULL,
     fetched_at BIGINT NOT NULL,

@@ -190,7 +190,7 @@ CREATE TABLE page (
     result VARCHAR(24) COLLATE "C" NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT COLLATE "C" NOT NULL,  -- media type without parameters
-    length BIGINT NOT NULL,  -- body bytes over the wire
+    length BIGINT NOT NULL,  -- body bytes over the wire; where the server said 304, those that an earlier crawl has
     digest BYTEA NOT NULL,  -- SHA-1 of the payload, or empty
     attempts INTEGER NOT NULL,
     fetched_at BIGINT NOT NULL,

@@ -191,7 +191,7 @@ CREATE TABLE page (
     result TEXT NOT NULL,
     status INTEGER NOT NULL,  -- HTTP status; 0: none
     content_type TEXT NOT NULL,  -- media type without parameters
-    length INTEGER NOT NULL,  -- body bytes over the wire
+    length INTEGER NOT NULL,  -- body bytes over the wire; where the server said 304, those that an earlier crawl has
     digest BLOB NOT NULL,  -- SHA-1 of the payload, or empty
     attempts INTEGER NOT NULL,
     fetched_at INTEGER NOT NULL,
