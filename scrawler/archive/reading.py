@@ -62,7 +62,7 @@ class RecordReader:
         Whether the rest of it is whole nobody has looked. Raises UnwholeRecordError, OSError.
         """
         file = self._opened(path).fileno()
-        for most in (_HEAD_PACKED, length):
+        for most in (_HEAD_PACKED, _HEADS):
             found = stored_head(os.pread(file, min(most, length), offset), offset, length)
             if found is not None:
                 return found

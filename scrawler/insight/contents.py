@@ -253,14 +253,28 @@ class PageReader:
 
     def _original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer]:
         """Find the page whose record has the payload: the revisit names its URL, the digest tells which visit."""
+        if (found := self._own_original(page, revisit)) is not None:
+            return found
+        gone: RecordsLostError | None = None
+        for reader in self._earlier_readers():
+            try:
+                found = reader._own_original(page, revisit)
+            except RecordsLostError as error:
+                gone = error
+            if found is not None:
+                return found
+        if gone is not None:
+            raise gone
+        where = (
+            "in the database any more" if self._settings.dedup_from is None else "in the database, nor in earlier ones"
+        )
+        raise RecordsLostError(f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not {where}")
+
+    def _own_original(self, page: PageRow, revisit: StoredAnswer) -> tuple[PageRow, StoredAnswer] | None:
+        """Return it where it is in this crawl's own archive. Raises RecordsLostError where its record is gone."""
         for row in self._traces.originals([url_hash(revisit.refers_to)], page.digest):
             return row, self._stored(row)
-        for reader in self._earlier_readers():
-            with suppress(RecordsLostError):
-                return reader._original(page, revisit)
-        raise RecordsLostError(
-            f"{page.url}: its body stood in the record of {revisit.refers_to}, which is not in the database any more"
-        )
+        return None
 
     def _earlier_readers(self) -> Sequence[PageReader]:
         """Return what reads the archives of earlier crawls, to which revisit records may refer (`dedup_from`)."""

@@ -18,7 +18,7 @@ from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.store.earlier import absolute
 from scrawler.synthweb.process import SynthServer
-from scrawler.synthweb.spec import WebSpec
+from scrawler.synthweb.spec import Validators, WebSpec
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import LONGEST_RUN, by_path, page
 from tests.integration.crawl.rig import running
@@ -185,7 +185,8 @@ def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, 
 
 
 def test_a_killed_crawl_goes_on_and_still_refers_to_the_earlier_one(crawl: Crawl, later: Crawl) -> None:
-    with SynthServer(WebSpec(seed=3, sites=4, mean_pages=60, page_bytes=2000)) as server:
+    spec = WebSpec(seed=3, sites=4, mean_pages=60, page_bytes=2000, validators=Validators.TRUE)
+    with SynthServer(spec) as server:
         for one in (crawl, later):
             one.add(server.web.seeds())
         crawl.run()
@@ -198,6 +199,8 @@ def test_a_killed_crawl_goes_on_and_still_refers_to_the_earlier_one(crawl: Crawl
         later.run(dedup_from=_file_of(crawl), timeout=1)
     assert left < len(later.pages())
     assert {row.url for row in later.pages()} == {row.url for row in crawl.pages()}
+    assert any(row.status == 304 for row in later.pages()[:left])
+    assert any(row.status == 304 for row in later.pages()[left:])
     assert not _records(later, "response")
     check_records(later.url, later.folder / "pages", earlier=[crawl.url])
     later.check()

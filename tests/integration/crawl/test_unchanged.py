@@ -147,6 +147,13 @@ def test_what_is_unchanged_is_not_sent_again_and_its_links_are_followed(
     with later.opened() as opened:
         for path, body in site.pages.items():
             assert opened.read(root + path[1:]) == body
+        told = opened.report().as_json()["earlier"]
+        assert told["pages_not_sent"] == 6
+        assert told["bytes_not_sent"] == summary.saved
+        assert told["payloads_archived"] == 5
+        packed = opened.pack(later.folder / "later.wacz")
+        assert (packed.earlier, packed.earlier_crawl) == (6, _file_of(crawl))
+        assert "not sent again" in str(opened.why(root + "kept"))
 
 
 def test_synthetic_sites_come_out_the_same_with_and_without(crawl: Crawl, later: Crawl, tmp_path: Path) -> None:
