@@ -1,4 +1,7 @@
-"""A crawl with its pages, and all that is known of them; it is not run here."""
+"""A crawl with its pages, and all that is known of them; it is not run here.
+
+What makes reports and the like is imported by who asks for one: it is much to load, and a run needs none of it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrawler.api.answers import Answers
 from scrawler.api.page import Page
@@ -14,18 +18,17 @@ from scrawler.api.rows import results_of
 from scrawler.api.seeding import SeededCrawl
 from scrawler.api.since import Since, since_ms
 from scrawler.errors import NotCrawledError, SettingsError
-from scrawler.insight.answer import Answer
 from scrawler.insight.contents import PageContent, PageReader, find_page
-from scrawler.insight.html import html_page
-from scrawler.insight.in_degree import InDegrees, Ranked
-from scrawler.insight.packing import Packed, pack
-from scrawler.insight.report import make_report
-from scrawler.insight.sections import Report
-from scrawler.insight.why import why
 from scrawler.seeds.outputs import open_bytes, open_output
 from scrawler.settings import Settings
 from scrawler.store.committed import listed_pages, pages_of
 from scrawler.store.crawls import Crawls
+
+if TYPE_CHECKING:
+    from scrawler.insight.answer import Answer
+    from scrawler.insight.in_degree import Ranked
+    from scrawler.insight.packing import Packed
+    from scrawler.insight.sections import Report
 
 _PACKED = (".gz", ".zst")  # how names of files end that would be packed
 
@@ -90,6 +93,8 @@ class OpenedCrawl(SeededCrawl):
 
         Raises SettingsError where it is no URL.
         """
+        from scrawler.insight.why import why
+
         with self.reader() as reader:
             return why(self.database, self.settings, self.stored.scope, url, reader.read)
 
@@ -103,11 +108,15 @@ class OpenedCrawl(SeededCrawl):
         Printed it is what `scrawler report` shows; `as_json()` has its values. Raises InputError where there is no such
         seed, SettingsError for a file that the crawl needs.
         """
+        from scrawler.insight.report import make_report
+
         if html is not None:
             self.keep_clear(os.fspath(html))
         view = None if seed is None else self.seed(seed, "SEED")
         made = make_report(self.database, self.stored, view, since_ms(since, self.database.now()))
         if html is not None:
+            from scrawler.insight.html import html_page
+
             with open_output(os.fspath(html)) as out:
                 out.writelines(html_page(replace(made, title=f"Report on {made.title}")))
         return made
@@ -124,6 +133,8 @@ class OpenedCrawl(SeededCrawl):
         With `texts` pages are listed with their texts. Raises SettingsError for a file that the crawl needs,
         ScrawlerError where nothing is finished yet, or it cannot be written.
         """
+        from scrawler.insight.packing import pack
+
         name = os.fspath(file)
         self.keep_clear(name)
         folder = Path(name).absolute().parent
@@ -143,6 +154,8 @@ class OpenedCrawl(SeededCrawl):
         NotCrawledError where the crawl kept no out-links, SettingsError for a file that the crawl needs, or that is
         to be packed, ScrawlerError where it cannot be written.
         """
+        from scrawler.insight.in_degree import InDegrees
+
         name = os.fspath(file)
         if name.lower().endswith(_PACKED):
             raise SettingsError(

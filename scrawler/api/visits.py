@@ -9,11 +9,9 @@ from datetime import UTC, datetime
 from scrawler.api.opened import OpenedCrawl
 from scrawler.api.since import Since, since_ms
 from scrawler.errors import SettingsError
-from scrawler.insight.changes import diff, two_visits
 from scrawler.insight.contents import asked_for
 from scrawler.model.visits import ChangeKind
 from scrawler.store.changes import Changes, ChangeView, RoundView
-from scrawler.telling.atom import feed_lines
 
 _MOST_IN_FEED = 1_000
 
@@ -55,6 +53,8 @@ class VisitedCrawl(OpenedCrawl):
         seed_id = None if seed is None else self.seed(seed).seed.id
         kinds = kinds_of([kind] if isinstance(kind, str) else kind)
         newest = Changes(self.database).newest(_MOST_IN_FEED, since_ms(since, self.database.now()), seed_id, kinds)
+        from scrawler.telling.atom import feed_lines  # a run needs none
+
         return feed_lines(self.stored, newest)
 
     def rounds(self, seed: str | None = None) -> Iterator[RoundView]:
@@ -68,6 +68,8 @@ class VisitedCrawl(OpenedCrawl):
         It is that of the text that a reader sees, with `body` that of the decoded body. Raises NotCrawledError where
         there are no two visits with a record, RecordsLostError where one is gone from the archive.
         """
+        from scrawler.insight.changes import diff, two_visits  # a run needs none
+
         asked = asked_for(self.last_settings(), url)
         old, new = two_visits(Changes(self.database).visits(asked.hashes), asked.shown, first, second)
         with self.reader() as reader:

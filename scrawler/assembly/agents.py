@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 
-from scrawler.agents.agent import AgentPorts, AgentThread, Times
 from scrawler.agents.members import Member, MembersFile
 from scrawler.agents.partition import AgentPartition
 from scrawler.agents.standing import Standing
@@ -135,6 +134,8 @@ class AgentRun:
 
         `more_members` is called where the file has more agents than before: settings are to be followed anew.
         """
+        from scrawler.agents.agent import AgentPorts, AgentThread, Times  # few machines are agents
+
         guests: OrderedDict[str, str] = OrderedDict()
         address_of = partial(_address_of, self.members, guests)
         listen = listening_at(self._me.address)

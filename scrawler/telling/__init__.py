@@ -2,5 +2,6 @@
 
 Changes come out of the table `url_change`, in which machines commit them; nothing of this is on their way. `atom`
 writes a feed, `message` makes and signs what is sent to webhooks, `sender` sends it, `hooks` says what is sent when,
-`feed_file` keeps a file up to date. `telling` does all of that in a thread of its own, and once more at a run's end.
+`feed_file` keeps a file up to date. `background` is the thread that does all of that, and once more at a run's end;
+`telling` starts it where a run has anything to tell.
 """
