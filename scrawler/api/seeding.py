@@ -12,7 +12,7 @@ from scrawler.api.bare import BareCrawl
 from scrawler.api.choosing import ChoosingCrawl
 from scrawler.api.keeping import keep_clear
 from scrawler.api.rows import chosen, one_of
-from scrawler.errors import InputError, SettingsError
+from scrawler.errors import DatabaseUrlError, InputError, SettingsError, StoreError
 from scrawler.seeds.exporter import COLUMNS, ExportCounts, Selection, UrlKind, export_merged, export_urls
 from scrawler.seeds.files import READ, Format, open_input, read_as, written_as
 from scrawler.seeds.formats import Entry, read_entries
@@ -124,7 +124,7 @@ class SeededCrawl(ChoosingCrawl):
         self.keep_clear(name)
         urls_alone = written is Format.TXT
         with ExitStack() as stack:
-            others = [self._other(stack, url) for url in merge]
+            others = [self._other(stack, url, "--merge") for url in merge]
             if agents is not None:
                 others += self._of_agents(stack, Path(agents), others)
             out = stack.enter_context(open_table(name, written, COLUMNS))
@@ -132,10 +132,13 @@ class SeededCrawl(ChoosingCrawl):
                 return export_merged([self.database, *others], selection, out, urls_alone=urls_alone)
             return export_urls(self.database, selection, out, urls_alone=urls_alone)
 
-    def _other(self, stack: ExitStack, url: str) -> Database:
+    def _other(self, stack: ExitStack, url: str, named_by: str) -> Database:
         """Open the database of another crawl, which has to be there."""
         settings = self.settings.model_copy(update={"db": url})
-        return stack.enter_context(BareCrawl(settings=settings, create=False)).database
+        try:
+            return stack.enter_context(BareCrawl(settings=settings, create=False)).database
+        except DatabaseUrlError as error:
+            raise StoreError(f"{named_by}: {error}") from error  # it is not the database of the crawl itself
 
     def _of_agents(self, stack: ExitStack, file: Path, others: Sequence[Database]) -> list[Database]:
         """Open the databases of all agents in a file but those that are open already. Raises SettingsError."""
@@ -153,7 +156,7 @@ class SeededCrawl(ChoosingCrawl):
                 raise SettingsError(
                     f"{file} names no database of {one.name}: write it at the end of its line, or --merge it"
                 )
-            found.append(self._other(stack, one.database))
+            found.append(self._other(stack, one.database, f"{file}, {one.name}"))
             if (whose := agent_of(found[-1])) not in ("", one.name):
                 raise SettingsError(f"{file}: the database that it names for {one.name} is that of {whose}")
         return found

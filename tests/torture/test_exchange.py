@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import pytest
-from sqlalchemy import select, update
 
-from scrawler.store.engine import open_database
-from scrawler.store.tables import machine
 from scrawler.synthweb.process import ServerProcess
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import reachable
 from tests.torture.broker import BROKERS, Broker
 from tests.torture.crawl import CrawlUnderTest, Pace, wait_for
-from tests.torture.messy import MessyNetwork
+from tests.torture.messy import MessyNetwork, Networks
 from tests.torture.verify import archive, counters, lists, owners, politeness
 from tests.torture.web import Requests, TortureWeb
 
 SPEC = WebSpec(seed=3, sites=24, mean_pages=12, page_bytes=300, links=6)
-# As many sites as there are places: all of them have owners from the start.
+# No more sites than there are places: all of them have owners from the start.
 DENSE = WebSpec(seed=5, sites=12, mean_pages=50, page_bytes=300, links=12, alias_every=0)
 TIMEOUT = 120  # seconds
 
@@ -49,7 +43,10 @@ def _served_by_three(
         )
         try:
             crawl.add_seeds(seeds)
+            crawl.order("pause")  # whoever comes first would have all sites for a while, and send nothing to others
             crawl.start()
+            wait_for(lambda: crawl.sql.one("SELECT COUNT(*) FROM machine") == 3, TIMEOUT, "three machines")
+            crawl.order("resume")
             _kill_now_and_then(crawl, web, len(expected), kills)
             if broker is not None:
                 wait_for(partial(_fetched, web, len(expected) // 3), TIMEOUT, "a third of the pages")
@@ -134,53 +131,13 @@ def test_what_a_broker_loses_is_sent_again(sqlite_url: str, tmp_path: Path, name
         broker.kill()
 
 
-class _MessyMachines:
-    """Puts a messy network before each machine that listens, as soon as it has said where."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-        self._stack = ExitStack()
-        self._networks: dict[str, MessyNetwork] = {}  # by the address that others are told
-        self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._watch, name="messy-machines")
-        self._failed: list[Exception] = []
-
-    def _watch(self) -> None:
-        try:
-            with closing(open_database(self._url)) as database:
-                while not self._closing.wait(0.05):
-                    for one, address in database.rows(select(machine.c.id, machine.c.address)):
-                        if address and address not in self._networks:
-                            network = self._stack.enter_context(MessyNetwork(address, seed=one))
-                            self._networks[network.address] = network
-                            mine = update(machine).where(machine.c.id == one, machine.c.address == address)
-                            changed = mine.values(address=network.address)
-                            database.retrying(lambda connection, told=changed: connection.execute(told))
-        except Exception as error:
-            self._failed.append(error)
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        self._thread.start()
-        try:
-            yield
-        finally:
-            self._closing.set()
-            self._thread.join()
-            self._stack.close()
-        assert not self._failed
-
-    def total(self, name: str) -> int:
-        return sum(getattr(one, name) for one in self._networks.values())
-
-
 @pytest.mark.parametrize("kills", [0, pytest.param(2, marks=pytest.mark.servers)])
 def test_messages_that_come_twice_late_and_in_another_order_change_nothing(
     sqlite_url: str, tmp_path: Path, kills: int
 ) -> None:
     pytest.importorskip("zmq")
     more = ("--communicator=tcp://127.0.0.1:0", "--send-wait=0.2", "--send-list-max=3", _secret(tmp_path))
-    networks = _MessyMachines(sqlite_url)
+    networks = Networks(sqlite_url, MessyNetwork)
     with networks.watching():
         _served_by_three(sqlite_url, tmp_path, delay=0.1, kills=kills, more=more)
     assert min(networks.total("came"), networks.total("twice"), networks.total("overtaken")) > 0

@@ -1,8 +1,8 @@
-"""A receiver that is killed after a URL was delivered to it, and before a checkpoint has made that durable.
+"""Receivers of URLs that do not make them durable: killed before the checkpoint, silent, or frozen beyond the lease.
 
-Of two sites, one links to pages of the other that nothing there leads to. So who asks for one has been sent it. What
-was sent is committed as soon as it is listed: so the test locks the database between the two, until the machine is
-dead.
+Of two sites, one links to pages of the other that nothing there leads to. So who asks for one has been sent it. Both go
+on for as long as a test wants, and networks before the machines keep what is sent until the test lets it through: what
+happens between two moments is decided, and not left to chance.
 """
 
 from __future__ import annotations
@@ -13,80 +13,123 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.integration.crawl.hostile import NOT_FOUND, asked, by_host, page
-from tests.integration.fetch.servers import RawServer, Visit, path_of
-from tests.torture.crawl import CrawlUnderTest, Pace, StandsStillError, freeze_between_transactions, wait_for
+from scrawler.model.machines import BEAT_EVERY
+from tests.integration.crawl.hostile import asked, page
+from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
+from tests.torture.crawl import CrawlUnderTest, Pace, freeze_between_transactions, wait_for
+from tests.torture.messy import GatedNetwork, Networks
 
-PAGES = 60  # of each site, one after the other; the first one leads to as many pages of the second as well
 TIMEOUT = 200  # seconds
-MANY = 50  # pages: more than an outbox with lists of one URL has room for
-_SLOW = 3.0  # seconds
 KILLS = 2
-_PATIENCE = 5.0  # seconds for which the database is locked at a time: well within a lease
 A, B = "a.example", "b.example"
+LISTS = 40  # that are full make a full outbox, ...
+FEWEST = 20_000  # ... but so many URLs at least
+_PATIENCE = 7.0  # seconds for which the database is locked at a time: well within a lease
+_BEATS = 3  # heartbeats in which a machine that is not at rest asks for something
 
-pytestmark = pytest.mark.servers  # chance decides whether a moment is met: where it is not, they are skipped
-
-
-@pytest.fixture
-def server() -> Iterator[RawServer]:
-    sites: dict[str, dict[str, bytes | str]] = {A: {}, B: {}}
-    served = RawServer(by_host(sites))
-    for number in range(PAGES):
-        further = _path(number + 1) if number + 1 < PAGES else "/"
-        hidden = f"/hidden/{number}"
-        sites[A][_path(number)] = page(f"a {number}", links=(further, served.url(hidden, host=B)))
-        sites[B][_path(number)] = page(f"b {number}", links=(further,))
-        sites[B][hidden] = page(f"hidden {number}")
-    yield served
-    served.stop()
+pytestmark = pytest.mark.servers
 
 
-@pytest.fixture
-def gate() -> threading.Event:
-    return threading.Event()
-
-
-@pytest.fixture
-def slow_server(gate: threading.Event) -> Iterator[RawServer]:
-    """The same two sites, but slow until the gate opens; then each page of the first leads to many of the second.
+class TwoSites:
+    """Each page of `a` leads to its next one, and to hidden ones of `b`; each page of `b` to its next one.
 
     They have addresses of their own: at one that both had, a frozen machine would keep its share of the requests.
     """
 
-    def script(visit: Visit) -> None:
+    def __init__(self, hidden: int = 1) -> None:
+        """Let a page lead to so many hidden ones; those that are many are forbidden by robots.txt, and cost nothing."""
+        self.hidden = hidden
+        self.enough = threading.Event()  # pages lead to no further ones
+        self.told: set[str] = set()  # the hidden pages to which a page has led
+        self.server = RawServer(self._script, "0.0.0.0")
+
+    def stop(self) -> None:
+        self.enough.set()
+        self.server.stop()
+
+    def of_a(self) -> int:
+        """Return how often the first site was asked for something."""
+        return sum(f"Host: {A}".encode() in head for head in [*self.server.heads])
+
+    def seeds(self) -> list[str]:
+        return [self.server.url(host=host) for host in (A, B)]
+
+    def _script(self, visit: Visit) -> None:
         while head := visit.request():
             path = path_of(head)
+            is_a = f"Host: {A}".encode() in head
             if path == "/robots.txt":
-                visit.send(NOT_FOUND)
+                visit.send(answer(b"User-agent: *\nDisallow: /many/\n", "200 OK", "Content-Type: text/plain"))
                 continue
-            gate.wait(_SLOW)
-            number = int(path.rpartition("/")[2] or 0)
-            further = [_path(number + 1)] if number + 1 < PAGES and "/many/" not in path else []
-            is_first = f"Host: {A}".encode() in head
-            many = [served.url(f"/many/{one}", host=B) for one in range(MANY)] if is_first and gate.is_set() else []
-            visit.send(page(f"{path} {is_first}", links=(*further, *many)))
+            links = [] if self.enough.is_set() or "/hidden/" in path else [f"/{_number(path) + 1}"]
+            visit.send(page(f"{path} of {'a' if is_a else 'b'}", links=(*links, *(self._hidden(path) if is_a else ()))))
 
-    served = RawServer(script, "0.0.0.0")
-    yield served
-    gate.set()
-    served.stop()
+    def _hidden(self, path: str) -> list[str]:
+        folder = "hidden" if self.hidden <= 100 else "many"
+        found = [self.server.url(f"/{folder}/{_number(path)}-{one}", host=B) for one in range(self.hidden)]
+        self.told.update(found)
+        return found
 
 
-def _path(number: int) -> str:
-    return f"/{number or ''}"
+def _number(path: str) -> int:
+    return int(path.strip("/") or 0)
 
 
-def _owners(crawl: CrawlUnderTest) -> list[int]:
-    """Return the machines that have a site."""
-    return [pid for (pid,) in crawl.sql.rows("SELECT DISTINCT pid FROM machine JOIN site ON owner = machine.id")]
+@pytest.fixture
+def sites(request: pytest.FixtureRequest) -> Iterator[TwoSites]:
+    made = TwoSites(getattr(request, "param", 1))
+    yield made
+    made.stop()
+
+
+def _exchanging(runs: int, sqlite_url: str, folder: Path, list_max: int = 1) -> CrawlUnderTest:
+    """Return a crawl of the two sites, whose machines send each other what they find at once."""
+    (folder / "secret").write_text("a secret that is long enough")
+    more = (
+        *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", f"--send-list-max={list_max}", "--max-depth=10000"),
+        *("--no-traps", f"--exchange-secret-file={folder / 'secret'}"),
+        *(f"--resolve={A}=127.0.0.1", f"--resolve={B}=127.0.0.2"),
+    )
+    pace = Pace(runs=runs, threads=1, seeds_per_thread=1, delay=0.3, mode="exchange", more=more)
+    return CrawlUnderTest(folder, sqlite_url, pace)
+
+
+def _begun(crawl: CrawlUnderTest, sites: TwoSites) -> None:
+    """Start the crawl, until each site is with another machine."""
+    crawl.add_seeds(sites.seeds())
+    crawl.order("pause")  # whoever comes first would have both for a while
+    crawl.start()
+    machines = "SELECT COUNT(*) FROM machine"
+    wait_for(lambda: crawl.sql.one(machines) == crawl.pace.runs, TIMEOUT, "all machines")
+    crawl.order("resume")
+    owners = "SELECT DISTINCT pid FROM machine JOIN site ON owner = machine.id"
+    wait_for(lambda: len(crawl.sql.rows(owners)) == 2, TIMEOUT, "that each site is with another machine")
+
+
+def _with(crawl: CrawlUnderTest, host: str) -> tuple[int, int]:
+    """Return id and process of the machine that has a site; (0, 0): none that runs has it."""
+    query = f"SELECT machine.id, pid FROM machine JOIN site ON owner = machine.id WHERE site_key LIKE '{host}%'"
+    return next(((number, pid) for number, pid in crawl.sql.rows(query) if pid in crawl.runs()), (0, 0))
+
+
+def _judge(crawl: CrawlUnderTest, sites: TwoSites) -> None:
+    """Hold the end of a crawl against what its sites have told."""
+    rows = crawl.sql.rows("SELECT url, result FROM page")
+    results = dict(rows)
+    assert len(rows) == len(results), "no URL has two rows"
+    wanted = "fetched" if sites.hidden <= 100 else "robots-denied"
+    assert {url: results.get(url) for url in sites.told} == dict.fromkeys(sites.told, wanted)
+    chains = [url for url in rows if url[0] not in sites.told]
+    assert {result for _, result in chains} == {"fetched"}
+    assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
+    sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
+    assert sent == received >= len(sites.told)
 
 
 @contextmanager
@@ -100,165 +143,137 @@ def _locked(file: Path) -> Iterator[sqlite3.Connection]:
             connection.execute("ROLLBACK")
 
 
-def _undurable(connection: sqlite3.Connection) -> dict[str, int]:
-    """Return the URLs that are durable with their finder alone, and whose process has the site of each."""
+def _undurable(connection: sqlite3.Connection, receiver: int) -> set[str]:
+    """Return the URLs for a machine's site that are durable with their finder alone."""
     lists = [zlib.decompress(data).decode() for (data,) in connection.execute("SELECT data FROM chunk")]
     listed = {line.rpartition(" ")[2] for text in lists for line in text.splitlines()}
     query = (
-        "SELECT outbox.url, machine.pid FROM outbox JOIN site ON site.key_hash = outbox.key_hash"
-        " JOIN machine ON machine.id = site.owner WHERE machine.id <> outbox.machine_id"
+        "SELECT outbox.url FROM outbox JOIN site ON site.key_hash = outbox.key_hash"
+        " WHERE site.owner = ? AND site.owner <> outbox.machine_id"
     )
-    return {url: pid for url, pid in connection.execute(query) if url not in listed}
+    return {url for (url,) in connection.execute(query, (receiver,)) if url not in listed}
 
 
-def _kill_one(crawl: CrawlUnderTest, server: RawServer, file: Path) -> str:
-    """Kill the machine that has asked for a page which it was sent, while that is not durable there; return its URL."""
-    tried: set[str] = set()  # whoever locked again for the same ones would let nobody ever commit
+def _kill_one(crawl: CrawlUnderTest, sites: TwoSites, networks: Networks[GatedNetwork], file: Path) -> str:
+    """Kill the machine that has asked for a page which it was sent, while that is not durable there; return its URL.
 
-    def waits_or_ended() -> bool:
-        return not {url for (url,) in crawl.sql.rows("SELECT url FROM outbox")} <= tried or not crawl.runs()
-
+    What it is sent is kept until nobody can write into the database. Where it does not come to ask for it before its
+    lease would end, it is let go, and all begins anew: there are pages for as long as that takes.
+    """
     until = time.monotonic() + TIMEOUT
     while time.monotonic() < until:
-        wait_for(waits_or_ended, TIMEOUT, "a URL in an outbox")
+        wait_for(lambda: _with(crawl, B)[0] in networks.of, TIMEOUT, "a machine with the other site")
+        receiver, pid = _with(crawl, B)
+        if receiver not in networks.of:
+            continue
+        network = networks.of[receiver]
+        network.close()
+
+        def sent(network: GatedNetwork = network, receiver: int = receiver) -> bool:
+            return network.keeps > 0 or _with(crawl, B)[0] != receiver
+
+        wait_for(sent, TIMEOUT, "that it is sent something")
         with _locked(file) as connection:
-            tried.update(url for (url,) in connection.execute("SELECT url FROM outbox"))
-            there = {url: pid for url, pid in _undurable(connection).items() if pid in crawl.runs()}
-            if not crawl.runs():
-                break
+            there = _undurable(connection, receiver)
+            network.open()
+            patience = time.monotonic() + _PATIENCE
 
-            def delivered(urls: frozenset[str] = frozenset(there)) -> set[str]:
-                return {*urls} & {server.url(path, host=B) for path in asked(server)}
+            def delivered(there: frozenset[str] = frozenset(there)) -> set[str]:
+                return there & {sites.server.url(path, host=B) for path in asked(sites.server)}
 
-            with suppress(StandsStillError):  # its sender waits for the database as well: with the next one, then
-                wait_for(lambda: bool(delivered()), _PATIENCE if there else 0, "that one is asked for")
+            wait_for(lambda end=patience: bool(delivered()) or time.monotonic() > end, TIMEOUT, "a page")  # type: ignore[misc]
             for url in delivered():
-                crawl.kill_machine(there[url])
+                crawl.kill_machine(pid)
                 return url
-    pytest.skip("the crawl has ended, and no URL was delivered while it was not durable")
+    raise AssertionError("no machine has asked for what it was sent, whenever that was not durable")
 
 
 def test_a_receiver_that_is_killed_between_delivery_and_checkpoint_costs_no_url(
-    server: RawServer, sqlite_url: str, tmp_path: Path
+    sites: TwoSites, sqlite_url: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("zmq")
-    with ExitStack() as stack:
-        (tmp_path / "secret").write_text("a secret that is long enough")
-        more = (
-            # What A finds goes off at once.
-            *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", "--send-list-max=1"),
-            *("--max-depth=1000", "--no-traps", f"--exchange-secret-file={tmp_path / 'secret'}"),
-            *(f"--resolve={host}=127.0.0.1" for host in (A, B)),
-        )
-        pace = Pace(threads=1, seeds_per_thread=1, delay=0.3, mode="exchange", more=more)
-        crawl = CrawlUnderTest(tmp_path, sqlite_url, pace)
-        stack.callback(crawl.stop)
-        crawl.add_seeds([server.url(host=host) for host in (A, B)])
-        crawl.start()
-        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
-        killed = [_kill_one(crawl, server, tmp_path / "crawl.db") for _ in range(KILLS)]
-        wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
-    rows = crawl.sql.rows("SELECT url, result FROM page")
-    paths = {_path(number) for number in range(PAGES)}
-    hidden = {f"/hidden/{number}" for number in range(PAGES)}
-    expected = {server.url(path, host=A) for path in paths} | {server.url(path, host=B) for path in paths | hidden}
-    assert sorted(rows) == sorted((one, "fetched") for one in expected)
-    assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
-    sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
-    assert sent == received >= PAGES
-    times: Counter[str] = asked(server)
+    crawl = _exchanging(3, sqlite_url, tmp_path)
+    networks = Networks(sqlite_url, lambda address, number: GatedNetwork(address))
+    try:
+        with networks.watching():
+            _begun(crawl, sites)
+            killed = [_kill_one(crawl, sites, networks, tmp_path / "crawl.db") for _ in range(KILLS)]
+            sites.enough.set()
+            wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+    finally:
+        crawl.stop()
+    _judge(crawl, sites)
+    times = asked(sites.server)
     assert all(times["/" + one.split("/", 3)[3]] > 1 for one in killed), "its heir has asked for it again"
 
 
-def _exchanging(runs: int, sqlite_url: str, folder: Path) -> CrawlUnderTest:
-    """Return a crawl of the slow server, whose machines send each URL at once."""
-    (folder / "secret").write_text("a secret that is long enough")
-    more = (
-        *("--communicator=tcp://127.0.0.1:0", "--send-wait=0.1", "--send-list-max=1", "--max-depth=1000"),
-        *("--no-traps", f"--exchange-secret-file={folder / 'secret'}"),
-        *(f"--resolve={A}=127.0.0.1", f"--resolve={B}=127.0.0.2"),
-    )
-    pace = Pace(runs=runs, threads=1, seeds_per_thread=1, delay=0.1, mode="exchange", more=more)
-    return CrawlUnderTest(folder, sqlite_url, pace)
+def _rests(crawl: CrawlUnderTest, sender: int, sites: TwoSites) -> None:
+    """Wait until a machine has had some heartbeats in which the first site was not asked for anything."""
+    beat = f"SELECT heartbeat_at FROM machine WHERE id = {sender}"
+    since, before = crawl.sql.one(beat), sites.of_a()
 
+    def stands() -> bool:
+        nonlocal since, before
+        at, now = crawl.sql.one(beat), sites.of_a()
+        if now != before:
+            since, before = at, now
+        return bool(at - since >= _BEATS * BEAT_EVERY)
 
-def _frozen_receiver(crawl: CrawlUnderTest) -> int:
-    """Freeze the machine that has the site to which the other links, but not while it writes; return its process."""
-    ((pid,),) = crawl.sql.rows(f"SELECT pid FROM machine JOIN site ON owner = machine.id WHERE site_key LIKE '{B}%'")
-    freeze_between_transactions(pid, crawl.sql)
-    return int(pid)
-
-
-def _full_outbox(crawl: CrawlUnderTest) -> None:
-    """Wait for it; where the machine is so busy that the receiver is taken for dead before, there is none."""
-
-    def is_full() -> bool:
-        return bool(crawl.sql.one("SELECT COUNT(*) FROM outbox") > 40)
-
-    def is_full_or_late() -> bool:
-        return is_full() or bool(crawl.sql.one("SELECT COUNT(*) FROM machine WHERE state = 'dead'"))
-
-    wait_for(is_full_or_late, TIMEOUT, "a full outbox")
-    if not is_full():
-        pytest.skip("the frozen receiver was taken for dead before its sender had much for it")
+    wait_for(stands, TIMEOUT, "that a machine rests")
 
 
 @pytest.mark.parametrize("way", ["the receiver is killed", "the sender is stopped"])
+@pytest.mark.parametrize("sites", [1_500], indirect=True)
 def test_with_a_full_outbox_sites_rest_and_nothing_is_lost(
-    slow_server: RawServer, gate: threading.Event, sqlite_url: str, tmp_path: Path, way: str
+    sites: TwoSites, sqlite_url: str, tmp_path: Path, way: str
 ) -> None:
-    """Forty full lists are a full outbox: with lists of one URL, a page that leads to more fills it."""
+    """Each page leads to three full lists, none of which comes through."""
     pytest.importorskip("zmq")
-    crawl = _exchanging(2, sqlite_url, tmp_path)
+    crawl = _exchanging(2, sqlite_url, tmp_path, list_max=FEWEST // LISTS)
+    networks = Networks(sqlite_url, lambda address, number: GatedNetwork(address))
     try:
-        crawl.add_seeds([slow_server.url(host=host) for host in (A, B)])
-        crawl.start()
-        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
-        receiver = _frozen_receiver(crawl)
-        gate.set()
-        _full_outbox(crawl)
-        assert len(crawl.sql.rows("SELECT url FROM page")) < PAGES, "its site rests, in the midst"
-        (sender,) = set(crawl.runs()) - {receiver}
-        if way == "the receiver is killed":
-            crawl.kill_run(receiver)
-        else:
-            os.kill(sender, signal.SIGTERM)
-            wait_for(lambda: sender not in crawl.runs(), TIMEOUT, "the end of the sender, in order")
-            assert crawl.sql.one("SELECT COUNT(*) FROM outbox") == 0, "what waited there is left to the database"
-            crawl.join()
-            os.kill(receiver, signal.SIGCONT)
-        wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
-        rows = crawl.sql.rows("SELECT url FROM page WHERE result = 'fetched'")
-        assert len(rows) == len(set(rows)) == 2 * PAGES + MANY
-        sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
-        assert sent == received >= MANY
+        with networks.watching():
+            _begun(crawl, sites)
+            wait_for(lambda: _with(crawl, B)[0] in networks.of, TIMEOUT, "the network before the receiver")
+            (receiver, pid), (sender, sender_pid) = _with(crawl, B), _with(crawl, A)
+            networks.of[receiver].close()
+            waiting = f"SELECT COUNT(*) FROM outbox WHERE machine_id = {sender}"
+            wait_for(lambda: crawl.sql.one(waiting) > FEWEST, TIMEOUT, "a full outbox")
+            _rests(crawl, sender, sites)
+            assert crawl.sql.one(waiting) > FEWEST, "there is another page all the time, but no room"
+            sites.enough.set()
+            if way == "the receiver is killed":
+                crawl.kill_run(pid)
+            else:
+                os.kill(sender_pid, signal.SIGTERM)
+                wait_for(lambda: sender_pid not in crawl.runs(), TIMEOUT, "the end of the sender, in order")
+                assert crawl.sql.one(waiting) == 0, "what waited there is left to the database"
+                crawl.join()
+                networks.of[receiver].open()
+            wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
+        _judge(crawl, sites)
     finally:
         crawl.stop()
 
 
 def test_a_receiver_that_was_frozen_beyond_its_lease_comes_back(
-    slow_server: RawServer, gate: threading.Event, sqlite_url: str, tmp_path: Path
+    sites: TwoSites, sqlite_url: str, tmp_path: Path
 ) -> None:
     """The others take over its site, and what waited for it; what it still has when it wakes is refused."""
     pytest.importorskip("zmq")
     crawl = _exchanging(3, sqlite_url, tmp_path)
     try:
-        crawl.add_seeds([slow_server.url(host=host) for host in (A, B)])
-        crawl.start()
-        wait_for(lambda: len(_owners(crawl)) == 2, TIMEOUT, "that each site is with another machine")
-        receiver = _frozen_receiver(crawl)
-        gate.set()
+        _begun(crawl, sites)
+        _, receiver = _with(crawl, B)
+        freeze_between_transactions(receiver, crawl.sql)
         dead = f"SELECT COUNT(*) FROM machine WHERE pid = {receiver} AND state = 'dead'"
         wait_for(lambda: bool(crawl.sql.one(dead)), TIMEOUT, "that the others take it for dead")
+        sites.enough.set()
         theirs = f"SELECT COUNT(*) FROM site JOIN machine ON owner = machine.id WHERE pid = {receiver}"
         wait_for(lambda: not crawl.sql.one(theirs), TIMEOUT, "that another one has its site")
         wait_for(lambda: not crawl.sql.one("SELECT COUNT(*) FROM outbox"), TIMEOUT, "that nothing waits for it")
         os.kill(receiver, signal.SIGCONT)
         wait_for(lambda: not crawl.runs(), TIMEOUT, "the end of the crawl")
-        rows = crawl.sql.rows("SELECT url FROM page WHERE result = 'fetched'")
-        assert len(rows) == len(set(rows)) == 2 * PAGES + MANY
-        sent, received = crawl.sql.rows("SELECT SUM(sent), SUM(received) FROM machine")[0]
-        assert sent == received >= MANY
-        assert crawl.sql.rows("SELECT (SELECT COUNT(*) FROM outbox), (SELECT COUNT(*) FROM inbox)") == [(0, 0)]
+        _judge(crawl, sites)
     finally:
         crawl.stop()
