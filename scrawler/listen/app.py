@@ -161,7 +161,8 @@ class Endpoints:
         else:
             values = _json_object(await self._body(request))
             urls = values.get("urlList")
-        arguments = values.get("host"), values.get("key"), values.get("keyLocation"), urls
+        sender = client_key(request.client.host) if request.client else ""
+        arguments = values.get("host"), values.get("key"), values.get("keyLocation"), urls, sender
         return _told(await run_in_threadpool(self._intake.indexnow, *arguments))
 
     async def ping(self, request: Request) -> Response:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scrawler.listen.proofs import KeyFiles, Proof
+from scrawler.listen.proof import Proof
+from scrawler.listen.proofs import KeyFiles
 from scrawler.model.scope import Scope
 from scrawler.store.boundary import CrawlBoundary
 from scrawler.store.pushes import KnownSite, Pushes
@@ -59,8 +60,8 @@ class Intake:
 
     # -- IndexNow ------------------------------------------------------------------------------------------
 
-    def indexnow(self, host: Any, key: Any, location: Any, urls: Any) -> Reply:
-        """Take a message of IndexNow (indexnow.org/documentation)."""
+    def indexnow(self, host: Any, key: Any, location: Any, urls: Any, sender: str = "") -> Reply:
+        """Take a message of IndexNow (indexnow.org/documentation); `sender` is by what its client is counted."""
         if not (isinstance(key, str) and isinstance(urls, list) and urls):
             return self._refuse(400, "key and URLs are wanted")
         if len(urls) > MOST_URLS:
@@ -82,31 +83,28 @@ class Intake:
         proof = Proof.of(normal[0], key, location)
         if proof is None or not all(proof.covers(url) for url in normal):
             return self._refuse(422, "keyLocation is not of that host, or a URL is not below it", site.id)
-        return self._with_proof(site, normal, proof)
+        return self._with_proof(site, normal, proof, sender)
 
-    def _with_proof(self, site: KnownSite, urls: Sequence[str], proof: Proof) -> Reply:
+    def _with_proof(self, site: KnownSite, urls: Sequence[str], proof: Proof, sender: str) -> Reply:
         wanted = self._wanted(site, urls)
         if not wanted:
             return self._refuse(422, "none of the URLs is of this crawl", site.id, len(urls))
+        accepted = 0
         holds = self._key_files.holds(proof)
+        if holds is None:
+            if not self._key_files.has_room(proof, site, sender):
+                return self._refuse(429, "the files of too many keys are to be read first", site.id, len(urls))
+            accepted = self._pushes.accept_unproved(site, wanted, "indexnow", proof.text()).accepted
+            self._key_files.prove(proof, site, sender)
+            holds = self._key_files.wait_for(proof)
         if holds is False:
-            return self._refuse(403, "the key is not in its file", site.id, len(urls))
-        if holds:
+            return self._refuse(403, self._key_files.why(proof), site.id, len(urls))
+        if holds:  # it says what was over the quota
             return self.keep(site, wanted, "indexnow", left_out=len(urls) - len(wanted))
-        if not self._key_files.has_room(proof, site):
-            return self._refuse(429, "the files of too many keys are to be read first", site.id, len(urls))
-        accepted = self._pushes.accept_unproved(site, wanted, "indexnow", proof.text())
-        if not accepted.accepted:
-            return self._refuse(429, "too many URLs of this site wait for the file of their key", site.id, len(urls))
-        self._key_files.prove(proof, site)
-        holds = self._key_files.wait_for(proof)
-        if holds is False:
-            return self._refuse(403, "the key is not in its file", site.id, len(urls))
-        if holds:
-            return self.keep(
-                site, wanted, "indexnow", left_out=len(urls) - len(wanted)
-            )  # it says what was over the quota
-        return Reply(202, "kept until the file of the key was read", accepted.accepted)
+        if accepted < len(wanted):  # once the file was read they are all taken: for that there need be no room here
+            words = "too many URLs of this site wait for the file of their key: send them once more in a minute"
+            return self._refuse(429, words, site.id, len(urls) - accepted)
+        return Reply(202, "kept until the file of the key was read", accepted)
 
     def prove_left(self) -> None:
         """Go on with what was to be proved when the listener before this one ended."""

@@ -1,88 +1,44 @@
 """Key files of IndexNow: who can put a file on a site may send its URLs.
 
-What a file has said holds for a day, and that it does not have the key for ten minutes. A file that could not be had is
-asked for again, later and later; its URLs wait in the database meanwhile, as they do while it is asked for.
+What a file has said holds for a day, and that it does not have the key for ten minutes, as does that it could not be
+had in several tries, later and later; its URLs wait in the database meanwhile, as they do while it is asked for. Which
+file is read next says `proof_queue.py`.
 """
 
 from __future__ import annotations
 
-import hmac
-import json
 import threading
 import time
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable
-from queue import Empty, Queue
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from scrawler.errors import StoreError
+from scrawler.errors import StoreError, message_of
 from scrawler.listen.asker import Answer, Asker
+from scrawler.listen.proof import Proof
+from scrawler.listen.proof_queue import ProofQueue, Wanted
 from scrawler.store.pushes import KnownSite
-from scrawler.urls.normalise import normalise
-from scrawler.urls.scope import authority, folder_of, origin
 
 _HOLDS = 86_400.0  # seconds
 _FAILS = 600.0
 _KEPT = 20_000  # proofs that are remembered
-_QUEUE = 1_000
 _OF_A_SITE = 20  # proofs of one site that wait: who forges keys of one does not hold up the others
-_BUSY = 0.2  # seconds after which a proof is looked at again whose site is being asked for another one
+_OF_A_SENDER = 5  # of them of one sender
 _THREADS = 4  # a server that is slow holds one of them up
+_LOOK_EVERY = 0.2  # seconds
 _WAIT = 2.0  # seconds for which a sender waits for the file
 _LATER = 2.0  # seconds after which a site is looked at again that a machine has in work
+_STORE = 5.0  # seconds after which the database is asked again
 _PAUSES = (5.0, 60.0, 600.0, 1_800.0)  # seconds after which a file that could not be had is asked for again
-_LONGEST_FILE = 4_096
+_NOT_THERE, _NOT_HAD = "the key is not in its file", "the file of the key could not be had"
 
 
-class Proof(NamedTuple):
-    """A key, and where its file is."""
+class _Known(NamedTuple):
+    """What is known of a proof."""
 
-    key: str
-    location: str
-
-    @classmethod
-    def of(cls, url: str, key: str, location: Any) -> Proof | None:
-        """Return the proof for a URL; `location` is as it was sent, None where it was not. None: it is no proof."""
-        if location is None or location == "":
-            return cls(key, f"{origin(url)}/{key}.txt")
-        where = normalise(location).url if isinstance(location, str) else ""
-        return cls(key, where) if where and authority(where) == authority(url) else None
-
-    def covers(self, url: str) -> bool:
-        """Whether the file stands where it may speak for a URL: in a folder above it."""
-
-        def bare(text: str) -> str:
-            return text.partition("://")[2]
-
-        return bare(url).startswith(bare(folder_of(self.location)))
-
-    def text(self) -> str:
-        """Return it as the database keeps it."""
-        return json.dumps([self.key, self.location])
-
-    @classmethod
-    def read(cls, text: str) -> Proof | None:
-        """Read what `text` has written."""
-        try:
-            key, location = json.loads(text)
-        except ValueError:
-            return None
-        return cls(key, location)
-
-    def is_shown_by(self, answer: Answer) -> bool | None:
-        """Whether an answer shows the key; None: it does not tell, as the server may be out of order."""
-        if not answer.status or answer.status >= 500 or answer.status == 429:
-            return None
-        if answer.status != 200:
-            return False
-        text = answer.body[:_LONGEST_FILE].strip().removeprefix(b"\xef\xbb\xbf").strip()
-        return any(hmac.compare_digest(line.strip(), self.key.encode()) for line in text.splitlines())
-
-
-class _Wanted(NamedTuple):
-    proof: Proof
-    site: KnownSite
-    tries: int
+    holds: bool
+    until: float  # monotonic
+    why: str  # where it does not hold
 
 
 class KeyFiles:
@@ -93,108 +49,121 @@ class KeyFiles:
         self._asker = asker
         self._halt = stopping
         self.told: Callable[[Proof, KnownSite, bool], None] = lambda proof, site, holds: None
-        self._lock = threading.Condition()
-        self._known: OrderedDict[Proof, tuple[bool, float]] = OrderedDict()
-        self._queue: Queue[_Wanted] = Queue(_QUEUE)
-        self._queued: set[Proof] = set()
-        self._later: list[tuple[float, _Wanted]] = []
-        self._by_site: Counter[str] = Counter()  # proofs that wait, by the keys of their sites
-        self._reading: set[str] = set()  # keys of sites that are being asked
+        self.failed: Callable[[BaseException], None] = lambda error: None
+        self._changed = threading.Condition()  # guards what follows
+        self._known: OrderedDict[Proof, _Known] = OrderedDict()
+        self._queue = ProofQueue(_OF_A_SITE, _OF_A_SENDER, _THREADS)
 
     def holds(self, proof: Proof) -> bool | None:
         """Return what is known of a proof; None: nothing, or not any more."""
-        with self._lock:
-            return self._fresh(proof)
+        with self._changed:
+            known = self._fresh(proof)
+            return None if known is None else known.holds
 
-    def _fresh(self, proof: Proof) -> bool | None:
+    def why(self, proof: Proof) -> str:
+        """Say why a proof does not hold."""
+        with self._changed:
+            known = self._fresh(proof)
+            return _NOT_THERE if known is None else known.why
+
+    def _fresh(self, proof: Proof) -> _Known | None:
         known = self._known.get(proof)
-        return known[0] if known is not None and known[1] > time.monotonic() else None
+        return known if known is not None and known.until > time.monotonic() else None
 
-    def prove(self, proof: Proof, site: KnownSite) -> bool:
+    def prove(self, proof: Proof, site: KnownSite, sender: str = "") -> bool:
         """Have a file read; False where too many wait already: what is in the database is asked for later."""
-        with self._lock:
-            if proof in self._queued:
-                return True
-            if len(self._queued) >= _QUEUE or self._by_site[site.key] >= _OF_A_SITE:
-                return False
-            self._queue.put_nowait(_Wanted(proof, site, 0))  # it has room for all that are queued
-            self._queued.add(proof)
-            self._by_site[site.key] += 1
-            return True
+        with self._changed:
+            added = self._queue.add(proof, site, sender)
+            self._changed.notify_all()
+            return added
 
-    def has_room(self, proof: Proof, site: KnownSite) -> bool:
+    def has_room(self, proof: Proof, site: KnownSite, sender: str = "") -> bool:
         """Whether a proof of a site would find room."""
-        with self._lock:
-            room = len(self._queued) < _QUEUE and self._by_site[site.key] < _OF_A_SITE
-            return room or proof in self._queued
+        with self._changed:
+            return self._queue.has_room(proof, site, sender)
 
     def wait_for(self, proof: Proof) -> bool | None:
-        """Wait a little for what becomes of a proof that is queued."""
-        with self._lock:
-            self._lock.wait_for(lambda: proof not in self._queued or self._halt.is_set(), _WAIT)
-            return self._fresh(proof)
+        """Wait a little for what becomes of a proof that is queued, unless its file could not be had already."""
+
+        def is_over() -> bool:
+            waits = proof in self._queue and not self._queue.waits_for_another_try(proof)
+            return not waits or self._halt.is_set()
+
+        with self._changed:
+            self._changed.wait_for(is_over, _WAIT)
+            known = self._fresh(proof)
+            return None if known is None else known.holds
 
     def _work(self) -> None:
         """Read files until stopped."""
-        while not self._halt.is_set():
-            wanted = self._next_later()
-            if wanted is None:
-                try:
-                    wanted = self._queue.get(timeout=0.2)
-                except Empty:
-                    continue
-            with self._lock:
-                busy = wanted.site.key in self._reading
-                self._reading.add(wanted.site.key)
-            if busy:
-                self._put_off(wanted, _BUSY)
-                continue
-            try:
+        try:
+            while not self._halt.is_set():
+                with self._changed:
+                    wanted = self._queue.next(time.monotonic())
+                    if wanted is None:
+                        self._changed.wait(_LOOK_EVERY)
+                        continue
                 self._read(wanted)
-            finally:
-                with self._lock:
-                    self._reading.discard(wanted.site.key)
+        except BaseException as error:
+            self.failed(error)
 
-    def _next_later(self) -> _Wanted | None:
-        now = time.monotonic()
-        with self._lock:
-            for number, (at, wanted) in enumerate(self._later):
-                if at <= now:
-                    del self._later[number]
-                    return wanted
-        return None
-
-    def _put_off(self, wanted: _Wanted, pause: float) -> None:
-        with self._lock:
-            self._later.append((time.monotonic() + pause, wanted))
-
-    def _read(self, wanted: _Wanted) -> None:
-        proof = wanted.proof
+    def _read(self, wanted: Wanted) -> None:
         try:
-            answer = self._asker.get(proof.location)
-        except StoreError:
-            self._put_off(wanted, _PAUSES[0])
-            return
-        if answer.later:  # the crawl goes first, however long it takes
-            self._put_off(wanted, _LATER)
-            return
-        holds = proof.is_shown_by(answer)
-        if holds is None and wanted.tries < len(_PAUSES):
-            self._put_off(wanted._replace(tries=wanted.tries + 1), _PAUSES[wanted.tries])
-            return
-        holds = bool(holds)
-        try:
-            self.told(proof, wanted.site, holds)
+            answer = self._answer(wanted.proof)
+            if answer.later:  # the crawl goes first, however long it takes
+                self._put_back(wanted, _LATER)
+                return
+            holds = wanted.proof.is_shown_by(answer)
+            if holds is None:
+                self._not_had(wanted)
+                return
+            self.told(wanted.proof, wanted.site, holds)
         except StoreError:  # it stays unproved in the database, and the file is read once more
-            self._put_off(wanted, _PAUSES[0])
+            self._put_back(wanted, _STORE)
             return
-        with self._lock:
-            self._known[proof] = holds, time.monotonic() + (_HOLDS if holds else _FAILS)
-            self._known.move_to_end(proof)
-            if len(self._known) > _KEPT:
-                self._known.popitem(last=False)
-            self._queued.discard(proof)
-            self._by_site[wanted.site.key] -= 1
-            if not self._by_site[wanted.site.key]:
-                del self._by_site[wanted.site.key]
-            self._lock.notify_all()
+        with self._changed:
+            self._queue.done(wanted)
+            self._remember(wanted.proof, holds, _NOT_THERE)
+
+    def _answer(self, proof: Proof) -> Answer:
+        """Ask for a file. Raises StoreError; whatever else goes wrong, the thread goes on."""
+        try:
+            return self._asker.get(proof.location)
+        except StoreError:
+            raise
+        except Exception as error:
+            return Answer(0, problem=message_of(error))
+
+    def _put_back(self, wanted: Wanted, pause: float) -> None:
+        with self._changed:
+            self._queue.put_back(wanted, time.monotonic() + pause)
+
+    def _not_had(self, wanted: Wanted) -> None:
+        """Have the file of a proof asked for again later, or give it up, or another one for it. Raises StoreError."""
+        if wanted.tries >= len(_PAUSES):
+            self.told(wanted.proof, wanted.site, False)
+            with self._changed:
+                self._queue.done(wanted, answered=False)
+                self._remember(wanted.proof, False, _NOT_HAD)
+            return
+        with self._changed:
+            gone = self._queue.failed(wanted, time.monotonic() + _PAUSES[wanted.tries])
+            if gone is not None:
+                self._remember(gone.proof, False, _NOT_HAD)
+            self._changed.notify_all()
+        if gone is not None:
+            self._forget(gone)
+
+    def _forget(self, gone: Wanted) -> None:
+        """Forget what waits for a proof that was given up; while the database is away, it is only looked at anew."""
+        try:
+            self.told(gone.proof, gone.site, False)
+        except StoreError:
+            return
+
+    def _remember(self, proof: Proof, holds: bool, why: str) -> None:
+        self._known[proof] = _Known(holds, time.monotonic() + (_HOLDS if holds else _FAILS), why)
+        self._known.move_to_end(proof)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        self._changed.notify_all()

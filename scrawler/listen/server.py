@@ -132,6 +132,7 @@ class Listener:
             raise
         self._server.heeds_hangups = heeds_hangups
         self._hubs.failed = self._fail
+        self._key_files.failed = self._fail
         self._error: BaseException | None = None
 
     def _config(self, endpoints: Endpoints) -> uvicorn.Config:

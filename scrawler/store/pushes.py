@@ -134,13 +134,17 @@ class Pushes:
         return Accepted(len(taken) + len(known), max(0, len(new) - room))
 
     def accept_unproved(self, of: KnownSite, urls: Sequence[str], source: str, proof: str) -> Accepted:
-        """Keep URLs of which it has still to be proved that their sender may push them: `proof` says by what."""
+        """Keep URLs of which it has still to be proved that their sender may push them: `proof` says by what.
+
+        Those that wait for another proof are not kept for this one, nor what there is no room for.
+        """
 
         def work(connection: Connection) -> Accepted:
             now = database_time(connection, self._database.clock)
             room = max(0, _UNPROVED - _waits(connection, of.id, pushed.c.proof != ""))
             rows = sorted((url_hash(url), url) for url in urls)
-            taken = rows[:room]
+            others = _unproved_by_others(connection, of.id, [key for key, _ in rows], proof)
+            taken = [row for row in rows if row[0] not in others][:room]
             self._rows.run(connection, [(of.id, url, key, source, now, _NEVER, proof) for key, url in taken])
             return Accepted(len(taken), len(rows) - len(taken))
 
@@ -309,6 +313,15 @@ def _proved(connection: Connection, site_id: int, hashes: Iterable[bytes]) -> se
         mine = pushed.c.site_id == site_id, pushed.c.url_hash.in_(part), pushed.c.proof == ""
         known.update(bytes(one) for one in connection.scalars(select(pushed.c.url_hash).where(*mine)))
     return known
+
+
+def _unproved_by_others(connection: Connection, site_id: int, hashes: Sequence[bytes], proof: str) -> set[bytes]:
+    """Return which URLs of a site wait for another proof."""
+    found: set[bytes] = set()
+    for part in sliced(hashes):
+        mine = pushed.c.site_id == site_id, pushed.c.url_hash.in_(part), pushed.c.proof != "", pushed.c.proof != proof
+        found.update(bytes(one) for one in connection.scalars(select(pushed.c.url_hash).where(*mine)))
+    return found
 
 
 def listeners(database: Database) -> list[ListenerView]:

@@ -48,11 +48,14 @@ class Site:
         self.paths: dict[str, bytes] = {"/": page("home"), f"/{KEY}.txt": page(KEY)}
         self.asked: list[str] = []
         self.bodies: list[bytes] = []
+        self.held: dict[str, threading.Event] = {}  # paths that are answered once a test lets them be
 
     def __call__(self, visit: Visit) -> None:
         while head := visit.request():
             path = path_of(head)
             self.asked.append(path)
+            if path in self.held:
+                assert self.held[path].wait(HANGS)
             visit.send(self.paths.get(path, NOT_FOUND))
 
 

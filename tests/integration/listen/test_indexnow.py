@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -104,10 +105,45 @@ def test_who_forges_keys_of_a_site_does_not_fill_the_queue(
     monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
     monkeypatch.setattr("scrawler.listen.proofs._OF_A_SITE", 3)
     site.paths.update({f"/forged-key-{number}.txt": BUSY for number in range(9)})
+    site.held["/forged-key-0.txt"] = held = threading.Event()
+
+    def send(number: int) -> int:
+        return rig.get("/indexnow", url=rig.server.url(f"/x{number}"), key=f"forged-key-{number}").status
+
     with rig.listening():
-        answers = [rig.get("/indexnow", url=rig.server.url("/x"), key=f"forged-key-{number}") for number in range(9)]
-        assert [answer.status for answer in answers] == [202] * 3 + [429] * 6
+        assert send(0) == 202
+        wait_for(lambda: "/forged-key-0.txt" in site.asked, HANGS, "the first file is asked for")
+        assert [send(number) for number in range(1, 9)] == [202] * 3 + [429] * 5
+        held.set()
+        wait_for(lambda: send(8) == 202, HANGS, "files that could not be had hold no places")
     assert rig.pushed() == set()
+
+
+def test_a_url_that_waits_for_another_proof_is_not_acknowledged(
+    rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scrawler.listen.proofs._WAIT", 0.0)
+    site.paths["/forged-key-0.txt"] = BUSY
+    site.held[f"/{KEY}.txt"] = held = threading.Event()
+    url = rig.server.url("/one")
+    with rig.listening():
+        assert rig.get("/indexnow", url=url, key="forged-key-0").status == 202
+        assert rig.get("/indexnow", url=url, key=KEY).status == 429  # it would be forgotten with the other one
+        assert rig.get("/indexnow", url=rig.server.url("/two"), key=KEY).status == 202
+        held.set()
+        wait_for(lambda: rig.get("/indexnow", url=url, key=KEY).status == 200, HANGS, "the key is known")
+        assert rig.pushed() == {"/one", "/two"}
+
+
+def test_a_proof_needs_no_room_for_its_urls(rig: Rig, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrawler.store.pushes._UNPROVED", 3)
+    site.paths["/forged-key-0.txt"] = BUSY
+    with rig.listening():
+        some = [rig.server.url(f"/{number}") for number in range(3)]
+        message = {"host": rig.host, "key": "forged-key-0", "urlList": some}
+        assert rig.post_json("/indexnow", message).status == 202
+        assert rig.get("/indexnow", url=rig.server.url("/one"), key=KEY).status == 200
+    assert rig.pushed() == {"/one"}
 
 
 def test_a_site_has_a_quota(rig: Rig) -> None:
