@@ -26,6 +26,7 @@ from scrawler.inbound.rate import RateLimit, client_key
 from scrawler.listen import pages
 from scrawler.listen.intake import Intake, Reply, new_key, urls_of
 from scrawler.listen.owners import OwnerDesk, home_of, is_token
+from scrawler.listen.troubles import Troubles
 from scrawler.listen.websub import Callbacks
 from scrawler.urls.scope import origin
 
@@ -64,8 +65,10 @@ class Endpoints:
         crawler: str,
         largest: int,
         by_address: RateLimit,
+        troubles: Troubles,
     ) -> None:
         """A message may have `largest` bytes."""
+        self._troubles = troubles
         self._intake = intake
         self._callbacks = callbacks
         self._desk = desk
@@ -106,8 +109,9 @@ class Endpoints:
                     response.headers["Retry-After"] = str(int(refused.retry_after) + 1)
                 if refused.reply.status in (400, 408, 413):
                     response.headers["Connection"] = "close"  # what is left of the body is no next request
-            except StoreError:
-                response = _told(Reply(503, "the database is away: send it once more later"))
+            except StoreError as error:
+                self._troubles.note(error)
+                response = _told(Reply(503, "nothing can be kept just now: send it once more later"))
                 response.headers["Retry-After"] = "10"
             response.headers.update(_HEADERS)
             return response

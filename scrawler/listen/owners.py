@@ -17,7 +17,7 @@ from dns.exception import DNSException
 from dns.resolver import Resolver as DnsResolver
 
 from scrawler.listen.asker import Asker
-from scrawler.listen.intake import Intake, Reply, digest_of
+from scrawler.listen.intake import MOST_URLS, Intake, Reply, digest_of
 from scrawler.model.windows import SHORTEST, Window, read_window
 from scrawler.store.owners import Owner, Owners, SiteReport
 from scrawler.store.pushes import KnownSite
@@ -115,6 +115,8 @@ class OwnerDesk:
             site = site._replace(window=window)
         if not urls:
             return Reply(200, "nothing to crawl was given")
+        if len(urls) > MOST_URLS:
+            return Reply(400, f"more than {MOST_URLS:,} URLs in one message")
         normal = [url for url in (normalise(url).url for url in urls) if url and authority(url) == owner.host]
         if not normal:
             return Reply(422, "none of the URLs is of your site")

@@ -23,6 +23,7 @@ from scrawler.listen.asker import Asker
 from scrawler.listen.intake import Intake
 from scrawler.listen.owners import OwnerDesk
 from scrawler.listen.proofs import KeyFiles
+from scrawler.listen.troubles import Troubles
 from scrawler.listen.websub import Callbacks, Hubs
 from scrawler.model.scope import Scope
 from scrawler.settings import Settings
@@ -106,6 +107,7 @@ class Listener:
         self._listening = listening
         self._say = say
         self._halt = threading.Event()
+        self._troubles = Troubles(say)
         self._pushes = Pushes(database, listening.per_day, listening.waiting)
         boundary = CrawlBoundary(database, settings.boundary, scope)
         self._asker = Asker(
@@ -124,6 +126,7 @@ class Listener:
             settings.user_agent,
             listening.largest,
             RateLimit(_RATE, _BURST),
+            self._troubles,
         )
         try:
             self._server = _Server(self._config(endpoints))
@@ -198,10 +201,14 @@ class Listener:
         """Show that it lives, and write what was refused since."""
         try:
             while not self._halt.wait(BEAT_EVERY):
-                with suppress(StoreError):
+                self._pushes.check_file()
+                try:
                     self._pushes.beat(number)
                     self._intake.write_refused()
                     self._intake.prove_left()  # what found no room before, or another listener has left
+                    self._troubles.over()
+                except StoreError as error:
+                    self._troubles.note(error)
         except BaseException as error:
             self._fail(error)
 

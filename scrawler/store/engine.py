@@ -83,8 +83,14 @@ class Database:
     @property
     def folder(self) -> Path | None:
         """The folder of the database's file; None where it has none, as on a server."""
+        file = self.file
+        return None if file is None else Path(os.path.realpath(file)).parent
+
+    @property
+    def file(self) -> Path | None:
+        """The database's file; None where it has none, as on a server."""
         base = self._main_file()
-        return Path(os.path.realpath(base)).parent if base else None
+        return Path(base) if base else None
 
     def _main_file(self) -> str:
         if self.dialect != "sqlite":

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import os
 import re
+import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url
 from sqlalchemy.engine import Dialect
@@ -146,11 +148,19 @@ def _bad_parameters(target: URL, error: Exception) -> DatabaseUrlError:
     return DatabaseUrlError(f"the database URL has parameters ({', '.join(target.query)}) that cannot be used: {said}")
 
 
+def _connect_to_file(path: str, **options: Any) -> sqlite3.Connection:
+    """Connect to a file that is there: in the place of one that was taken away SQLite would make an empty one."""
+    connection: sqlite3.Connection = sqlite3.connect(f"file:{quote(os.fsencode(path))}?mode=rw", uri=True, **options)
+    return connection
+
+
 def _sqlite_engine(target: URL, create: bool, patience: float) -> Engine:
     path = Path(cast(str, target.database))
-    if not str(path).startswith("file:"):
+    if str(path).startswith("file:"):
+        engine = _made_engine(target)
+    else:
         _check_path(path, create)
-    engine = _made_engine(target)
+        engine = _made_engine(target, _connect_to_file, misread=())
     # A file that is only read stays as it is, as a copy made by VACUUM INTO, which has no WAL.
     journal = () if target.query.get("mode") == "ro" else ("journal_mode = WAL",)
 

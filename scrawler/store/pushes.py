@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy import func as sql
 
+from scrawler.errors import StoreError
 from scrawler.model.scope import Scope
 from scrawler.model.servers import Reserved
 from scrawler.model.terms import Millis, url_hash
@@ -97,8 +99,18 @@ class Pushes:
         self._database = database
         self._per_day = per_day
         self._waiting = waiting
+        self._file = database.file
+        self._first = _identity(self._file)
         self._rows = BulkInsert.ignoring(pushed, _PUSHED, database.compiler)
         self._tallies = BulkInsert.ignoring(push_tally, _TALLY, database.compiler)
+
+    def check_file(self) -> None:
+        """Raise StoreError if the file of the database was taken away: what is kept there nobody would find."""
+        if _identity(self._file) != self._first:
+            raise StoreError(
+                f"database {self._database.where} was moved away, removed or replaced while it was in use: put it back"
+                " and start again, or start with another one"
+            )
 
     def site(self, key: str) -> KnownSite | None:
         """Return a site by its key, if the crawl has seeds there."""
@@ -112,6 +124,7 @@ class Pushes:
 
     def accept(self, of: KnownSite, urls: Sequence[str], source: str) -> Accepted:
         """Keep URLs of a site, as far as its quota allows; what waits already is not counted again."""
+        self.check_file()
         return self._database.retrying(partial(self._accept, of=of, urls=urls, source=source))
 
     def _accept(self, connection: Connection, of: KnownSite, urls: Sequence[str], source: str) -> Accepted:
@@ -148,6 +161,7 @@ class Pushes:
             self._rows.run(connection, [(of.id, url, key, source, now, _NEVER, proof) for key, url in taken])
             return Accepted(len(taken), len(rows) - len(taken))
 
+        self.check_file()
         return self._database.retrying(work)
 
     def unproved(self) -> list[tuple[str, str]]:
@@ -300,6 +314,17 @@ class Pushes:
             connection.execute(update(listener).where(listener.c.id == number).values(values))
 
         self._database.retrying(work)
+
+
+def _identity(file: Path | None) -> tuple[int, int] | None:
+    """Return by what a file is known; None where there is none."""
+    if file is None:
+        return None
+    try:
+        status = os.stat(file)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _waits(connection: Connection, site_id: int, which: ColumnElement[bool]) -> int:

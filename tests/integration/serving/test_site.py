@@ -21,6 +21,7 @@ from xml.etree import ElementTree
 import pytest
 
 from scrawler.extract.sitemaps import Sitemap, read_sitemap
+from scrawler.inbound import sockets
 from scrawler.inbound.rate import RateLimit
 from scrawler.serving.server import Limits, Tls
 from scrawler.serving.signing import Verifier, signature_headers
@@ -308,6 +309,21 @@ def test_only_clients_with_a_certificate_are_let_in(tmp_path: Path) -> None:
             tried(parts.port or 0, trusting)
         trusting.load_cert_chain(made["client.pem"], made["client.key"])
         assert tried(parts.port or 0, trusting) == b"home"
+
+
+def test_who_begins_no_tls_is_counted_and_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = certificates(tmp_path)
+    tls = Tls(made["server.pem"], made["server.key"], None)
+    monkeypatch.setattr(sockets, "HEAD_S", FAR)
+    with publishing(tmp_path / "site", tmp_path / "s.db", tls=tls, limits=Limits(each=2)) as site:
+        held = [connected(site), connected(site)]
+        with connected(site) as third:
+            assert is_closed(third)
+        for one in held:
+            one.close()
+    monkeypatch.setattr(sockets, "HEAD_S", 0.2)
+    with publishing(tmp_path / "site", tmp_path / "s.db", tls=tls) as site, connected(site) as silent:
+        assert is_closed(silent)
 
 
 def tried(port: int, context: ssl.SSLContext) -> bytes:
