@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from scrawler.errors import ScrawlerError
-from scrawler.synthweb.faults.server import FaultWeb, serve_faults
 from scrawler.synthweb.server import serve
 from scrawler.synthweb.shop import Shop
 from scrawler.synthweb.shop_server import serve_shop, shop_home
 from scrawler.synthweb.spec import Hosts, Validators, WebSpec
 from scrawler.synthweb.traps.server import TrapWeb, serve_traps
 from scrawler.synthweb.web import SyntheticWeb
+
+if TYPE_CHECKING:
+    from scrawler.synthweb.faults.server import FaultWeb
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _DEFAULT = WebSpec()
@@ -144,6 +146,7 @@ def synthweb(
 
         serve_traps(port, stop_with_stdin=stop_with_stdin, ready=traps_ready)
     elif faults:
+        from scrawler.synthweb.faults.server import serve_faults  # its answers are made then: two thirds of a start
 
         def faults_ready(web: FaultWeb) -> None:
             _tell("fault web", len(web.seeds()), web.port, web.seeds(), seeds_file)
