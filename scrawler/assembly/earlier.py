@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -71,11 +72,12 @@ class Earlier:
     ) -> bool:
         """Remember by what pages can be asked for; returns False where there is no room."""
         fetched = [one for one in pages if self._is_wanted(one) and not visits.knows(one.url)]
-        by_place = sorted(fetched, key=lambda one: (one.warc_file, one.warc_offset))
-        found = {one: self._visit(reader, crawl, one) for one in by_place}
+        by_place = sorted(fetched, key=_place)
+        paths = {name: self._archives.path(crawl, name) for name in {one.warc_file for one in fetched}}
+        found = {_place(one): self._visit(reader, paths[one.warc_file], crawl, one) for one in by_place}
         taken = set[str]()
         for one in fetched:
-            visit = found[one]
+            visit = found[_place(one)]
             is_due = one.status == HTTPStatus.NOT_MODIFIED and self._is_to_be_whole(one.url)
             if one.url in taken or (visit is None and not is_due):
                 continue
@@ -95,7 +97,8 @@ class Earlier:
         """
         return (len(self._crawls) + url_hash(url)[0]) % WHOLE_EVERY == 0
 
-    def _visit(self, reader: RecordReader, crawl: int, page: EarlierPage) -> EarlierVisit | None:
+    @staticmethod
+    def _visit(reader: RecordReader, path: Path, crawl: int, page: EarlierPage) -> EarlierVisit | None:
         """Return what is known of a page; None where it cannot be read, or does not say by what it is asked for.
 
         What came before stands for what the server said to be unchanged: the crawl that fetched it follows.
@@ -103,7 +106,6 @@ class Earlier:
         if page.status == HTTPStatus.NOT_MODIFIED:
             return None
         try:
-            path = self._archives.path(crawl, page.warc_file)
             stored = reader.head(path, page.warc_offset, page.warc_length)
         except (UnwholeRecordError, OSError):
             return None
@@ -140,7 +142,7 @@ class EarlierArchives:
     def path(self, crawl: int, warc_file: str) -> Path:
         """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
         here = self._pages_dir / warc_file
-        if here.exists():
+        if os.path.exists(here):  # says no as well where the system does not let it look
             return here
         if crawl not in self._folders:
             self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
@@ -177,6 +179,10 @@ class EarlierArchives:
         largest = max(self._most, page.length) + _HEADS
         path = self.path(crawl, page.warc_file)
         return reader.answer(path, page.warc_offset, page.warc_length, largest)
+
+
+def _place(page: EarlierPage) -> tuple[str, int]:
+    return page.warc_file, page.warc_offset
 
 
 def _take_payloads(payloads: EarlierPayloads, pages: Sequence[EarlierPage]) -> bool:
