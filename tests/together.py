@@ -15,8 +15,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from tests.limits import HANGS
+
 _TOP = Path(__file__).resolve().parents[1]
-_START = 60  # seconds until all have to be ready
 _LONGEST = 300  # seconds
 
 _ready: Callable[[], object]  # of the process that was forked
@@ -41,7 +42,7 @@ def main(named: str, processes: str, arguments: str) -> None:
     function = getattr(import_module(module), name)
     fork = multiprocessing.get_context("fork")
     barrier = fork.Barrier(int(processes))
-    with ProcessPoolExecutor(int(processes), fork, _set_ready, (lambda: barrier.wait(_START),)) as pool:
+    with ProcessPoolExecutor(int(processes), fork, _set_ready, (lambda: barrier.wait(HANGS),)) as pool:
         running = [pool.submit(_run, function, number, json.loads(arguments)) for number in range(int(processes))]
         json.dump([one.result() for one in running], sys.stdout)
 

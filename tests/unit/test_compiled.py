@@ -23,6 +23,7 @@ from scrawler.compiled import (
     text_digest,
 )
 from tests.compiled import ROOT, compiled_parts
+from tests.limits import HANGS
 
 USED = """
 from scrawler.extract.scanner import fastest_extractor
@@ -65,7 +66,7 @@ def test_a_part_of_another_interface_is_as_good_as_none_and_told_of(number: str,
         stale.write_text(f"{number}\nscan = fingerprint = KnownLinks = 'what takes other arguments'\n")
     here = {**os.environ, "PYTHONSAFEPATH": ""}
     used, version = (
-        subprocess.run([sys.executable, *told], cwd=tmp_path, env=here, capture_output=True, text=True, timeout=60)
+        subprocess.run([sys.executable, *told], cwd=tmp_path, env=here, capture_output=True, text=True, timeout=HANGS)
         for told in (("-c", USED), ("-m", "scrawler", "--version"))
     )
     assert (used.stdout, used.stderr) == ("http://a.example/x 3\n", "")
@@ -137,12 +138,12 @@ def test_with_another_text_than_that_which_was_compiled_nothing_runs(tmp_path: P
     require_compiled_texts(package)
     command = [sys.executable, "-m", "scrawler", "--version"]
     here = {**os.environ, "PYTHONSAFEPATH": ""}
-    told = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=HANGS)
     assert "1 modules compiled by mypyc" in told.stdout
     module.write_text(module.read_text() + "\n")
     with pytest.raises(ImportError, match=r"mime\.py has changed since it was compiled"):
         require_compiled_texts(package)
-    told = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=60)
+    told = subprocess.run(command, cwd=tmp_path, env=here, capture_output=True, text=True, timeout=HANGS)
     assert told.returncode == 1
     assert told.stderr.splitlines()[-1].startswith(f"ImportError: {module} has changed since it was compiled: ")
 

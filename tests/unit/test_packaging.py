@@ -22,6 +22,7 @@ import pytest
 
 from scrawler import __version__
 from scrawler.compiled import SLOWER
+from tests.limits import HANGS
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,7 +68,9 @@ def test_playwright_is_imported_where_pages_are_shown_alone() -> None:
 
 def test_a_source_archive_holds_all_that_is_compiled(tmp_path: Path) -> None:
     copy = _copy(tmp_path, "MANIFEST.in")
-    subprocess.run([sys.executable, "setup.py", "-q", "sdist"], cwd=copy, check=True, capture_output=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "setup.py", "-q", "sdist"], cwd=copy, check=True, capture_output=True, timeout=HANGS
+    )
     (archive,) = (copy / "dist").iterdir()
     with tarfile.open(archive) as members:
         held = {name.partition("/")[2] for name in members.getnames()}

@@ -17,6 +17,7 @@ from scrawler.fetch.downloader import FetchLimits
 from scrawler.plugins import is_part, part_maker, parts
 from scrawler.references import load_object
 from scrawler.settings import PART_KINDS, SETTING_NAMES, load_settings, part_kind, setting_choices
+from tests.limits import HANGS
 from tests.plugged import importable, install
 
 KINDS = PART_KINDS.values()
@@ -64,7 +65,7 @@ from scrawler.extract.scanner import fastest_extractor
 print(type(fastest_extractor()).__name__)
 sys.argv = ["scrawler", "--version"]
 main()"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=HANGS)
     assert done.stdout.startswith(f"{extractor}\nscrawler ")
     assert said in done.stdout
 
@@ -90,7 +91,7 @@ def _modules(*commands: str) -> str:
 )
 def test_nothing_is_imported_that_is_not_used(module: str, unused: tuple[str, ...]) -> None:
     code = f"import sys, {module}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=HANGS)
     assert set(done.stdout.split()).isdisjoint(unused)
 
 

@@ -37,10 +37,6 @@ CLOSED = b"User-agent: *\nDisallow: /closed\n"
 Expected = tuple[EndReason, dict[str, Result]]
 
 
-def hangs(visit: Visit) -> None:
-    visit.hang()
-
-
 def endless(visit: Visit) -> None:
     visit.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + CLOSED)
     while not visit.stopping.is_set():
@@ -54,7 +50,6 @@ CASES: dict[str, tuple[Reply, Expected]] = {
     "rules": (answer(CLOSED), RULES),
     "forbids-all": (answer(b"User-agent: *\nDisallow: /\n"), DENIED),
     "server-error": (answer(b"", "500 Oops"), UNAVAILABLE),
-    "never-answers": (hangs, SILENT),
     "cut": (lambda visit: visit.send(answer(CLOSED)[:-5]), CUT),
     "not-http": (lambda visit: visit.send(b"\x00\xff" * 100), NOT_HTTP),
     "endless": (endless, RULES),
@@ -102,11 +97,8 @@ def site(robots: Reply) -> dict[str, Reply]:
     }
 
 
-def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None:
-    servers = {name: serve(by_path(site(reply))) for name, (reply, _) in CASES.items()}
-    fine = serve(good("fine"))
-    crawl.add([fine.url(), *(server.url() for server in servers.values())])
-    run_whole(crawl, threads=2, seeds_per_thread=20, timeout=1.0)
+def outcomes(crawl: Crawl, servers: dict[str, RawServer]) -> dict[str, Expected]:
+    """Why each server's seed ended, and what its pages came to."""
     found: dict[str, Expected] = {}
     for name, server in servers.items():
         rows = {row.url.removeprefix(server.url()[:-1]): Result(row.result) for row in crawl.pages()
@@ -114,8 +106,23 @@ def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None
         reason = crawl.seed(server.url()).end_reason
         assert reason is not None
         found[name] = reason, rows
-    assert found == {name: expected for name, (_, expected) in CASES.items()}
+    return found
+
+
+def test_each_robots_txt_has_its_own_outcome(crawl: Crawl, serve: Serve) -> None:
+    servers = {name: serve(by_path(site(reply))) for name, (reply, _) in CASES.items()}
+    fine = serve(good("fine"))
+    crawl.add([fine.url(), *(server.url() for server in servers.values())])
+    run_whole(crawl, threads=2, seeds_per_thread=20)
+    assert outcomes(crawl, servers) == {name: expected for name, (_, expected) in CASES.items()}
     assert crawl.seed(fine.url()).counts.pages == GOOD_PAGES
+
+
+def test_a_site_whose_robots_txt_never_comes_is_dead(crawl: Crawl, serve: Serve) -> None:
+    servers = {"silent": serve(by_path(site(Visit.hang)))}
+    crawl.add([servers["silent"].url()])
+    run_whole(crawl, timeout=0.5)
+    assert outcomes(crawl, servers) == {"silent": SILENT}
 
 
 def test_a_seed_without_robots_txt_says_why(crawl: Crawl, serve: Serve) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, Validators, WebSpec
 from tests.integration.synthweb.test_server import free_ports
+from tests.limits import HANGS
 
 
 def test_a_page_is_known_until_it_changes(tmp_path: Path) -> None:
@@ -16,7 +17,7 @@ def test_a_page_is_known_until_it_changes(tmp_path: Path) -> None:
     spec = WebSpec(sites=2, changes=1, validators=Validators.TRUE, hosts=Hosts.PORTS, epoch=1e9)
     with SynthServer(spec, free_ports(2), clock=clock) as server:
         changes = server.web.changes_of(0, 0)
-        asking = HTTPConnection("127.0.0.1", server.port, timeout=60)
+        asking = HTTPConnection("127.0.0.1", server.port, timeout=HANGS)
 
         def answer(**fields: str) -> tuple[int, str, bytes]:
             asking.request("GET", "/", headers={name.replace("_", "-"): value for name, value in fields.items()})

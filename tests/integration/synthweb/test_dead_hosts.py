@@ -13,6 +13,7 @@ from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Hosts, WebSpec
 from scrawler.synthweb.web import FIRST_ADDRESS, SyntheticWeb, site_address
 from tests.integration.synthweb.test_server import free_ports
+from tests.limits import HANGS
 
 _LISTENS = 0.2  # seconds in which nothing must be heard; an answer that is late does not fail the test
 
@@ -53,14 +54,14 @@ def test_where_the_kernel_has_no_filter_nothing_is_said_on_the_connection() -> N
     with SynthServer(WebSpec(sites=12, mean_pages=3, dead_share=0.25, alias_every=0)) as server, ExitStack() as stack:
         dead = next(index for index in range(12) if server.web.site(index).dead)
         alive = next(index for index in range(12) if not server.web.site(index).dead)
-        asking = stack.enter_context(socket.create_connection((site_address(alive), server.port), timeout=60))
+        asking = stack.enter_context(socket.create_connection((site_address(alive), server.port), timeout=HANGS))
         host = server.web.site(dead).authority
         asking.sendall(f"GET / HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
         asking.settimeout(_LISTENS)
         with pytest.raises(TimeoutError):
             asking.recv(1)
         asking.shutdown(socket.SHUT_WR)
-        asking.settimeout(60)
+        asking.settimeout(HANGS)
         assert asking.recv(1) == b""  # it closes when the client has said its last
     assert not server.log()
 

@@ -16,6 +16,7 @@ from scrawler.extract.lexbor import LexborExtractor
 from scrawler.extract.links import LinkPolicy
 from scrawler.extract.scanner import COMPILED, WITH_ASSETS, Scan, scan_links
 from tests.compiled import LINKSCAN, ROOT, build, load
+from tests.limits import HANGS
 
 from .random_pages import page_of_tags
 
@@ -141,7 +142,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Callable[[bytes], int]:
     folder = tmp_path_factory.mktemp("counted")
     counter = folder / "counter.c"
     counter.write_text(COUNTER)
-    subprocess.run(["cc", "-fPIC", "-c", counter, "-o", folder / "counter.o"], check=True, timeout=60)
+    subprocess.run(["cc", "-fPIC", "-c", counter, "-o", folder / "counter.o"], check=True, timeout=HANGS)
     flags = ["-fsanitize-coverage=trace-pc", str(folder / "counter.o")]
     limits = {"DEEPEST": LONG, "STEPS_A_BYTE": 4, "STEPS_AT_LEAST": 0}
     built = build(LINKSCAN, folder, flags, limits)
