@@ -201,11 +201,11 @@ def test_nobody_acknowledges_what_it_was_not_sent() -> None:
 
 def test_an_outbox_that_is_full_says_so_until_half_of_it_is_acknowledged() -> None:
     with members("a", "b") as (_, (a, b)):
-        post = Sending(a, list_max=5_000)
-        post.outbox.add(200_001)  # forty full lists, and one
+        post = Sending(a, list_max=500)
+        post.outbox.add(20_001)  # forty full lists, and one
         post.look(100.0)
         assert post.full == [True]
-        while len(post.outbox.rows) > 100_000:
+        while len(post.outbox.rows) > 10_000:
             assert post.full == [True]
             for delivery in _batches(b, 1):
                 b.acknowledge(delivery)
