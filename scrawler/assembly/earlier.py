@@ -46,18 +46,21 @@ class Earlier:
         self._room = EarlierRoom()
         self._room_of_visits = EarlierRoom.of_visits()
 
-    def of_site(self, key: str) -> EarlierSite:
-        """Return what they know of a site, as much as there is room for; the rest is fetched as if they were not."""
+    def of_site(self, key: str, pages: bool = True) -> EarlierSite:
+        """Return what they know of a site, as much as there is room for; the rest is fetched as if they were not.
+
+        Without `pages`, it is what their archives hold, and no page is asked for by what it was then.
+        """
         payloads, visits = EarlierPayloads(self._room), EarlierVisits(self._room_of_visits)
         if not self._away:
             try:
-                self._read(key, payloads, visits)
+                self._read(key, payloads, visits if pages else None)
             except StoreError as error:  # to wait for it again with each site would hold the crawl up
                 self._away = True
                 self._say(f"dedup_from cannot be read: what it has is fetched and archived anew in this run: {error}")
         return EarlierSite(payloads, visits, self._archives.read)
 
-    def _read(self, key: str, payloads: EarlierPayloads, visits: EarlierVisits) -> None:
+    def _read(self, key: str, payloads: EarlierPayloads, visits: EarlierVisits | None) -> None:
         to_payloads = to_visits = True
         with closing(RecordReader()) as reader:
             for number, crawl in enumerate(self._crawls):
@@ -65,7 +68,7 @@ class Earlier:
                     if self._stopping() or not (to_payloads or to_visits):
                         return
                     to_payloads = to_payloads and _take_payloads(payloads, pages)
-                    to_visits = to_visits and self._take_visits(visits, reader, number, pages)
+                    to_visits = visits is not None and to_visits and self._take_visits(visits, reader, number, pages)
 
     def _take_visits(
         self, visits: EarlierVisits, reader: RecordReader, crawl: int, pages: Sequence[EarlierPage]

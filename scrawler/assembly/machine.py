@@ -64,7 +64,7 @@ def build_machine(
     exchange: Exchange | None = None,
     make_learning: Callable[..., SiteLearning] = SiteLearning,
     take_pushed: Callable[[int], int] | None = None,
-    earlier: Callable[[str], EarlierSite] | None = None,
+    earlier: Callable[[str, bool], EarlierSite] | None = None,
 ) -> tuple[Machine, Resolver]:
     """Build a machine of `settings.threads` collectors with its selector, distribution and checkpointer.
 
@@ -120,7 +120,7 @@ def _put_together(
     exchange: Exchange | None,
     make_learning: Callable[..., SiteLearning],
     take_pushed: Callable[[int], int] | None,
-    earlier: Callable[[str], EarlierSite] | None,
+    earlier: Callable[[str, bool], EarlierSite] | None,
 ) -> Machine:
     """Make the parts of a machine, each of those that were made before; none of their threads is started."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))

@@ -33,7 +33,7 @@ def make_taker(
     hosts: HostRules | None = None,
     waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
     make_learning: Callable[..., SiteLearning] = SiteLearning,
-    earlier: Callable[[str], EarlierSite] | None = None,
+    earlier: Callable[[str, bool], EarlierSite] | None = None,
 ) -> SiteTaker:
     """Make the part that takes sites up, with one memory budget for all their seen filters."""
     budget = MemoryBudget(settings.seen_memory)

@@ -122,8 +122,9 @@ class SiteTaker:
     robots.txt, `condemned(claimed)` the URLs of the site that have killed a process, with the reasons. `refusal(url)`
     says why a URL to which a seed was redirected may not enter the crawl, an empty text if it may. `waiting(claimed)`
     returns what is in the inbox of a site that was begun: a party that goes on for that must have it before its end.
-    `make_learning(rates, own=demand)` makes what learns how often a site's pages change. `earlier(key)` returns what an
-    earlier crawl has archived of a site; None: nobody asks for that.
+    `make_learning(rates, own=demand)` makes what learns how often a site's pages change. `earlier(key, pages)`
+    returns what an earlier crawl has archived of a site, with what it knows of its pages if these are wanted; None:
+    nobody asks for that.
     """
 
     def __init__(
@@ -139,7 +140,7 @@ class SiteTaker:
         hosts: HostRules | None = None,
         waiting: Callable[[ClaimedSite], Sequence[WaitingUrl]] = lambda claimed: (),
         make_learning: Callable[..., SiteLearning] = SiteLearning,
-        earlier: Callable[[str], EarlierSite] | None = None,
+        earlier: Callable[[str, bool], EarlierSite] | None = None,
     ) -> None:
         self._frontier = frontier
         self._earlier = earlier
@@ -179,7 +180,8 @@ class SiteTaker:
         site.visits = claimed.visits
         site.window = claimed.window
         site.condemned = self._condemned(claimed)
-        site.earlier = None if self._earlier is None else self._earlier(claimed.key)
+        if self._earlier is not None:  # in later rounds URLs are asked for by what this crawl knows of them
+            site.earlier = self._earlier(claimed.key, any(not seed.round for seed in claimed.seeds))
         longest = max(self.longest_rest_ms, claimed.pause_ms)
         rest_ms = min(claimed.next_due_at - self._clock.now(), longest) + self._clock.doubt
         if claimed.after_death:
