@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
+from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -150,7 +150,7 @@ class BulkInsert:
             yield f"{self._head}{','.join(part)}{self._tail}"
 
 
-@cache
+@lru_cache(maxsize=256)  # there are fewer: some for each table and database
 def _made(
     make: Callable[..., BulkInsert], table: Table, columns: tuple[str, ...], dialect: Dialect, *added: str
 ) -> BulkInsert:
