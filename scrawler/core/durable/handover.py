@@ -22,13 +22,14 @@ from scrawler.model.deltas import SiteDelta
 
 MOST_ANSWERS = 20_000  # so many answers of all sites together wait in memory
 _SOON = 1.5  # seconds after which a machine with little to do hands a site over: people look at the database meanwhile
-_SITES_A_SECOND = 50  # so many are handed over; where more have changed, each waits longer and brings more
+_SITES_A_SECOND = 25  # so many are handed over; where more have changed, each waits longer and brings more
 # (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page; 5,000 sites on five
-# machines at a page in 5 s: with 100 a second MariaDB has two pages of a site at a time, with 50 three, for 15 % less)
+# machines at a page in 5 s: with 100 a second MariaDB has two pages of a site at a time, with 50 three, for 15 % less;
+# 25 let a machine of 200 sites wait for 8 s instead of 4, for a twelfth less again on two cores that were full)
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
 # So long is it, in seconds, from one time at which some of many sites are handed over, be they old or not, to the next:
 # as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
-_PACE = (0.5, 2.0)
+_PACE = (0.5, 4.0)
 _AT_ONCE = 150
 _MANY = int(_SOON * _SITES_A_SECOND)  # changed sites; more cannot be handed over while their changes are young
 
@@ -92,7 +93,7 @@ class Handover:
             return 0
         age = self._longest_age()
         least, most = _PACE
-        pace = min(most, max(least, _AT_ONCE * age / sites))
+        pace = min(most, age / 2, max(least, _AT_ONCE * age / sites))
         self._share_at = now + pace
         return ceil(sites * pace / age)
 

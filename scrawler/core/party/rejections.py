@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from scrawler.model.rows import RejectionRow
 from scrawler.model.terms import url_hash
 
-SAMPLE = 10  # URLs of each reason, since the party was taken up
+SAMPLE = 4  # URLs of each reason, since the party was taken up
 _URL_CHARACTERS = 2_000
 _EVIDENCE_CHARACTERS = 3_000
 

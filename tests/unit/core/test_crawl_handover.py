@@ -72,7 +72,9 @@ def test_a_machine_with_little_to_do_hands_over_soon() -> None:
     assert desk.saved() == []
 
 
-@pytest.mark.parametrize(("sites", "age", "pace"), [(400, 8.0, 2.0), (2_000, AGE, 1.125), (5_000, AGE, 0.5)])
+@pytest.mark.parametrize(
+    ("sites", "age", "pace"), [(200, 8.0, 4.0), (400, AGE, 4.0), (2_000, AGE, 1.125), (5_000, AGE, 0.5)]
+)
 def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float, pace: float) -> None:
     """All began at once; what is answered once a second is handed over again and again."""
     desk = Desk()
@@ -99,11 +101,11 @@ def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float, p
 
 def test_few_wait_for_each_other_until_the_oldest_is_old() -> None:
     desk = Desk()
-    for _ in range(70):
+    for _ in range(35):
         desk.answer(desk.site(), 100.0)
     assert desk.handover.next_at == 101.5
     desk.handover.checkpoint(101.5)
-    assert desk.saved() == list(range(1, 71))
+    assert desk.saved() == list(range(1, 36))
 
 
 def test_each_is_handed_over_when_its_own_oldest_change_is_old() -> None:
