@@ -34,6 +34,7 @@ _MARKUP = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ATTRIBUTE = re.compile(ATTRIBUTE.encode())
+_SAYS_MORE = re.compile(b"""[>"'=]""")
 _XML_DECLARATION = re.compile(rb"""\s*<\?xml[^>]{0,200}?\sencoding\s*=\s*["']([A-Za-z0-9._:-]{1,40})["']""")
 
 
@@ -53,12 +54,27 @@ def to_utf8(body: bytes, content_type: str) -> tuple[bytes, str]:
 def declared_in_meta(start: bytes) -> str:
     """Return the encoding that a <meta> declares (HTML Standard, 13.2.3.2, "prescan"), or an empty string.
 
-    The pages of a site are mostly the same up to their declaration, and what follows cannot change what it says.
+    The pages of a site are mostly the same up to their declaration, but for their titles, and what follows cannot
+    change what it says.
     """
     named = start.find(b"charset")
     end = start.find(b">", named) + 1 if named >= 0 else 0
-    name = _declared_by(start[:end]) if 0 < end <= _PRESCANNED else ""
+    name = _declared_by(_without_title(start[:end])) if 0 < end <= _PRESCANNED else ""
     return name or _prescan(start)
+
+
+def _without_title(beginning: bytes) -> bytes:
+    """Return the beginning of a page without the text of its title, where that says nothing wherever it may stand.
+
+    What could end a comment, a tag or a value, or declare anything, is left where it is.
+    """
+    begin = beginning.find(b"<title>") + len(b"<title>")
+    if begin < len(b"<title>"):
+        return beginning
+    end = beginning.find(b"<", begin)
+    if end < 0 or _SAYS_MORE.search(beginning, begin, end) is not None:
+        return beginning
+    return beginning[:begin] + beginning[end:]
 
 
 def _prescan(start: bytes) -> str:

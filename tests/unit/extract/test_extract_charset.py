@@ -203,7 +203,8 @@ def test_to_utf8_never_raises(body: bytes, label: str) -> None:
 _PIECES = (
     "<", ">", "/", "!", "--", "<!--", "-->", "=", "'", '"', " ", "<a title=", "<meta ", "<META/", "charset", "CHARSET",
     "charset=latin1", "charset='koi8-r'", "charset=nonsense", 'http-equiv="content-type" content="charset=gbk"',
-    "<meta charset=utf-8>", "<meta charset=koi8-r", "<title>", "x",
+    "<meta charset=utf-8>", "<meta charset=koi8-r", "<title>", "</title>",
+    "<title>a page</title>", "x",
 )  # fmt: skip
 
 
