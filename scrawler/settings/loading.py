@@ -68,10 +68,22 @@ def _checked(values: Mapping[str, object], origins: Mapping[str, str], tables: s
         settings = Settings.model_validate(values)
     except ValidationError as error:
         raise SettingsError("; ".join(_problems(error, origins, tables))) from error
+    except UnicodeEncodeError as error:  # of an argument or a variable: pydantic cannot even say where
+        broken = [origins[key] for key, value in values.items() if key in origins and not _is_text(value)]
+        raise SettingsError(f"{'; '.join(broken) or tables}: not in UTF-8") from error
     parts = ((key, getattr(settings, key), origin) for key, origin in origins.items() if key != SITES)
     if lines := [line for part in parts for line in _missing_parts(*part)]:
         raise SettingsError("; ".join(lines))
     return settings
+
+
+def _is_text(value: object) -> bool:
+    """Whether a value can be written in UTF-8, which what the system hands over need not be."""
+    try:
+        str(value).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _problems(error: ValidationError, origins: Mapping[str, str], tables: str) -> Iterator[str]:

@@ -15,6 +15,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkUpdate
 from scrawler.store.engine import Database, database_time
+from scrawler.store.faults import read_json
 from scrawler.store.rows import inserted_id, inserting_new
 from scrawler.store.sites import ensure_sites
 from scrawler.store.tables import crawl, run, seed, site
@@ -139,7 +140,7 @@ class Crawls:
         """Return where the newest of the runs that copied WARC files away has copied them, None if none did."""
         copying = run.c.settings.contains('"archive_to": "', autoescape=True)
         rows = self._database.rows(select(run.c.settings).where(copying).order_by(run.c.id.desc()).limit(1))
-        return json.loads(rows[0].settings)["archive_to"] if rows else None
+        return read_json(rows[0].settings)["archive_to"] if rows else None
 
     def end_run(self, run_id: int, outcome: str, *, pages: int, bytes_: int, errors: int) -> None:
         """Record how a run ended ("completed", "stopped", ...) and its totals."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from sqlalchemy.exc import DBAPIError
 
 from scrawler.errors import StoreBusyError, StoreError
 
 _SQLITE_BUSY = {5, 6}  # SQLITE_BUSY, SQLITE_LOCKED
+_CORRUPT = 11  # SQLITE_CORRUPT
 _SQLITE_ADVICE = {
     8: "is read-only",  # SQLITE_READONLY
-    11: "is damaged",  # SQLITE_CORRUPT
+    _CORRUPT: "is damaged",
     13: "cannot grow: the disk is full",  # SQLITE_FULL
     14: "cannot be opened (does its folder exist, and may you write there?)",  # SQLITE_CANTOPEN
     26: "is not an SQLite database",  # SQLITE_NOTADB
@@ -71,6 +74,8 @@ def mapped(where: str) -> Iterator[None]:
         raise _store_error(error, where) from error
     except sqlite3.Error as error:  # rows are read from the driver itself; PyMySQL has all of them by then
         raise _sqlite_error(error, where) from error
+    except UnicodeDecodeError as error:  # the driver cannot even say what is wrong with a file, or a text is none
+        raise StoreError(f"database {where} {_SQLITE_ADVICE[_CORRUPT]} ({error})") from error
 
 
 def _store_error(error: DBAPIError, where: str) -> StoreError:
@@ -112,3 +117,13 @@ def _postgresql_error(error: DBAPIError, cause: BaseException | None, where: str
 
 def _said(error: BaseException) -> str:
     return " ".join(str(error.args[-1] if error.args else error).split())
+
+
+def read_json(text: str | bytes) -> Any:
+    """Read JSON that a row holds. Raises StoreError for what is none any more."""
+    try:
+        return json.loads(text)
+    except ValueError as error:  # a part of it is no text as well
+        raise StoreError(
+            f"the database {_SQLITE_ADVICE[_CORRUPT]}: what stands in a row is no JSON ({error})"
+        ) from error

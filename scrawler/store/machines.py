@@ -8,7 +8,6 @@ through for a whole lease. After an outage of the database everybody looks dead,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -31,6 +30,7 @@ from scrawler.model.machines import ENDING, LEASE, Command, Living, LivingMachin
 from scrawler.model.terms import Millis
 from scrawler.partition.identifiers import free_identifier
 from scrawler.store.engine import Database, database_time
+from scrawler.store.faults import read_json
 from scrawler.store.locking import lock_free, skips_locked
 from scrawler.store.overview import (
     LIVING,
@@ -237,7 +237,7 @@ class Machines:
         of_host = true() if self._database.dialect == "sqlite" else machine.c.host == host
         query = select(machine.c.id, run.c.settings).join(run, run.c.machine_id == machine.c.id).where(of_host)
         rows = self._database.rows(query)
-        return {row.id: Path(json.loads(row.settings)["pages_dir"]) for row in rows}
+        return {row.id: Path(read_json(row.settings)["pages_dir"]) for row in rows}
 
     def machines(self) -> tuple[MachineView, ...]:
         """Return all machines there ever were, in the order in which they came, with their states as observed now."""
@@ -303,7 +303,7 @@ def _orders(row: AnyRow | None, *, alive: bool, living: Living = _NONE) -> Order
     """Make the orders of a machine's row, which has those of the crawl beside it; None: the row was deleted."""
     if row is None:
         return Orders(alive, Command.REMOVE, {}, 0, living, 0)
-    return Orders(alive, command_of(row), json.loads(row.settings or "{}"), row.revision or 0, living, row.now)
+    return Orders(alive, command_of(row), read_json(row.settings or "{}"), row.revision or 0, living, row.now)
 
 
 def _record(

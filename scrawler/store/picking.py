@@ -22,6 +22,7 @@ from scrawler.model.terms import Millis
 from scrawler.store.bulk import BulkInsert
 from scrawler.store.crawls import bump_revision
 from scrawler.store.engine import Database, database_time
+from scrawler.store.faults import read_json
 from scrawler.store.relisting import let_go_on, sites_in_work
 from scrawler.store.revisits import Order
 from scrawler.store.rows import inserted_id, sliced
@@ -189,7 +190,7 @@ class Picking:
             numbers = self._database.rows(select(sql.count(), begun).where(of_it))[0]
             undone = row.undone_at or None
             found.append(
-                Promotion(row.id, row.promoted_at, json.loads(row.what), numbers[0], int(numbers[1] or 0), undone)
+                Promotion(row.id, row.promoted_at, read_json(row.what), numbers[0], int(numbers[1] or 0), undone)
             )
         return found
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -16,6 +15,7 @@ from scrawler.model.robots import RobotsRow
 from scrawler.model.rows import PageRow, PatternRow, RejectionRow, RelationRow, SitemapRow
 from scrawler.model.terms import Millis, url_hash
 from scrawler.store.engine import Database
+from scrawler.store.faults import read_json
 from scrawler.store.frontier import Frontier
 from scrawler.store.outbox import FOR_GUESTS, KEPT, PROMOTED, SENT
 from scrawler.store.rows import in_state
@@ -170,9 +170,9 @@ class Traces:
         """Return a lane as last checkpointed."""
         columns = lane.c.seed_id, lane.c.kind, lane.c.holder_id, lane.c.cursor_position, lane.c.length, lane.c.ahead
         rows = self._database.rows(select(*columns).where(lane.c.seed_id == seed_id, lane.c.kind == kind))
-        return LaneState._make((*rows[0][:5], tuple(json.loads(rows[0][5])))) if rows else None
+        return LaneState._make((*rows[0][:5], tuple(read_json(rows[0][5])))) if rows else None
 
     def last_settings(self) -> dict[str, Any] | None:
         """Return the settings with which a machine was last started, None if none ever was."""
         rows = self._database.rows(select(run.c.settings).order_by(run.c.id.desc()).limit(1))
-        return dict(json.loads(rows[0].settings)) if rows else None
+        return dict(read_json(rows[0].settings)) if rows else None

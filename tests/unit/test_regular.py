@@ -67,3 +67,10 @@ def test_a_path_with_a_nul_is_refused_with_all_other_settings(key: str, tmp_path
     config.write_text(f'{key} = "a\\u0000b"\n')
     with pytest.raises(SettingsError, match=rf"{key} = 'a\\x00b' is not allowed, only a f"):
         load_settings({}, config)
+
+
+@pytest.mark.parametrize("key", ["include", "normalise", "user_agent", "name", "webhook_secret"])
+def test_a_setting_that_is_not_utf_8_is_refused_in_a_line(key: str) -> None:
+    with pytest.raises(SettingsError, match=f"--{key.replace('_', '-')} .*(not in UTF-8|is not allowed)"):
+        load_settings({key: "a\udcffb"}, None)
+    assert load_settings({"topic": "a\udcffb"}, None).topic == Path("a\udcffb"), "names of files are any bytes"
