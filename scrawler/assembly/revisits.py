@@ -29,11 +29,12 @@ from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
 from scrawler.model.terms import Millis
+from scrawler.revisit.due import Wishes
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
 from scrawler.store.machines import Machines
-from scrawler.store.revisits import Revisits, SiteWishes
+from scrawler.store.revisits import Revisits
 from scrawler.urls.scope import site_key
 
 _HEADS = 1 << 20  # bytes of a record beside its body
@@ -53,9 +54,8 @@ def make_revisits(
     """Return what begins rounds: `machine_of` tells which machine wrote files of a prefix, `weight` a URL's weight."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
 
-    def wishes(key: str) -> SiteWishes:
-        rules = hosts.of_site(key) or hosts.shared
-        return SiteWishes(rules.revisit_wishes, rules.revisit_site_budget)
+    def wishes(key: str) -> Wishes:
+        return (hosts.of_site(key) or hosts.shared).revisit_wishes
 
     archive = ArchivedHeaders(settings, Machines(database), machine_of)
     return Revisits(

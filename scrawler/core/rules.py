@@ -83,7 +83,6 @@ class CrawlRules:
     revisit: str  # one of `revisit.due.POLICIES`
     revisit_change: str  # "bytes" or "text"
     revisit_near: int  # bits in which texts may differ that are the same
-    revisit_site_budget: int | None  # visits a day to URLs of a site again
     keep: bool
     # What several settings say together, or in another unit.
     retry_pause_ms: int
@@ -338,4 +337,5 @@ def retry_pause_ms(attempt: int, first_pause_ms: int) -> int:
 def revisit_wishes(settings: Settings) -> Wishes:
     """Return what settings say of when URLs are visited again."""
     times = settings.revisit_interval, settings.revisit_min, settings.revisit_max
-    return Wishes(settings.revisit, *(int(seconds * 1000) for seconds in times))
+    interval, least, most = (int(seconds * 1000) for seconds in times)
+    return Wishes(settings.revisit, interval, least, most, settings.revisit_site_budget)

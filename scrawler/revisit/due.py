@@ -14,7 +14,10 @@ from scrawler.units import parse_seconds
 
 POLICIES = ("off", *(str(policy) for policy in Policy))
 WITH_BUDGET = (str(Policy.PROPORTIONAL), str(Policy.OPTIMAL))
-_COLUMNS = ("revisit", "revisit_interval", "revisit_min", "revisit_max")
+_TIMES = ("revisit_interval", "revisit_min", "revisit_max")
+_PER_DAY = "revisit_site_budget"
+_COLUMNS = ("revisit", *_TIMES, _PER_DAY)
+_MOST_PER_DAY = 10**9  # as the setting
 _SHORTEST_S, _LONGEST_S = 1.0, 3650 * 86_400.0  # as those of the settings
 _SHAPE = UNKNOWN.shape  # how sure it is that an unknown page changes as often as the first interval says
 
@@ -113,6 +116,7 @@ class Wishes(NamedTuple):
     interval_ms: int
     least_ms: int
     most_ms: int
+    per_day: int | None = None  # the budget of its site
 
     def policy(self) -> RevisitPolicy:
         """Return the policy of this name."""
@@ -127,8 +131,9 @@ class Wishes(NamedTuple):
         if not any(name in columns for name in _COLUMNS) or wrong_column(columns):
             return self
         word = str(columns.get("revisit") or self.word).strip().lower()
-        times = (_read_ms(columns.get(name), given) for name, given in zip(_COLUMNS[1:], self[1:], strict=True))
-        return Wishes(word, *times)
+        given = self.interval_ms, self.least_ms, self.most_ms
+        interval, least, most = (_read_ms(columns.get(name), one) for name, one in zip(_TIMES, given, strict=True))
+        return Wishes(word, interval, least, most, _read_per_day(columns.get(_PER_DAY), self.per_day))
 
 
 def wrong_column(columns: Mapping[str, Any]) -> str:
@@ -136,11 +141,15 @@ def wrong_column(columns: Mapping[str, Any]) -> str:
     word = columns.get("revisit")
     if word and str(word).strip().lower() not in POLICIES:
         return f"revisit is {str(word)[:40]!r}, and none of {', '.join(POLICIES)}"
-    for name in _COLUMNS[1:]:
+    for name in _TIMES:
         try:
             _read_ms(columns.get(name), 0)
         except (ValueError, TypeError):
             return f"{name} is {str(columns[name])[:40]!r}, and no time such as 12h or 7d, of 1 second to 10 years"
+    try:
+        _read_per_day(columns.get(_PER_DAY), None)
+    except (ValueError, TypeError):
+        return f"{_PER_DAY} is {str(columns[_PER_DAY])[:40]!r}, and no number of URLs a day, of 1 to {_MOST_PER_DAY:,}"
     return ""
 
 
@@ -155,3 +164,15 @@ def _read_ms(written: object, otherwise: int) -> int:
     if not _SHORTEST_S <= found <= _LONGEST_S:
         raise ValueError("too short or too long")
     return int(found * 1000)
+
+
+def _read_per_day(written: object, otherwise: int | None) -> int | None:
+    """Read a budget in a column. Raises ValueError, TypeError."""
+    if written is None or (isinstance(written, str) and not written.strip()):
+        return otherwise
+    if isinstance(written, bool) or not isinstance(written, int | str) or not str(written).strip().isdecimal():
+        raise ValueError("not a number")
+    found = int(str(written).strip()[:20])
+    if not 1 <= found <= _MOST_PER_DAY:
+        raise ValueError("too few or too many")
+    return found

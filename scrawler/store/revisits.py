@@ -74,13 +74,6 @@ class Begun(NamedTuple):
         return Begun._make(map(sum, zip(self, other, strict=True)))
 
 
-class SiteWishes(NamedTuple):
-    """What settings say of a site's visits again."""
-
-    wishes: Wishes
-    per_day: int | None = None  # its own budget
-
-
 class Revisits:
     """Begins rounds.
 
@@ -95,7 +88,7 @@ class Revisits:
         pack: Packed,
         lane_number: int,
         site_key: Callable[[str], str],
-        wishes: Callable[[str], SiteWishes],
+        wishes: Callable[[str], Wishes],
         headers: Headers,
         stopping: Callable[[], bool] = lambda: False,
         per_day: int | None = None,
@@ -199,7 +192,7 @@ class Revisits:
 
     def _wishes_of(self, row: AnyRow) -> Wishes:
         """Return what is wished of a seed's visits again: by its own columns, else by the settings of its site."""
-        return self._wishes(row.site_key).wishes.of_seed(columns_of(row.columns))
+        return self._wishes(row.site_key).of_seed(columns_of(row.columns))
 
     def _derived(self, row: AnyRow) -> bool:
         return self._first_states.derive(row, self._wishes_of(row).policy())
@@ -222,10 +215,11 @@ class Revisits:
         self._database.retrying(work)
 
     def _give_times(self, row: AnyRow) -> None:
-        policy = self._wishes_of(row).policy()
+        wishes = self._wishes_of(row)
+        policy = wishes.policy()
         if isinstance(policy, Off):
             return
-        has_budget = self._wishes(row.site_key).per_day is not None
+        has_budget = wishes.per_day is not None
         timeless = url_state.c.seed_id == row.id, url_state.c.due_at == NEVER
         if not self._database.rows(select(url_state.c.seed_id).where(*timeless).limit(1)):
             return
@@ -256,7 +250,7 @@ class Revisits:
             return Begun(in_work=1)
         self._give_times(row)
         first = self._database.rows(next_due(row.id))[0][0]
-        own = self._wishes(row.site_key).per_day
+        own = self._wishes_of(row).per_day
         purse = None if own is None else Purse.of_site(row.site_id, own)
         if purse is not None and first is not None and first <= now:
             site_purse = purse

@@ -25,7 +25,7 @@ from scrawler.revisit.due import Wishes
 from scrawler.store.crawls import Crawls
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database, open_database
-from scrawler.store.revisits import Revisits, SiteWishes
+from scrawler.store.revisits import Revisits
 from scrawler.urls.scope import site_key
 
 _DAY = 86_400_000
@@ -65,7 +65,7 @@ def _measure(urls: int, file: Path) -> None:
         print(f"made in {time.perf_counter() - began:.0f} s")
         revisits = Revisits(
             database, _packed, REVISIT.number, lambda url: site_key(url, Scope.HOST),
-            lambda key: SiteWishes(Wishes("fixed", 100 * _DAY, _DAY, 100 * _DAY)), lambda pages: iter(()),
+            lambda key: Wishes("fixed", 100 * _DAY, _DAY, 100 * _DAY), lambda pages: iter(()),
         )  # fmt: skip
         _look(database, revisits, "first look, which finds when each seed is due", 0)
         _look(database, revisits, "a look while nothing is due", 0)

@@ -33,6 +33,7 @@ from scrawler.model.seeds import EndReason, Seed, SeedCounts
 from scrawler.model.terms import Millis, url_hash
 from scrawler.model.visits import KnownVisit, UrlState, known_visit
 from scrawler.revisit.demand import demand_of
+from scrawler.revisit.due import Wishes
 from scrawler.revisit.learning import SiteLearning, unpack_rates
 from scrawler.revisit.policy import Bounds
 from scrawler.urls.analyzer import UrlAnalyzer
@@ -283,19 +284,18 @@ class SiteTaker:
         party.policy = rules.revisit_policy if wishes == rules.revisit_wishes else wishes.policy()
         party.near = rules.revisit_near if rules.revisit_change == "text" else None
         if site.learning is None:
-            site.learning = self._learning(site, rules)
+            site.learning = self._learning(site, wishes)
         party.visited = site.visited
         before = self._frontier.counts_before(party.seed.id, party.seed.round - 1) if party.seed.round else None
         if before is not None:
             party.base, party.base_ms = before
 
-    def _learning(self, site: SiteContext, rules: CrawlRules) -> SiteLearning:
+    def _learning(self, site: SiteContext, wishes: Wishes) -> SiteLearning:
         packed, cells = self._frontier.learned(site.id)
-        if rules.revisit_site_budget is None:
+        if wishes.per_day is None:
             return self._make_learning(unpack_rates(packed))
-        wishes = rules.revisit_wishes
         bounds = Bounds(wishes.least_ms / 1000, max(wishes.least_ms, wishes.most_ms) / 1000)
-        return self._make_learning(unpack_rates(packed), own=demand_of(cells, rules.revisit_site_budget, bounds))
+        return self._make_learning(unpack_rates(packed), own=demand_of(cells, wishes.per_day, bounds))
 
     def _ask_boundary(self, party: SeedContext) -> None:
         """Let a party end that has come to a site which may not enter the crawl: nothing of it was asked for."""

@@ -100,6 +100,23 @@ def test_a_seed_is_visited_as_its_line_says(crawl: Crawl, serve: Serve) -> None:
     assert crawl.seed(other.url()).round == 0
 
 
+def test_a_site_is_visited_as_often_as_the_line_of_its_seed_allows(crawl: Crawl, serve: Serve) -> None:
+    """Of 48 visits a day two are there to begin with: an hour's. The other site shows that time has passed."""
+    one, other, stop = serve(Paths(a="x", b="y")), serve(Paths(c="z"), "127.0.0.2"), threading.Event()
+    wish = {"revisit": "fixed", "revisit_interval": "1s"}
+    add(crawl, {one.url(): wish | {"revisit_site_budget": "48"}, other.url(): wish})
+    runs = threading.Thread(target=lambda: crawl.run(stop=stop, keep=True, revisit_pause=0))
+    runs.start()
+    try:
+        wait_for(lambda: crawl.seed(other.url()).round >= 3, HANGS, "three rounds of the other")
+    finally:
+        stop.set()
+        runs.join()
+    visited = Counter(row.url.split("/", 3)[2] for row in crawl.pages() if row.visit)
+    assert visited[one.url("").removeprefix("http://")] == 2
+    assert visited[other.url("").removeprefix("http://")] > 2
+
+
 def test_nothing_that_is_never_due_is_kept(crawl: Crawl, serve: Serve) -> None:
     add(crawl, {serve(Paths(a="x")).url(): {"topic": "news"}})
     with pytest.raises(SettingsError, match="none ever is"):
@@ -218,7 +235,7 @@ def test_a_report_tells_of_visits_since_a_time(crawl: Crawl, serve: Serve) -> No
         told = {one.key: one.told for one in made.sections}
         total = {one.key: one.told for one in opened.report().sections}["totals"]
     assert (told["totals"]["urls"], total["urls"]) == (3, 6)
-    assert told["since"] == {"since": int(since.timestamp() * 1000), "rounds_begun": 1, "of_them_ended": 1}
+    assert told["since"] == {"since_at": int(since.timestamp() * 1000), "rounds_begun": 1, "of_them_ended": 1}
     assert (told["visits"]["changed"], told["visits"]["new"]) == (1, 0)
     assert "since 20" in made.title
 

@@ -21,7 +21,7 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.demand import Demands
 from scrawler.store.engine import Database
 from scrawler.store.frontier import state_of
-from scrawler.store.revisits import Revisits, SiteWishes
+from scrawler.store.revisits import Revisits
 from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.store.tables import url_state
 from scrawler.synthweb.changes import PageChanges
@@ -53,7 +53,7 @@ class KeptSite:
             lambda entries: encode([stored_entry(url, depth, at, 0, by) for url, depth, at, by in entries]),
             REVISIT.number,
             lambda url: SITE,
-            lambda key: SiteWishes(wishes),
+            lambda key: wishes,
             lambda pages: iter(()),
             per_day=per_day,
         )

@@ -180,8 +180,8 @@ def test_the_line_of_a_seed_overrides_settings() -> None:
     wishes = Wishes("adaptive", WEEK, HOUR, 90 * DAY)
     assert wishes.of_seed({}) is wishes
     assert wishes.of_seed({"topic": "news"}) is wishes
-    assert wishes.of_seed({"revisit": "Fixed", "revisit_interval": "12h"}) == ("fixed", 12 * HOUR, HOUR, 90 * DAY)
-    assert wishes.of_seed({"revisit_max": 86_400}) == ("adaptive", WEEK, HOUR, DAY)
+    assert wishes.of_seed({"revisit": "Fixed", "revisit_interval": "12h"})[:4] == ("fixed", 12 * HOUR, HOUR, 90 * DAY)
+    assert wishes.of_seed({"revisit_max": 86_400})[:4] == ("adaptive", WEEK, HOUR, DAY)
     assert wishes.of_seed({"revisit": "", "revisit_min": " "}) == wishes
     assert wishes.of_seed({"revisit": "daily"}) is wishes  # of an earlier import: it says nothing
     assert isinstance(wishes.of_seed({"revisit": "off"}).policy(), Off)

@@ -10,6 +10,7 @@ import pytest
 
 from scrawler.assembly.visit_shares import check_budget, weight_of
 from scrawler.errors import SettingsError
+from scrawler.revisit.due import Wishes
 from scrawler.seeds.files import Format
 from scrawler.seeds.formats import Entry, read_entries
 from scrawler.settings import Settings
@@ -31,6 +32,21 @@ def test_wishes_are_kept_and_wrong_ones_are_lines_that_cannot_be_used() -> None:
     assert json.loads(found[0].columns) == {"revisit": "fixed", "revisit_interval": "12h", "topic": "x"}
     lines = '{"url": "http://a/", "revisit_max": 86400}\n{"url": "http://b/", "revisit_max": [1]}\n'
     assert [bool(one.problem) for one in entries(lines, Format.JSONL)] == [False, True]
+
+
+@pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", "10000000000", "9" * 5_000])
+def test_a_budget_that_is_none_is_a_line_that_cannot_be_used(written: str) -> None:
+    (found,) = entries(f"url,revisit_site_budget\nhttp://a.example/,{written}\n", Format.CSV)
+    assert found.problem.startswith(f"revisit_site_budget is {written[:40]!r}, and no number of URLs a day")
+    (found,) = entries('{"url": "http://a/", "revisit_site_budget": true}\n', Format.JSONL)
+    assert found.problem
+
+
+def test_the_budget_of_a_seed_holds_over_that_of_its_site() -> None:
+    settings = Wishes("fixed", 1, 2, 3, per_day=100)
+    assert settings.of_seed({"revisit_site_budget": "7"}).per_day == 7
+    assert settings.of_seed({"revisit_site_budget": " "}) == settings
+    assert settings.of_seed({"revisit_interval": "5s"}) == Wishes("fixed", 5_000, 2, 3, per_day=100)
 
 
 def test_weights_come_from_a_file_or_from_depths(tmp_path: Path) -> None:
