@@ -151,6 +151,8 @@ class AnswerHandler:
     @staticmethod
     def finish(flight: PageFlight, row: PageRow, response: Response | None = None, text_print: bytes = b"") -> None:
         """Give an entry its final result; `response` is the answer that says it, if one came."""
+        if flight.site.latest:
+            flight = flight._replace(known=flight.site.last_visit(row.url, flight.known))
         if flight.known is not None:
             row = row._replace(visit=flight.known.number + 1)
         if flight.entry.role is EntryRole.SITEMAP:

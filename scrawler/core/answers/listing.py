@@ -134,14 +134,15 @@ class UrlLister:
     def _visit_again(self, site: SiteContext, party: SeedContext, known: KnownVisit) -> None:
         """List a URL that was visited before, to be visited next; one that waits for its further visit is left alone.
 
-        It was judged when it was first listed.
+        One whose answer is on its way does not wait: it may have changed since it was asked for. It was judged when it
+        was first listed.
         """
         state = known.state
         assert state is not None
         if site.visited is None:
             site.visit_again()
         party.policy = party.policy or (site.own_rules or self._rules).revisit_policy
-        if site.visited is not None and state.url not in site.visited:
+        if site.visited is not None and (state.url not in site.visited or state.url in site.fetching):
             site.visited[state.url] = known
             depth = -state.depth if state.flags & PageFlag.ASSET else state.depth
             party.lane(PUSHED).append_entry(stored_entry(state.url, depth, state.position, 0, state.referrer))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from scrawler.core.party.flights import PageFlight
 from scrawler.core.party.publishing import CHANGE_LIST
+from scrawler.core.party.site import SiteContext
 from scrawler.core.party.told import Told, spared_state
 from scrawler.extract.sitemaps import Sitemap
 from scrawler.fetch.downloader import Response
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
+from scrawler.model.visits import UrlState, known_visit
 from scrawler.revisit.due import RevisitPolicy
 from scrawler.revisit.visit import after_visit
 
@@ -23,9 +25,9 @@ def note_visit(
     site, party, known = flight.site, flight.party, flight.known
     before = known.state if known is not None else None
     if before is not None and row.result == Result.SPARED.value:
-        party.note_visit(spared_state(before, row.visit, row.fetched_at), ())
-        if site.visited is not None:
-            site.visited.pop(row.url, None)
+        spared = spared_state(before, row.visit, row.fetched_at)
+        party.note_visit(spared, ())
+        _forget(site, spared)
         return row
     etag = last_modified = ""
     if response is not None:
@@ -50,9 +52,16 @@ def note_visit(
     _try_lists(flight, visited.row)
     if before is not None and row.result == Result.NOT_MODIFIED.value:
         party.counts.saved += before.length
-    if site.visited is not None:
-        site.visited.pop(row.url, None)
+    _forget(site, state)
     return visited.row
+
+
+def _forget(site: SiteContext, state: UrlState) -> None:
+    """Forget what was known of a URL's visit before, for this one is the last now."""
+    if site.visited is not None:
+        site.visited.pop(state.url, None)
+    if state.url in site.latest:
+        site.latest[state.url] = known_visit(state)
 
 
 def note_list(flight: PageFlight, row: PageRow) -> None:

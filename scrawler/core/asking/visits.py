@@ -25,6 +25,7 @@ from scrawler.core.party.site import Origin, SiteContext
 from scrawler.core.rules import CrawlRules
 from scrawler.fetch.downloader import Downloader, Request, Response
 from scrawler.fetch.politeness import pause, slow_pause
+from scrawler.model.lanes import PUSHED
 from scrawler.model.scope import Scope
 from scrawler.model.visits import conditions
 
@@ -310,6 +311,10 @@ def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:
     """Take the entry of a lane that was chosen."""
     entry = choice.entry
     known = site.visited.get(entry.url) if site.visited else None
+    if choice.lane.key is PUSHED:
+        site.follow((entry.url,))
+    if site.latest:
+        known = site.last_visit(entry.url, known)
     if known is not None and choice.lane.refetches:  # all of it is to be archived again
         known = known._replace(digest=b"")
     return PageFlight(site, choice.party, choice.lane, choice.lane.take(), entry, origin, known)

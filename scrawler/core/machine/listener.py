@@ -108,22 +108,44 @@ class InboxListener(threading.Thread):
                 return
 
     def _bring(self, sites: Mapping[str, SiteContext], done: threading.Event) -> None:
-        """Read the inboxes of sites and give them what is there; runs on the store thread."""
+        """Read the inboxes of sites and give them what is there; runs on the store thread.
+
+        What is to be visited again is read once more, when all that its site has done until now is durable: from then
+        on the site follows the visits to it.
+        """
+        followed: dict[str, SiteContext] = {}
         try:
             found = self._inboxes.of_sites(sites, self._at_a_time)
             with self._turn:
                 for key, urls in found.items():
                     site = sites[key]
-                    if _listens(site):
+                    if not _listens(site):
+                        continue
+                    again = [one.url for one in urls if one.known is not None]
+                    if any(url not in site.latest for url in again):
+                        if not site.listing:  # else it is looked for again: nothing can be handed over now
+                            followed[key] = site
+                            site.follow(again)
+                            _submit(site)
+                    else:
                         site.bring(urls)
                         self._look_again(site)
+            if followed:
+                self._read(partial(self._bring, followed, done))
         finally:
-            done.set()
+            if not followed:
+                done.set()
 
 
 def _listens(site: SiteContext) -> bool:
     """Whether a site is in work here, and has listed what was brought before."""
     return site.collector is not None and not (site.arrived or site.lost or site.going or site.leaves_inbox)
+
+
+def _submit(site: SiteContext) -> None:
+    """Hand over what a site has done, to be durable before what is read next."""
+    if site.collector is not None:
+        site.collector.submit_now(site)
 
 
 class Arrivals:

@@ -7,7 +7,7 @@ payloads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import ceil, inf
@@ -34,6 +34,7 @@ from scrawler.model.windows import Window
 from scrawler.revisit.learning import SiteLearning
 
 LONG_REST = 60.0  # seconds
+_MOST_FOLLOWED = 10_000  # so many URLs it follows, those that were pushed last: 1 KB each
 _MOST_ORIGINS = 2_000  # so many a site remembers: with scope `domain` a name server may know as many hosts as it likes
 
 
@@ -130,6 +131,7 @@ class SiteContext:
     owners: dict[bytes, int] = field(default_factory=dict)  # url_hash of admitted seeds' URLs -> seed id
     condemned: Mapping[str, str] = field(default_factory=dict)  # URLs that have killed a process: in words, how
     visited: dict[str, KnownVisit] | None = None  # URLs that are visited again, by what is known of the last visit
+    latest: dict[str, KnownVisit | None] = field(default_factory=dict)  # see `follow`
     archived: ArchivedPayloads = field(default_factory=ArchivedPayloads)
     earlier: EarlierSite | None = None  # what an earlier crawl knows of it, where that is asked
     learning: SiteLearning | None = None  # what visits have shown of how often its pages change, where that is kept
@@ -187,7 +189,23 @@ class SiteContext:
     def bring(self, urls: Sequence[WaitingUrl]) -> None:
         """Give it URLs out of its inbox, which its holder lists with its next visit."""
         self.arrived = urls
+        self.follow(one.url for one in urls if one.known is not None)
         self.await_answer()
+
+    def follow(self, urls: Iterable[str]) -> None:
+        """Note what visits to URLs bring from now on: these may stand in two lists.
+
+        What was read of their last visits may be out of date when they are asked for.
+        """
+        for url in urls:
+            self.latest[url] = self.latest.pop(url, None)
+        while len(self.latest) > _MOST_FOLLOWED:
+            self.latest.pop(next(iter(self.latest)))  # its visits are in the database by now
+
+    def last_visit(self, url: str, known: KnownVisit | None) -> KnownVisit | None:
+        """Return what is known of the last visit to a URL: what was read of it, or what one has brought since."""
+        newest = self.latest.get(url)
+        return known if newest is None or (known is not None and known.number > newest.number) else newest
 
     def visit_again(self) -> None:
         """Let URLs be visited again, as in a round after the first."""

@@ -26,7 +26,7 @@ from scrawler.hidden.searches import Searches
 from scrawler.model.claims import ClaimedSite
 from scrawler.model.deltas import SiteDelta
 from scrawler.model.exchange import WaitingUrl
-from scrawler.model.lanes import NORMAL, ChunkRow, LaneKind, LaneState, lane_key
+from scrawler.model.lanes import NORMAL, PUSHED, ChunkRow, LaneKind, LaneState, lane_key
 from scrawler.model.results import Result
 from scrawler.model.rows import PatternRow, PublisherRow, SearchQueryRow, SearchRow
 from scrawler.model.seeds import EndReason, Seed, SeedCounts
@@ -410,7 +410,10 @@ class SiteTaker:
             lane.visited = site.visited
             lane.reads_lists = (site.own_rules or self._rules).resourcesync != "off"
             if tail is not None and tail.first + tail.count > state.cursor:
-                site.visited.update(known_of(self._frontier, lane, [tail]))
+                known = known_of(self._frontier, lane, [tail])
+                site.visited.update(known)
+                if lane.key is PUSHED:
+                    site.follow(known)
         return lane
 
     def _rebuild_seen(self, site: SiteContext) -> None:

@@ -17,6 +17,7 @@ from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page
+from tests.integration.crawl.test_rounds import again
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
@@ -56,6 +57,12 @@ def push(crawl: Crawl, server: RawServer, *paths: str, source: str = "ping") -> 
         site = pushes.site(site_key(server.url("/"), Scope.HOST))
         assert site is not None
         return pushes.accept(site, [server.url(path) for path in paths], source).accepted
+
+
+def count(crawl: Crawl, rows: str) -> int:
+    """Count the rows of a table, or some of them."""
+    with closing(open_database(crawl.url)) as database, database.read() as connection:
+        return int(connection.exec_driver_sql(f"SELECT count(*) FROM {rows}").scalar_one())
 
 
 @contextmanager
@@ -120,6 +127,35 @@ def test_pushed_urls_come_before_all_else_of_a_party_in_work(crawl: Crawl, serve
     assert {(row.url.removeprefix(server.url("")), row.visit, row.result) for row in crawl.pages()} >= {
         ("/a", 1, Result.FETCHED.value)
     }
+    check_records(crawl.url, crawl.folder / "pages")
+
+
+def test_a_page_that_is_pushed_while_its_answer_is_on_its_way_is_asked_for_again(crawl: Crawl, serve: Serve) -> None:
+    """What it has changed to since may not be in that answer; and what that has brought is the last visit then."""
+    site, texts = Site(), iter(["old", "new", "new"])
+
+    def answer(visit: Visit) -> None:
+        while head := visit.request():
+            path = path_of(head)
+            site.asked.append(path)
+            if path == "/a":
+                assert site.times("/a") != 2 or site.held.wait(HANGS)
+                visit.send(page(next(texts)))
+            else:
+                visit.send(page("home", links=["/a"]) if path == "/" else NOT_FOUND)
+
+    server = serve(answer)
+    crawl.add([server.url()])
+    crawl.run()
+    again(crawl)
+    with kept(crawl, revisit="fixed", revisit_interval=100_000):
+        wait_for(lambda: site.times("/a") == 2, HANGS, "the page that is held back")
+        push(crawl, server, "/a")
+        wait_for(lambda: count(crawl, "pushed") + count(crawl, "inbox") == 0, HANGS, "a checkpoint that has listed it")
+        site.held.set()
+        wait_for(lambda: count(crawl, "page WHERE visit = 2") == 1, HANGS, "the visit for the push")
+    assert sorted(row.visit for row in crawl.pages() if row.url.endswith("/a")) == [0, 1, 2]
+    assert count(crawl, "url_change") == 1
     check_records(crawl.url, crawl.folder / "pages")
 
 
