@@ -11,6 +11,7 @@ from scrawler.cli.database import opened
 from scrawler.cli.options import FILLED, FileName, Number, with_settings
 from scrawler.cli.seeds import seeds
 from scrawler.cli.tables import format_options, print_rows
+from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError
 from scrawler.seeds.choosing import Chosen
 from scrawler.seeds.files import written_as
@@ -185,7 +186,7 @@ def promote_command(
         raise click.UsageError("--batches, --dry-run and --undo are different things: give one of them")
     with opened(settings, ChoosingCrawl) as crawl:
         if batches:
-            print_rows(map(Promotion._asdict, crawl.promotions()), _PROMOTION, written)
+            print_rows((_promotion(one, written) for one in crawl.promotions()), _PROMOTION, written)
             return
         if undo is not None:
             done = crawl.undo_promotion(undo)
@@ -200,6 +201,18 @@ def promote_command(
     if promoted.outside:
         stay = counted(promoted.outside, "other stays", "others stay")
         click.echo(f"{stay} outside the boundary ({settings.boundary})")
+
+
+def _promotion(one: Promotion, written: str | None) -> dict[str, Any]:
+    """Return a promotion as a row, for people with its times and filters in words."""
+    filters = {name: value for name, value in one.what.items() if value is not None}
+    row = one._asdict() | {"what": filters}
+    if written is None:
+        row["promoted_at"] = iso_date(one.promoted_at)
+        row["undone_at"] = "" if one.undone_at is None else iso_date(one.undone_at)
+    if written != "json":
+        row["what"] = ", ".join(f"{name} {value}" for name, value in filters.items())
+    return row
 
 
 def _tell(done: Picked, what: str, already: str, kept: str = "") -> None:

@@ -68,7 +68,7 @@ def _since(database: Database, crawl: Crawl, view: SeedView | None, since: Milli
     numbers = visited.numbers(seed_id, since)
     found = {kind.value: numbers.get(kind.value, 0) for kind in ChangeKind}
     made = (
-        Section("since", "Since", {"since": since, "rounds_begun": begun, "of_them_ended": ended}),
+        Section("since", "Since", {"since_at": since, "rounds_begun": begun, "of_them_ended": ended}),
         Section("totals", "Totals", page_totals(sums.pages), called=called(again)),
         results_section(sums.pages, again),
         time_section(sums.pages),

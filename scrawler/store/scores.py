@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 from sqlalchemy import func as sql
@@ -12,7 +13,7 @@ from scrawler.model.seeds import SeedState
 from scrawler.store.candidates import Candidates
 from scrawler.store.engine import Database
 from scrawler.store.rows import AnySelect, bytes_literals, sliced
-from scrawler.store.tables import seed, url_state
+from scrawler.store.tables import page, seed, url_state
 
 _READ = 5_000  # seeds of one query
 
@@ -67,9 +68,19 @@ class Scores:
             yield from (SeedScore(row[0], row[1], 0, 0) for row in rows)
 
     def unseen(self) -> Iterator[SeedScore]:
-        """Yield candidate seeds with how many seeds' parties link to them, and how often."""
-        for view in Candidates(self._database).merged():
-            yield SeedScore(0, view.url, view.seeds, view.times)
+        """Yield candidate seeds that nobody has asked for, with how many seeds' parties link to them, and how often."""
+        views = Candidates(self._database).merged()
+        while some := list(islice(views, _READ)):
+            asked = self._asked(sorted(view.url_hash for view in some))
+            yield from (SeedScore(0, one.url, one.seeds, one.times) for one in some if one.url_hash not in asked)
+
+    def _asked(self, hashes: Sequence[bytes]) -> set[bytes]:
+        """Return which of the URLs, by hash, the crawl has asked for: links of their own site lead to them as well."""
+        found: set[bytes] = set()
+        for part in sliced(hashes):
+            rows = self._database.rows(select(page.c.url_hash).where(page.c.url_hash.in_(part)))
+            found.update(bytes(row.url_hash) for row in rows)
+        return found
 
     def _links_to(self, hashes: Sequence[bytes]) -> Sequence[Sequence[Any]]:
         def work(connection: Any) -> Sequence[Sequence[Any]]:

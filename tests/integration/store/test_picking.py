@@ -53,13 +53,15 @@ def hold(opened: scrawler.Crawl, url: str) -> None:
     opened.database.retrying(lambda connection: connection.execute(update(site).where(mine).values(values)))
 
 
-def page_of(opened: scrawler.Crawl, url: str, lane_url: str = "") -> None:
+def page_of(opened: scrawler.Crawl, url: str, lane_url: str = "", page_url: str = "") -> None:
+    """Let a page be fetched for a seed: that of its own URL, or another."""
     number = opened.seed(url).seed.id
     lister = opened.seed(lane_url or url).seed.id
     texts = dict.fromkeys(("content_type", "detail"), "")
     numbers = dict.fromkeys(("depth", "position", "attempts", "fetched_at", "elapsed_ms", "revisit", "length"), 0)
     record = {"warc_file": "f.warc.gz", "warc_offset": 10, "warc_length": 20, "digest": b"d" * 20}
-    row = {"seed_id": number, "lane_seed": lister, "url": url, "url_hash": url_hash(url), "result": "fetched"}
+    page_url = page_url or url
+    row = {"seed_id": number, "lane_seed": lister, "url": page_url, "url_hash": url_hash(page_url), "result": "fetched"}
     put(opened, page, **row, status=200, **texts, **numbers, **record)
 
 
@@ -95,6 +97,18 @@ def test_what_was_chosen_is_for_the_next_run(opened: scrawler.Crawl) -> None:
         for finder in finders:
             row = {"seed_id": opened.seed(finder).seed.id, "url_hash": url_hash(url), "url": url}
             put(opened, candidate, **row, depth=1, count=1)
+    inner = f"{C}inner"  # others link to it, and its own site has led to it
+    for finder in (A, B, OTHER):
+        put(
+            opened,
+            candidate,
+            seed_id=opened.seed(finder).seed.id,
+            url_hash=url_hash(inner),
+            url=inner,
+            depth=1,
+            count=1,
+        )
+    page_of(opened, C, page_url=inner)
     chosen = opened.choose("unseen", 1)
     assert [(one.url, one.id) for one in chosen] == [("http://x.test/", 0)]
     assert opened.take_next(chosen) == 1
