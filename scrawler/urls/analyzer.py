@@ -57,6 +57,28 @@ class UrlAnalyzer:
     first time that it is met.
     """
 
+    __slots__ = (
+        "_aliases",
+        "_aliases_seen",
+        "_cache_entries",
+        "_caches",
+        "_compiled",
+        "_entries",
+        "_in_origins",
+        "_known",
+        "_limits",
+        "_max_length",
+        "_of_any_type",
+        "_refused_types",
+        "_resolved",
+        "_rules",
+        "_sample",
+        "_scope",
+        "_shape",
+        "_steps",
+        "_sure_folders",
+    )
+
     def __init__(
         self,
         scope: ScopeRule,

@@ -21,10 +21,12 @@ class UrlLimits(NamedTuple):
 class ShapeJudge:
     """Judges URLs by their shape, and remembers folders in which any file is within the limits."""
 
+    __slots__ = ("_few_slashes", "_good", "limits")
+
     def __init__(self, limits: UrlLimits) -> None:
         self.limits = limits
         self._few_slashes = _BEFORE_PATH + min(limits.segments, limits.repeats)
-        self._good: set[str] = set()
+        self._good: dict[str, None] = {}  # mostly empty, where it takes a third of what a set takes
 
     def over(self, url: str) -> Verdict | None:
         """Return which of the limits a normalised URL exceeds; None: none."""
@@ -39,7 +41,7 @@ class ShapeJudge:
         if verdict is None and self._is_good(folder):
             if len(self._good) >= _FOLDERS:
                 self._good.clear()
-            self._good.add(folder)
+            self._good[folder] = None
         return verdict
 
     def allows_any_in(self, folder: str) -> bool:

@@ -36,7 +36,8 @@ def suspect(site: SiteContext, origin: Origin, party: SeedContext, urls: list[st
             sample, payload = site.sample
             there = sample.replace("//" + authority(sample), "//" + literal, 1)
             if host_port(sample)[1] != host_port(there)[1] or there in site.condemned:
-                site.judged.add(literal)  # another port is another server; what has killed a process is not asked for
+                # Another port is another server; what has killed a process is not asked for.
+                site.judged[literal] = None
             else:
                 site.queued.append(Request(there, origin.address, AliasFlight(site, origin, literal, payload)))
             site.unsure[literal] = []  # last: what waits there waits for a request that has been made

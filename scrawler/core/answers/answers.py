@@ -133,7 +133,7 @@ class AnswerHandler:
         site, literal = flight.site, flight.literal
         waiting = site.unsure.get(literal, [])
         site.unsure[literal] = []
-        site.judged.add(literal)
+        site.judged[literal] = None
         for link in waiting:
             link.party.in_flight -= 1
         fault = response.fault

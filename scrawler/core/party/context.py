@@ -34,6 +34,7 @@ from scrawler.urls.verdict import Verdict
 
 _NOT_MODIFIED = HTTPStatus.NOT_MODIFIED.value
 _BEFORE_PRIORITY = (LaneKind.PUSHED, LaneKind.SITEMAP)
+_NO_URLS: frozenset[str] = frozenset()  # one for all parties: each call of `frozenset` makes another, of 216 bytes
 
 
 class SeedContext:
@@ -110,7 +111,7 @@ class SeedContext:
         self.begun = False  # whether it has been decided that the seed is crawled
         self.redirects = seed.rehomed  # of the seed's own URL
         self.home_host = host_port(seed.home_url)[0]  # another one of its domain, if its URL redirects there
-        self.led_from: frozenset[str] = frozenset()  # URLs of those redirects, as far as they were followed here
+        self.led_from = _NO_URLS  # URLs of those redirects, as far as they were followed here
         self.seed_result: Result | None = None
         self.seed_problem = ""  # why its URL could not be fetched
         self.leaving: EndReason | Rehoming | None = None  # see `leave`
@@ -122,7 +123,7 @@ class SeedContext:
         self.started = started
         self.cookies: CookieJar | None = None  # made when the first one is set
         self.redirected = Redirected()
-        self.lengthless: frozenset[str] = frozenset()  # URLs with an invalid Content-Length, until they are asked again
+        self.lengthless = _NO_URLS  # URLs with an invalid Content-Length, until they are asked again
         self.searches: Searches | None = None  # what its site's search forms are asked, if that is wanted
         self.pages = WaitingRows()
         self.policy: RevisitPolicy | None = None  # where the states of its URLs are kept

@@ -27,6 +27,8 @@ _ASKED_AGAIN = b""
 class Redirected:
     """The URLs of a party that were redirected when they were asked for first, with the cookies they got."""
 
+    __slots__ = ("_first", "_newest")
+
     def __init__(self) -> None:
         self._first: dict[bytes, bytes] = {}  # by the URL's hash
         self._newest: dict[bytes, bytes] = {}

@@ -19,6 +19,8 @@ class RejectionSample:
     again begins anew; the database leaves out what it has.
     """
 
+    __slots__ = ("_known", "_rows", "_seed_id", "page")
+
     def __init__(self, seed_id: int) -> None:
         self.page = ""  # on which stands what is refused now
         self._seed_id = seed_id

@@ -143,7 +143,7 @@ class SiteContext:
     aliases: dict[str, str] = field(default_factory=dict)  # authority by address -> authority by name
     sample: tuple[str, bytes] | None = None  # the first page by name, and the digest of its payload
     unsure: dict[str, list[UnsureLink]] = field(default_factory=dict)  # by authority by address
-    judged: set[str] = field(default_factory=set)  # authorities by address that have been looked into
+    judged: dict[str, None] = field(default_factory=dict)  # authorities by address that have been looked into
     unsaved: int = 0  # answers since it was last handed over
     told: bool = False  # whether a server has asked for time since then: a taker must know that
     wake_at: float = -1.0  # the one valid entry in its collector's heap

@@ -81,6 +81,20 @@ _NO_PAGE = _Page("", (), Patterns("", ""), None)
 class PartyTraps:
     """The yields of one party's patterns; guarded by the machine's turn, except `read_text`."""
 
+    __slots__ = (
+        "_classes",
+        "_last",
+        "_led_to",
+        "_memories",
+        "_met_once",
+        "_restored",
+        "_seed_id",
+        "_texts",
+        "_yields",
+        "capping",
+        "rules",
+    )
+
     def __init__(self, seed_id: int, rules: CrawlRules, rows: Iterable[PatternRow] = ()) -> None:
         """Begin, or go on where `rows` say that an earlier owner of the party was."""
         self._seed_id = seed_id
