@@ -2,7 +2,8 @@
 
 Whatever comes is an arrival of the communicator: a batch of URLs, a receipt for one, or a note. The notes are
 
-    beat     I live, and go by this view; empty: I still give sites of another view back
+    beat     I live, and go by this view; empty: I still give sites of another view back. They have numbers: one that
+             was overtaken by a later one says nothing
     ask      how do you stand?  report   so (see census)         over     all is over, by this view
     how      tell a guest, who listens at this address, how you are: `status`
 """
@@ -92,6 +93,8 @@ class AgentThread(threading.Thread):
         self._census = Census()
         self._run = ""  # which life of this agent it is, as others see it
         self._views_of: dict[str, str] = {}  # by which view each of the others goes, as it said last
+        self._newest: dict[str, tuple[str, int]] = {}  # life and number of the beat that said it
+        self._beats = 0
         self._taken: dict[str, tuple[str, int, frozenset[int]]] = {}  # the last batch of each: life, number, not mine
         self._views: list[View] = []  # since all that moved with them was last sent again
         self._sending: Iterator[int] | None = None  # what moved is being sent again, ...
@@ -187,7 +190,8 @@ class AgentThread(threading.Thread):
             self._most_members = len(self._members.members)
             self._ports.more_members()  # before anybody hears of the view that they are in
         self._detector.name_members(self._members.members, now)
-        self._tell_all("beat", {"view": self._told_view})
+        self._beats += 1
+        self._tell_all("beat", {"view": self._told_view, "number": self._beats})
         if self._standing.over:
             self._tell_all("over", {"view": self._over_by})
 
@@ -294,8 +298,8 @@ class AgentThread(threading.Thread):
                 self._deliver(arrival)
             case Receipt():
                 self._post.receipt(arrival)
-            case Note(topic="beat", body=body):
-                self._views_of[name] = str(body.get("view", ""))
+            case Note(topic="beat"):
+                self._hear_beat(arrival)
             case Note(topic="ask", body=body):
                 self._tell(name, "report", {"wave": _whole(body, "wave")} | self._report_body())
             case Note(topic="report", body=body):
@@ -306,6 +310,13 @@ class AgentThread(threading.Thread):
                 self._hear_over(str(body.get("view", "")))
             case _:
                 pass
+
+    def _hear_beat(self, beat: Note) -> None:
+        run, number = self._newest.get(beat.sender, (beat.run, 0))
+        said = _whole(beat.body, "number")
+        if run != beat.run or said >= number:
+            self._newest[beat.sender] = beat.run, said
+            self._views_of[beat.sender] = str(beat.body.get("view", ""))
 
     def _welcome(self, name: str, body: NoteBody) -> None:
         """Tell a guest how this agent is."""

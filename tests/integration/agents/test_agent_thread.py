@@ -156,6 +156,28 @@ def test_whatever_a_member_says_the_thread_goes_on_and_takes_what_is_its_own(spe
     assert not speaker.failures
 
 
+def test_a_heartbeat_that_was_overtaken_says_nothing_of_views(speaker: Speaker) -> None:
+    """Who believed it would claim sites that their owner of a view since has by now."""
+    view, numbers = speaker.view.version, itertools.count(1)
+
+    def says(said: str, number: int) -> bool:
+        """Let `b` say so, and whatever else until that is heard; return whether views agree then."""
+        until = time.monotonic() + HANGS
+        while not speaker.member.tell("beat", {"view": said, "number": number}, "a"):
+            assert time.monotonic() < until
+        speaker.receipt(Batch(next(numbers), ()))
+        return speaker.standing.agreed
+
+    with speaker.running():
+        wait_for(lambda: not speaker.partition.moving, HANGS, "that nothing of others is held")
+        assert says(view, 7)
+        assert says("another", 6)
+        assert not says("another", 8)
+        assert not says(view, 7)
+        assert says(view, 9)
+    assert not speaker.failures
+
+
 def test_with_more_members_their_parts_are_smaller_before_anybody_goes_by_them(speaker: Speaker) -> None:
     def goes_by(*names: str) -> bool:
         return {*speaker.partition.map.view.weights} == {*names}
