@@ -33,6 +33,7 @@ _BUSY = 0.5  # seconds after which a busy database is asked again
 _LONGEST_WAIT = 0.5  # seconds for which nothing but the network is listened to
 _VIEWS = 16  # that are remembered; after more of them all is sent again
 _GUESTS = 16
+_LAST_WORDS = 3  # whoever lost all of them would wait for this agent until it may take it for dead
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +122,8 @@ class AgentThread(threading.Thread):
             until = time.monotonic() + self._times.dead
             while self._standing.over and self._are_to_be_told() and time.monotonic() < until:
                 self._step()
+            for _ in range(_LAST_WORDS if self._standing.over else 0):
+                self._tell_all("over", {"view": self._over_by})
         except BaseException as error:
             self._ports.failed(error)
 
