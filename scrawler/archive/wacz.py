@@ -17,10 +17,11 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, BinaryIO, NamedTuple
+from types import TracebackType
+from typing import IO, Any, BinaryIO, NamedTuple, Self
 
 from scrawler.archive.gzipping import GZIP
 from scrawler.dates import iso_date
@@ -48,6 +49,17 @@ class WaczWriter:
     def __init__(self, raw: BinaryIO) -> None:
         self._zip = zipfile.ZipFile(raw, "w", allowZip64=True)
         self._parts: list[dict[str, Any]] = []
+
+    def __enter__(self) -> Self:
+        """Write it in a block; an error that ends the block leaves nothing that would be written later."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is not None:
+            with suppress(OSError, ValueError):
+                self._zip.close()
 
     def add(self, path: str, chunks: Iterable[bytes], most: int, packed: bool = False) -> None:
         """Add a part of `most` bytes at most, which is packed or stored as it is.

@@ -7,8 +7,8 @@ are for the command line and for programs alike.
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +25,7 @@ from scrawler.archive.record import sent_head
 from scrawler.archive.remote import Remote, RemoteRecords
 from scrawler.assembly.urls import make_analyzer
 from scrawler.core.records.records import prefix_of
-from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError
+from scrawler.errors import NotCrawledError, RecordsLostError, SettingsError, StoreError, UnreadableError
 from scrawler.extract.decode import Decoded, decode_body
 from scrawler.fetch.wire import parse_headers
 from scrawler.insight.asked import Asked, read_asked
@@ -213,8 +213,9 @@ class PageReader:
 
     def _bytes(self, warc_file: str, offset: int, length: int) -> bytes:
         if not self._only_copies:
-            with suppress(FileNotFoundError) if self._copies_at else nullcontext():
-                return self._records.bytes_at(self.path(warc_file), offset, length)
+            path = self.path(warc_file)
+            with suppress(FileNotFoundError) if self._copies_at else nullcontext(), _readable(path):
+                return self._records.bytes_at(path, offset, length)
         copies = self.copies
         assert copies is not None
         return copies.read(warc_file, offset, length)
@@ -315,7 +316,7 @@ class PageReader:
         place = str(self.path(page.warc_file))
         try:
             if not self._only_copies:
-                with suppress(FileNotFoundError) if self._copies_at else nullcontext():
+                with suppress(FileNotFoundError) if self._copies_at else nullcontext(), _readable(Path(place)):
                     offset, length = page.warc_offset, page.warc_length
                     return place, self._records.answer(Path(place), offset, length, largest)
             copies = self.copies
@@ -338,10 +339,20 @@ class PageReader:
         return self._copies
 
     def path(self, warc_file: str) -> Path:
-        """Return where a file is: in the folder in use now, else where its machine wrote it."""
+        """Return where a file is: in the folder in use now, else where its machine wrote it. Raises UnreadableError."""
         here = self._settings.pages_dir / warc_file
         there = self._written_to.get(prefix_of(warc_file) or "")
-        return here if there is None or here.exists() else there / warc_file
+        with _readable(here):
+            return here if there is None or here.exists() else there / warc_file
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raise UnreadableError for what may not be read in the block: it is not gone."""
+    try:
+        yield
+    except PermissionError as error:
+        raise UnreadableError(f"cannot read {path}: {error.strerror}") from error
 
 
 def _checked(archive: str | None) -> str | None:

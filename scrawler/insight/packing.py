@@ -72,27 +72,27 @@ def pack(
     files = _finished(Pages(database), crawl, reader, folder, done)
     if not files:
         raise ScrawlerError(_nothing(done))
-    out = WaczWriter(raw)
-    for name, file in files.items():
-        out.add(f"archive/{name}", _told(file.chunks(), done, on_progress), file.size)
-        done.files += 1
-    lines = merged_lines([file.index for file in files.values()], folder)
-    out.add_index(lines, sum(file.index_size for file in files.values()))
-    described = Described(crawl.name, f"SCrawler {__version__}", time.time_ns() // 1_000_000)
-    with ExitStack() as lists:
-        seeds = lists.enter_context(PageList("pages", "Pages of the seeds", folder))
-        others = lists.enter_context(PageList("extra", "Other pages", folder))
-        for url, at, depth, title, text in _listed(database, reader, files, texts, done):
-            if not described.main_url and not depth:
-                described = described._replace(main_url=url, main_date=at)
-            (others if depth else seeds).add(url, at, title, text)
-            on_progress(done)
-        if not seeds.number:  # all seeds were redirected
-            seeds.append(others)
-        elif others.number:
-            out.add("pages/extraPages.jsonl", others.chunks(), others.size, packed=True)
-        out.add("pages/pages.jsonl", seeds.chunks(), seeds.size, packed=True)
-    out.close(described)
+    with WaczWriter(raw) as out:
+        for name, file in files.items():
+            out.add(f"archive/{name}", _told(file.chunks(), done, on_progress), file.size)
+            done.files += 1
+        lines = merged_lines([file.index for file in files.values()], folder)
+        out.add_index(lines, sum(file.index_size for file in files.values()))
+        described = Described(crawl.name, f"SCrawler {__version__}", time.time_ns() // 1_000_000)
+        with ExitStack() as lists:
+            seeds = lists.enter_context(PageList("pages", "Pages of the seeds", folder))
+            others = lists.enter_context(PageList("extra", "Other pages", folder))
+            for url, at, depth, title, text in _listed(database, reader, files, texts, done):
+                if not described.main_url and not depth:
+                    described = described._replace(main_url=url, main_date=at)
+                (others if depth else seeds).add(url, at, title, text)
+                on_progress(done)
+            if not seeds.number:  # all seeds were redirected
+                seeds.append(others)
+            elif others.number:
+                out.add("pages/extraPages.jsonl", others.chunks(), others.size, packed=True)
+            out.add("pages/pages.jsonl", seeds.chunks(), seeds.size, packed=True)
+        out.close(described)
     done.earlier = Pages(database).of_earlier()
     done.earlier_crawl = reader.earlier_crawl if done.earlier else ""
     return done
