@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +24,7 @@ from scrawler.model.seeds import EndReason
 from scrawler.settings import HOST_ONLY, SETTING_NAMES, flag_name, load_settings, setting_field
 from scrawler.store.retries import RETRYABLE
 from scrawler.urls.verdict import Verdict
+from tests.limits import HANGS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -159,6 +163,22 @@ def test_all_commands_that_a_page_shows_are_there_with_their_flags(path: Path) -
         name, unknown = _flags_of(call.replace("'", "").replace('"', "").split()[1:])
         assert not unknown, f"{shown}: {name} has no {', '.join(unknown)}"
         assert name != "scrawler" or call.split()[1:2] in ([], ["--help"], ["--version"], ["COMMAND"]), shown
+
+
+@pytest.mark.parametrize("unit", sorted((ROOT / "contrib/systemd").glob("*.service")), ids=lambda path: path.name)
+def test_services_are_units_that_start_commands_with_their_flags(unit: Path, tmp_path: Path) -> None:
+    text = _read(unit)
+    program = "/usr/local/bin/scrawler"
+    (call,) = re.findall(rf"^ExecStart={program} (.*)$", text, re.MULTILINE)
+    name, unknown = _flags_of(call.split())
+    assert name != "scrawler"
+    assert unknown == []
+    if shutil.which("systemd-analyze") is None:
+        return
+    installed = tmp_path / unit.name
+    installed.write_text(text.replace(program, sys.executable))  # it looks whether the program is there
+    done = subprocess.run(["systemd-analyze", "verify", installed], capture_output=True, text=True, timeout=HANGS)
+    assert [line for line in done.stderr.splitlines() if unit.name in line] == []
 
 
 def _tables_of_settings() -> list[tuple[str, str]]:
