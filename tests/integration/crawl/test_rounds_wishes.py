@@ -34,6 +34,7 @@ from tests.limits import HANGS
 from tests.torture.crawl import wait_for
 
 if TYPE_CHECKING:
+    import scrawler
     from tests.integration.crawl.conftest import Crawl
 
 Serve = Callable[..., RawServer]
@@ -216,6 +217,24 @@ def test_what_shares_a_budget_is_counted(crawl_on_both: Crawl, serve: Serve, pol
     assert max(row.visit for row in crawl.pages()) >= 1
     rows = crawl.pages()
     assert len({(row.url, row.visit) for row in rows}) == len(rows)
+
+
+def test_who_reads_pages_is_told_what_has_changed(crawl: Crawl, serve: Serve) -> None:
+    site = Paths(a="old", same="one")
+    server = serve(site)
+    crawl.add([server.url()])
+    crawl.run()
+    site.bodies |= {"/a": "another", "/b": "added"}
+    told: dict[str, tuple[int, tuple[str, ...]]] = {}
+
+    def note(found: scrawler.Page) -> None:
+        told[found.url.removeprefix(server.url(""))] = (found.visit, tuple(kind.value for kind in found.changes))
+
+    with crawl.opened() as opened:
+        opened.run(again=True, on_page=note)
+    assert told["/a"] == (1, ("changed",))
+    assert told["/b"] == (0, ("new",))
+    assert told.get("/same", (1, ())) == (1, ())
 
 
 def test_a_report_tells_of_visits_since_a_time(crawl: Crawl, serve: Serve) -> None:
