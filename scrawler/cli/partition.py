@@ -21,6 +21,7 @@ from scrawler.partition.maps import owner_map, slots_of
 from scrawler.seeds.json_text import json_line
 from scrawler.settings import Settings
 from scrawler.store.control import Control
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Database
 from scrawler.store.guests import guests
 from scrawler.store.machines import Machines
@@ -42,11 +43,11 @@ def partition() -> None:
 def show(settings: Settings, written: str | None) -> None:
     """Show what part of all sites each machine owns now, and how many it holds.
 
-    The way is the one that is set for all machines, else that of the settings here: machines may be started with
-    others.
+    The way is the one that is set for all machines, else that of the settings here, else the one that the machine was
+    started with that came last: others may have been started with others.
     """
     with crawl_database(settings) as database:
-        kind = PartitionKind(Control(database).orders().settings.get("partition", settings.partition))
+        kind = PartitionKind(Control(database).orders().settings.get("partition") or _unset(settings, database))
         rows = _shares(database, kind)
         version = SlotTables(database).version(kind) if slots_of(kind) else 0
     if written:
@@ -58,6 +59,12 @@ def show(settings: Settings, written: str | None) -> None:
         print_rows(shown, _COLUMNS if slots_of(kind) else [one for one in _COLUMNS if one != "slots"], None)
     else:
         click.echo("no machine runs")
+
+
+def _unset(settings: Settings, database: Database) -> str:
+    """Return the way where none is set for all machines."""
+    here = settings.partition
+    return here if here is not PartitionKind.INDEPENDENT else Crawls(database).started_with("partition") or here
 
 
 @partition.command("set")

@@ -136,6 +136,12 @@ class Crawls:
 
         return self._database.retrying(work)
 
+    def started_with(self, key: str) -> Any:
+        """Return what the newest of the runs that go on was started with, None if there is none."""
+        going_on = select(run.c.settings).where(run.c.ended_at.is_(None)).order_by(run.c.id.desc()).limit(1)
+        rows = self._database.rows(going_on)
+        return read_json(rows[0].settings).get(key) if rows else None
+
     def copied_to(self) -> str | None:
         """Return where the newest of the runs that copied WARC files away has copied them, None if none did."""
         copying = run.c.settings.contains('"archive_to": "', autoescape=True)

@@ -16,6 +16,7 @@ from scrawler.cli.main import scrawler as group
 from scrawler.model.partitions import PartitionKind
 from scrawler.model.results import Result
 from scrawler.model.scope import Scope
+from scrawler.store.crawls import Crawls
 from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.pages import Pages
@@ -153,6 +154,14 @@ def test_the_partition_is_shown_and_set_for_all_machines(scrawler: Scrawler, tmp
     try:
         machines = Machines(database)
         made = [machines.register("here", os.getpid(), 0, name, weight) for name, weight in (("a", 1), ("b", 3))]
+        runs = Crawls(database)
+        first, second = (runs.begin_run(one.id, {"partition": "modulo"}) for one in made)
+        assert told("show").startswith("partition: modulo\n")
+        runs.end_run(first, "ended", pages=0, bytes_=0, errors=0)
+        assert told("show").startswith("partition: modulo\n")
+        assert told("show", "--partition", "dynamic").startswith("partition: dynamic\n")
+        runs.end_run(second, "ended", pages=0, bytes_=0, errors=0)
+        assert told("show").startswith("partition: independent\n")
         told("set", "consistent")
         assert told("show").startswith("partition: consistent\n")
         for one, weight in zip(made, (1, 3), strict=True):
