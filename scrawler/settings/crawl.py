@@ -100,8 +100,8 @@ class CrawlSettings(BaseModel):
     agents: FileName = Field(
         None,
         description="File with the agents of a crawl without a common database, a line each: NAME tcp://HOST:PORT"
-        " [CAPACITY]. Each has a database of its own, and the sites that consistent hashing gives it; --agent says"
-        " which of them this is.",
+        " [CAPACITY] [DATABASE]. Each has a database of its own, and the sites that consistent hashing gives it;"
+        " --agent says which of them this is.",
     )
     agents_beat: Seconds = Field(1.0, ge=0.05, le=60, description="Time between two signs of life of an agent.")
     agents_suspect: Seconds = Field(
