@@ -9,7 +9,7 @@ import click
 
 from scrawler.api.visits import Change, VisitedCrawl
 from scrawler.cli.database import opened
-from scrawler.cli.options import FILLED, with_settings
+from scrawler.cli.options import FILLED, Whole, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
 from scrawler.model.visits import ChangeKind
@@ -59,8 +59,8 @@ def _row(change: Change) -> dict[str, object]:
 
 @click.command("diff")
 @click.argument("url", type=FILLED)
-@click.argument("first", type=click.IntRange(0), required=False)
-@click.argument("second", type=click.IntRange(0), required=False)
+@click.argument("first", type=Whole(0), required=False)
+@click.argument("second", type=Whole(0), required=False)
 @click.option("--body", is_flag=True, help="Compare the decoded bodies, not the text that a reader sees.")
 @with_settings("pages_dir", "archive_to")
 def diff_command(settings: Settings, url: str, first: int | None, second: int | None, body: bool) -> None:

@@ -8,7 +8,7 @@ import click
 
 from scrawler.api.choosing import BY, ChoosingCrawl
 from scrawler.cli.database import opened
-from scrawler.cli.options import FILLED, FileName, Number, with_settings
+from scrawler.cli.options import FILLED, FileName, Number, Whole, with_settings
 from scrawler.cli.seeds import seeds
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
@@ -35,10 +35,8 @@ _NAMED = click.argument("given", metavar="URL|FILE...", nargs=-1, type=FILLED)
 
 @seeds.command("choose")
 @click.option("--by", type=click.Choice(BY), default="yield", show_default=True, help="What makes a seed a good one.")
-@click.option("--top", type=click.IntRange(1), required=True, metavar="N", help="How many seeds at most.")
-@click.option(
-    "--per-domain", type=click.IntRange(1), metavar="N", help="Seeds of a registrable domain at most. [default: any]"
-)
+@click.option("--top", type=Whole(1), required=True, metavar="N", help="How many seeds at most.")
+@click.option("--per-domain", type=Whole(1), metavar="N", help="Seeds of a registrable domain at most. [default: any]")
 @click.option(
     "--at-least",
     type=Number(0),
@@ -152,14 +150,12 @@ def remove_command(settings: Settings, given: tuple[str, ...], with_pages: bool)
 @seeds.command("promote")
 @click.option(
     "--within",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=ANY_HOPS,
     help="Only those at most this many sites away. [default: however far]",
 )
 @click.option("--like", metavar="PATTERN", help="Only URLs like this SQL pattern: % is any text, _ any character.")
-@click.option(
-    "--min-count", type=click.IntRange(1), default=1, show_default=True, help="Only those found at least this often."
-)
+@click.option("--min-count", type=Whole(1), default=1, show_default=True, help="Only those found at least this often.")
 @click.option("--dry-run", is_flag=True, help="Change nothing; say how many there would be.")
 @click.option(
     "--undo", type=click.IntRange(1, 2**31 - 1), metavar="BATCH", help="Take a promotion back, but for begun seeds."

@@ -9,7 +9,7 @@ import click
 from scrawler.api.opened import OpenedCrawl
 from scrawler.cli.database import opened
 from scrawler.cli.losses import unread_error
-from scrawler.cli.options import ARCHIVE, FILLED, with_settings
+from scrawler.cli.options import ARCHIVE, FILLED, Whole, with_settings
 from scrawler.errors import SettingsError
 from scrawler.insight.corpus import COLUMNS, CorpusCounts
 from scrawler.insight.corpus import corpus as corpus_rows
@@ -25,9 +25,7 @@ _FORMATS = (Format.JSONL, Format.PARQUET)
 @click.command()
 @click.argument("file", type=FILLED)
 @click.option("--seed", type=FILLED, metavar="URL", help="Only the pages that were fetched for this seed.")
-@click.option(
-    "--min-length", type=click.IntRange(0), default=0, show_default=True, help="Shortest main text, in characters."
-)
+@click.option("--min-length", type=Whole(0), default=0, show_default=True, help="Shortest main text, in characters.")
 @click.option("--one-of-each", is_flag=True, help="Of pages that say nearly the same only the first one.")
 @click.option(
     "--format",

@@ -13,7 +13,7 @@ import click
 from scrawler.api.bare import BareCrawl
 from scrawler.assembly.parts import product_token
 from scrawler.cli.database import opened
-from scrawler.cli.options import FILLED, FileName, with_settings
+from scrawler.cli.options import FILLED, FileName, Whole, with_settings
 from scrawler.cli.tables import format_options, print_rows
 from scrawler.dates import iso_date
 from scrawler.errors import ScrawlerError, SettingsError
@@ -41,11 +41,9 @@ _SUBSCRIPTION_COLUMNS = ("topic", "hub", "state", "lease_until", "deliveries", "
 @click.group(invoke_without_command=True)
 @click.option("--port", type=click.IntRange(1, 65_535), help="Listen at this port.")
 @click.option("--host", type=FILLED, default="127.0.0.1", show_default=True, help="Listen at this address.")
+@click.option("--per-day", type=Whole(1), default=10_000, show_default=True, help="URLs that each site may send a day.")
 @click.option(
-    "--per-day", type=click.IntRange(1), default=10_000, show_default=True, help="URLs that each site may send a day."
-)
-@click.option(
-    "--waiting", type=click.IntRange(1), default=50_000, show_default=True,
+    "--waiting", type=Whole(1), default=50_000, show_default=True,
     help="URLs of each site that may wait until machines take them.",
 )  # fmt: skip
 @click.option(

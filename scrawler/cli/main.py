@@ -76,7 +76,7 @@ Exit codes:
     2  a setting or the usage is wrong, or a plug-in fails
     3  a seed file cannot be read or holds no usable seed
     4  the database cannot be opened or refuses, or has no such machine
-    5  pages cannot be written to the archive
+    5  pages cannot be written to the archive, or a file of it cannot be read
     6  `run` waited for the database for longer than database_patience
     7  records are gone from the archive (`run` says so once, having done all else), or `verify` found anything
     8  `run` met a page that was read without an end (page_time); the next run ends that page

@@ -36,6 +36,7 @@ from scrawler.settings import (
 )
 
 Command = Callable[..., None]
+_LARGEST = (1 << 31) - 1
 
 _DB_IN_SHORT = (
     "Database of the crawl: an SQLite file, or one on a server, of which `scrawler run --help` says how it is made."
@@ -88,6 +89,17 @@ class Number(click.FloatRange):
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a finite number", param, ctx)
+        return number
+
+
+class Whole(click.IntRange):
+    """A whole number that each database can hold."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number. Raises click.BadParameter."""
+        number = super().convert(value, param, ctx)
+        if number > _LARGEST:
+            self.fail(f"{value!r} is more than {_LARGEST:,}", param, ctx)
         return number
 
 

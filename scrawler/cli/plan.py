@@ -11,7 +11,7 @@ import click
 from scrawler.api.bare import BareCrawl
 from scrawler.assembly.parts import product_token
 from scrawler.cli.database import opened
-from scrawler.cli.options import InGroups, with_settings
+from scrawler.cli.options import InGroups, Whole, with_settings
 from scrawler.cli.progress import ProgressLine
 from scrawler.cli.tables import print_pairs, printable
 from scrawler.errors import DatabaseUrlError, InputError
@@ -94,7 +94,7 @@ def _some_seconds(context: click.Context, parameter: click.Parameter, value: str
 @click.option("--cores", type=click.IntRange(1, 10_000), help="For all machines. [default: those of this computer]")
 @click.option(
     "--database-rows",
-    type=click.IntRange(1),
+    type=Whole(1),
     default=int(DATABASE_ROWS),
     show_default=True,
     help="Rows a second that the database takes.",

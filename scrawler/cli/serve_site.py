@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import click
 
-from scrawler.cli.options import FILLED, FileName, Number
+from scrawler.cli.options import FILLED, FileName, Number, Whole
 from scrawler.cli.streams import OutputError
 from scrawler.errors import SettingsError
 
@@ -40,13 +40,13 @@ _YEAR = 366 * 86_400  # seconds
 )
 @click.option("--scan-every", type=Number(0.1, _YEAR), default=60.0, show_default=True, help="Seconds.")
 @click.option("--scan-only", is_flag=True, help="Scan once, and end.")
-@click.option("--keep-changes", type=click.IntRange(1), default=50_000, show_default=True, help="Changes at least.")
+@click.option("--keep-changes", type=Whole(1), default=50_000, show_default=True, help="Changes at least.")
 @click.option("--tls-cert", type=_FILE, help="Certificate of the server, for https; with --tls-key.")
 @click.option("--tls-key", type=_FILE, help="Its key.")
 @click.option("--client-ca", type=_FILE, help="Let only clients in whose certificate this one vouches for (mTLS).")
 @click.option("--keys", type=_FILE, help="Let only requests in that are signed with a key of this file (RFC 9421).")
 @click.option("--rate", type=Number(0, 1_000_000), default=50.0, show_default=True, help="Requests/s a client; 0: any.")
-@click.option("--connections", type=click.IntRange(1), default=200, show_default=True, help="At once, of all clients.")
+@click.option("--connections", type=Whole(1), default=200, show_default=True, help="At once, of all clients.")
 @click.option("--cache-mb", type=Number(0, 1_000_000), default=32.0, show_default=True, help="Pages made of rows.")
 @click.option("--behind", type=FILLED, metavar="ADDRESS", help="A proxy whose X-Forwarded-For is believed.")
 def serve_site(

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from scrawler.cli.main import scrawler
-from scrawler.cli.options import FileName, Number
+from scrawler.cli.options import FileName, Number, Whole
 
 
 def options() -> Iterator[tuple[str, click.Parameter]]:
@@ -33,6 +33,11 @@ def test_each_number_is_finite_and_each_file_is_checked_in_one_place() -> None:
     paths = {name: one.type for name, one in seen.items() if isinstance(one.type, click.Path)}
     assert "scrawler seeds choose at_least" in floats
     assert [name for name, kind in floats.items() if not isinstance(kind, Number)] == []
+    wholes = {name: one.type for name, one in seen.items() if isinstance(one.type, click.IntRange)}
+    counted = {name for name, one in seen.items() if isinstance(one, click.Option) and one.count}
+    assert [
+        name for name, kind in wholes.items() if kind.max is None and type(kind) is not Whole and name not in counted
+    ] == []
     assert "scrawler serve-site state" in paths
     assert [name for name, kind in paths.items() if not isinstance(kind, FileName)] == []
 
@@ -44,6 +49,12 @@ def test_what_is_no_number(text: str) -> None:
     with pytest.raises(click.BadParameter):
         Number(0, 10).convert(text, None, None)
     assert Number(0, 10).convert("0.5", None, None) == 0.5
+
+
+def test_a_number_that_no_database_holds() -> None:
+    assert Whole(1).convert("2147483647", None, None) == 2_147_483_647
+    with pytest.raises(click.BadParameter, match="is more than 2,147,483,647"):
+        Whole(1).convert("99999999999999999999999", None, None)
 
 
 def test_what_is_no_file(tmp_path: Path) -> None:
