@@ -37,6 +37,12 @@ def check_agents(settings: Settings) -> None:
         raise SettingsError(f"which of the agents in {settings.agents} is this one? Say --agent NAME")
     if settings.agent not in members:
         raise SettingsError(f"{settings.agents} has no agent {settings.agent}, but {', '.join(sorted(members)[:10])}")
+    if len(members) > settings.per_ip:
+        raise SettingsError(
+            f"{settings.agents} has {len(members)} agents, and each needs a place of its own at an IP address, of which"
+            f" per_ip has {settings.per_ip}: say --per-ip {len(members)} to all of them, or let some be machines of a"
+            " common database"
+        )
     read_secret(settings)
     if settings.machines > 1:
         raise SettingsError("an agent is one machine: start another agent, with a database of its own, for more")
@@ -69,7 +75,10 @@ def read_secret(settings: Settings) -> bytes:
 
 
 def as_agent(settings: Settings, members: int) -> Settings:
-    """Return what an agent among so many does: each has its part of the places at an address, and waits for all."""
+    """Return what an agent among so many does: each has its part of the places at an address, and waits for all.
+
+    No agent begins where there are more than places; one that lives when others are added keeps its last place.
+    """
     per_ip = max(1, settings.per_ip // members)
     delay_per_ip = settings.delay_per_ip * members
     return settings.model_copy(update={"per_ip": per_ip, "delay_per_ip": delay_per_ip, "hops": 0})

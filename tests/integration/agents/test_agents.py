@@ -172,6 +172,7 @@ def test_settings_that_make_no_agent_are_one_line(agents: Agents) -> None:
         "cannot read the agents' secret": {"exchange_secret_file": agents.folder / "none"},
         "has 16 to": {"exchange_secret_file": short},
         "an agent is one machine": {"machines": 2},
+        "needs a place of its own at an IP address": {"per_ip": 2},
         "by consistent hashing": {"partition": "modulo"},
         "--mode exchange": {"hops": 1},
         "one longer than the other": {"agents_suspect": 400},
