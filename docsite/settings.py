@@ -58,7 +58,7 @@ def _plain(text: str) -> str:
 
 def _in_cell(text: str) -> str:
     """Return a text as it stands in a cell: Markdown would take its signs for its own."""
-    return text.replace("|", "\\|").replace("*", "\\*")
+    return text.replace("|", "\\|").replace("*", "\\*").replace("[", "\\[")
 
 
 def live() -> str:
