@@ -65,7 +65,7 @@ def page_fact(page: PageRow, seed: str, lister: str, referrer: str = "", *, gues
 
 
 def _lines(page: PageRow, seed: str, lister: str, referrer: str, guest: bool) -> Iterator[str]:
-    nth = f", visit {page.visit + 1}" if page.visit else ""
+    nth = f", visit {page.visit}" if page.visit else ""
     yield f"{_WORDS[Result(page.result)]}; for seed {seed}, {utc(page.fetched_at)}{nth}"
     if guest:
         yield "as a guest at its site, for a machine with nothing else to do, whatever the owner has fetched there"

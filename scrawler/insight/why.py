@@ -294,7 +294,8 @@ def _search_fact(led: LedTo) -> Fact:
 
 def _visits_fact(state: UrlState, rows: int) -> Fact:
     """Say how often a URL was visited, and when it is due."""
-    lines = [f"{counted(state.visit + 1, 'visit')} since {utc(state.known_since)}, found changed {state.changes} times"]
+    visits, times = counted(state.visit + 1, "visit"), counted(state.changes, "time")
+    lines = [f"{visits} since {utc(state.known_since)}, found changed {times}"]
     if (gone := state.visit + 1 - rows) > 0 and rows < MOST_READ:
         found = counted(gone, "visit that", "visits that")
         lines.append(f"{found} found nothing new went out of the log (keep_visits); their numbers stand in reports")

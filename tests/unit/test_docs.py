@@ -181,6 +181,17 @@ def test_services_are_units_that_start_commands_with_their_flags(unit: Path, tmp
     assert [line for line in done.stderr.splitlines() if unit.name in line] == []
 
 
+@pytest.mark.parametrize("timer", sorted((ROOT / "contrib/systemd").glob("*.timer")), ids=lambda path: path.name)
+def test_timers_are_units_beside_the_services_that_they_begin(timer: Path) -> None:
+    assert timer.with_suffix(".service").exists()
+    if shutil.which("systemd-analyze") is None:
+        return
+    (when,) = re.findall(r"^OnCalendar=(.*)$", _read(timer), re.MULTILINE)
+    for given in (["verify", timer], ["calendar", when]):
+        done = subprocess.run(["systemd-analyze", *given], capture_output=True, text=True, timeout=HANGS)
+        assert [line for line in done.stderr.splitlines() if timer.name in line or when in line] == []
+
+
 def _tables_of_settings() -> list[tuple[str, str]]:
     blocks = [
         (path.stem, text) for path in pages() for text in re.findall(r"^```toml\n(.*?)^```$", _read(path), _LINES)
