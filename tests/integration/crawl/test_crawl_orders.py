@@ -322,15 +322,16 @@ def test_a_thread_that_downloads_one_page_after_the_other_begins_none_while_paus
 def test_a_machine_that_comes_when_all_sites_are_taken_gets_its_share(
     crawl_on_both: Crawl, serve: Callable[..., RawServer]
 ) -> None:
-    """Without a delay a site is hardly ever seen with nothing in flight."""
+    """Without a delay a site is hardly ever seen with nothing in flight. Pages are slow until all have their share."""
     crawl, pages = crawl_on_both, 250
     asked: list[bytes] = []
+    shared = threading.Event()
     links = b"".join(b'<a href="/%d">' % number for number in range(pages))
 
     def script(visit: Visit) -> None:
         while head := visit.request():
             asked.append(head)
-            visit.hang(0.03)
+            visit.hang(0.03 if shared.is_set() else HANGS / pages)
             visit.send(answer(links, "200 OK", "Content-Type: text/html"))
 
     seeds = [serve(script).url() for _ in range(6)]
@@ -339,6 +340,7 @@ def test_a_machine_that_comes_when_all_sites_are_taken_gets_its_share(
         with running(crawl, robots=False, traps=False) as second:
             machines = Machines(first.database)
             second.wait(lambda progress: [one.sites for one in machines.machines()] == [3, 3])
+            shared.set()
             assert second.join().pages > 0
         assert first.join().outcome == "ended"
     assert len(asked) == len(set(asked)) == len(crawl.pages()) == 6 * (pages + 1)
