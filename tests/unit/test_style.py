@@ -12,7 +12,13 @@ PROGRAM = Path(scrawler.__file__).parent / "core"
 FILES = sorted(PROGRAM.rglob("*.py"))
 NAMES = [file.relative_to(PROGRAM).as_posix() for file in FILES]
 HOUSE = PROGRAM.parent.parent
-OF_HOUSE = sorted(file for part in ("scrawler", "experiments") for file in (HOUSE / part).rglob("*.py"))
+_THEIRS = HOUSE / "experiments/competitors/.venv"  # packages of peers, where they were measured
+OF_HOUSE = sorted(
+    file
+    for part in ("scrawler", "experiments")
+    for file in (HOUSE / part).rglob("*.py")
+    if not file.is_relative_to(_THEIRS)
+)
 
 
 def sets_attributes(assignment: ast.Assign) -> int:
