@@ -25,6 +25,7 @@ DAY_S = 86_400.0
 IN_CELL = 4.0  # changes, or bursts, that a cell of time has in the mean
 BURST = 8  # changes of a burst
 _BURST_SPAN = 0.5  # of the mean time between two changes: so long takes a burst
+_ROUNDED = 1e-6  # of a cell: so far off is no quotient that says in which cell a time is
 _LONGEST_LIFE_S = 60 * DAY_S
 _NORMAL = NormalDist()
 _DRAWS = 1 << 53
@@ -89,8 +90,8 @@ class PageChanges:
         """Return the cells of time that can hold changes of a time: a burst goes on into the next one at most."""
         if self.process is Process.STILL or until <= after:
             return range(0)
-        first = math.floor((after - self._offset) / self._width)
-        last = math.floor((until - self._offset) / self._width)
+        first = math.floor((after - self._offset) / self._width - _ROUNDED)
+        last = math.floor((until - self._offset) / self._width + _ROUNDED)
         return range(first - (self.process is Process.BURSTY), last + 1)
 
     def _within(self, cell: int) -> Iterator[float]:
