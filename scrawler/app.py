@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -49,7 +50,7 @@ from scrawler.store.seeds import Seeds
 from scrawler.store.starts import Starts
 from scrawler.store.suspects import Suspects
 from scrawler.units import counted, format_seconds
-from scrawler.upkeep import Upkeep, machines_prefix, packed, warc_prefix
+from scrawler.upkeep import Upkeep, packed
 from scrawler.urls.normalise import seed_url
 from scrawler.urls.scope import site_key
 from scrawler.urls.steps import make_steps
@@ -244,8 +245,8 @@ def _urls_in(settings: Settings, given: str) -> Iterator[str]:
 
 
 def _revisits(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> Revisits:
-    numbers = {warc_prefix(crawl, one.id): one.id for one in Machines(database).machines()}
-    return make_revisits(settings, database, crawl.scope, numbers.get, stop.is_set, weight_of(settings))
+    written_to = partial(Machines(database).written_to, crawl, socket.gethostname())
+    return make_revisits(settings, database, crawl.scope, written_to, stop.is_set, weight_of(settings))
 
 
 def _keep(settings: Settings, database: Database, crawl: Crawl, stop: threading.Event) -> None:
@@ -349,7 +350,7 @@ def _launched(
     settings: Settings, database: Database, crawl: Crawl, stop: threading.Event, say: Callable[[str], None]
 ) -> Launch:
     """Note that machines are being started; say what the user should know before they do anything."""
-    launch = Launch(Starts(database).begin(settings.machines), settings.machines, machines_prefix(crawl))
+    launch = Launch(Starts(database).begin(settings.machines), settings.machines, crawl.files_prefix)
     _tell_orders(Control(database).orders(), say)
     _keep(settings, database, crawl, stop)
     Upkeep(settings, database, crawl, say).look(stop.is_set)

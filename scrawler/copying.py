@@ -29,7 +29,6 @@ from scrawler.store.crawls import Crawls
 from scrawler.store.engine import Waiting, open_database
 from scrawler.threads import start
 from scrawler.units import counted, human_bytes
-from scrawler.upkeep import machines_prefix
 
 _LOOK_EVERY = 10.0  # seconds between two looks for files that are finished
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 300.0  # seconds between two tries at a place that is away
@@ -242,7 +241,7 @@ def _copier(settings: Settings, remote: Remote, copies: Copies, on_change: Calla
     waiting = Waiting(give_up_after=settings.database_patience)
     with closing(open_database(settings.db, create=False, waiting=waiting)) as database:
         crawl = Crawls(database).open(settings.name, settings.scope)
-    return Copier(settings.pages_dir, machines_prefix(crawl), remote, copies, on_change)
+    return Copier(settings.pages_dir, crawl.files_prefix, remote, copies, on_change)
 
 
 def remote_of(settings: Settings) -> Remote:

@@ -56,7 +56,7 @@ from scrawler.store.pushed import PushedUrls
 from scrawler.store.revisits import Revisits
 from scrawler.threads import no_room, share_heap, start
 from scrawler.units import counted
-from scrawler.upkeep import Upkeep, warc_prefix
+from scrawler.upkeep import Upkeep
 from scrawler.urls.filters import UrlFilters
 
 LEASE_LOST = "lease-lost"  # outcome of a machine that begins anew
@@ -225,7 +225,7 @@ class MachineRun:
                 exchange.communicator.close()
         files = archive.closed_files
         mine = self._sign_off(self._machines, crawls, run_id, outcome, machine.checkpointer.refused)
-        done = self._records.finish_own(warc_prefix(self._crawl, self._machine_id), files())
+        done = self._records.finish_own(self._crawl.warc_prefix(self._machine_id), files())
         self._tell(done, self._database)
         self._machines.declare_gone()  # others may have died since the last heartbeat, and this one may be the last
         self._finish_gone(self._database, self._records)
@@ -274,9 +274,9 @@ class MachineRun:
             keeper.join()
 
     def _revisits(self, stopping: Callable[[], bool]) -> Revisits:
-        numbers = {warc_prefix(self._crawl, one.id): one.id for one in self._machines.machines()}
+        written_to = partial(Machines(self._prompt).written_to, self._crawl, socket.gethostname())
         return make_revisits(
-            self._settings, self._prompt, self._settings.scope, numbers.get, stopping, self._shares.weight
+            self._settings, self._prompt, self._settings.scope, written_to, stopping, self._shares.weight
         )
 
     def _take_pushed(self) -> Callable[[int], int] | None:
@@ -297,7 +297,7 @@ class MachineRun:
             )  # fmt: skip
             if self._settings.keep_visits is not None:
                 stores.checkpoints.thin(self._settings.keep_visits)
-            archive = make_archive(self._settings, warc_prefix(self._crawl, self._machine_id))
+            archive = make_archive(self._settings, self._crawl.warc_prefix(self._machine_id))
             failing.callback(archive.close)
             exchange = make_exchange(self._settings, self._crawl, self._machine_id, self._prompt, self._say)
             if exchange is not None:
@@ -316,9 +316,9 @@ class MachineRun:
     def _finish_gone(self, database: Database, records: Records) -> None:
         """Finish the files of machines that are gone, and note what of them was never committed."""
         machines = Machines(database)
-        gone = {warc_prefix(self._crawl, number): number for number in machines.gone()}
+        gone = {self._crawl.warc_prefix(number): number for number in machines.gone()}
         unfinished = records.unfinished(gone)
-        in_order = {warc_prefix(self._crawl, number) for number in machines.ended_in_order()} if unfinished else set()
+        in_order = {self._crawl.warc_prefix(number) for number in machines.ended_in_order()} if unfinished else set()
         for prefix in unfinished:
             done = records.finish_gone([prefix], in_order)
             if done.cut or done.orphans:

@@ -28,19 +28,6 @@ from scrawler.store.pages import Pages
 from scrawler.urls.scope import site_key
 
 
-def warc_prefix(crawl: Crawl, machine_id: int) -> str:
-    """Return what the names of a machine's WARC files begin with.
-
-    Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
-    """
-    return f"{machines_prefix(crawl)}{machine_id}"
-
-
-def machines_prefix(crawl: Crawl) -> str:
-    """Return what the names of the files of all machines of a crawl begin with."""
-    return crawl.files_prefix
-
-
 @dataclass(slots=True)
 class Verified:
     """How far a verification has come, in files and bytes, and what it has found."""
@@ -134,10 +121,8 @@ class Upkeep:
         folders = machines.folders(socket.gethostname())
         self._elsewhere = machines.number() - len(folders)
         self._ended_in_order = machines.ended_in_order
-        self._machines = {warc_prefix(crawl, number): number for number in folders}
-        self.files = OwnFiles(
-            settings.pages_dir, {warc_prefix(crawl, number): folder for number, folder in folders.items()}
-        )
+        self._machines = {crawl.warc_prefix(number): number for number in folders}
+        self.files = OwnFiles(settings.pages_dir, {crawl.warc_prefix(number): one for number, one in folders.items()})
         self._copies = KnownCopies(settings.archive_to, Crawls(database).copied_to)
         self.finder = LossFinder(self.files, self.pages, self.losses, self._mend, self._copies.has)
 
@@ -198,7 +183,7 @@ class Upkeep:
         Files that are not there, and here or at another host, are counted as not copied. Raises ArchiveError,
         StoreError, SettingsError.
         """
-        copies, prefix = KnownCopies(url), machines_prefix(self._crawl)
+        copies, prefix = KnownCopies(url), self._crawl.files_prefix
         names = {name for name in copies.names() if name.startswith(prefix)}
         done = Verified(0, 0, 0)
         for name in self.pages.files_of_all(prefix):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -13,7 +12,7 @@ from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordEr
 from scrawler.archive.record import RevisitOf, sent_head
 from scrawler.assembly.revisits import original_of
 from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
-from scrawler.core.records.records import prefix_of
+from scrawler.core.records.records import place_of
 from scrawler.errors import StoreError
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.results import PageFlag, Result
@@ -144,13 +143,9 @@ class EarlierArchives:
 
     def path(self, crawl: int, warc_file: str) -> Path:
         """Return where a file of a crawl is: in the folder of this one, else where its machine wrote it."""
-        here = self._pages_dir / warc_file
-        if os.path.exists(here):  # says no as well where the system does not let it look
-            return here
         if crawl not in self._folders:
             self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
-        there = self._folders[crawl].get(prefix_of(warc_file) or "")
-        return here if there is None else there / warc_file
+        return place_of(warc_file, self._pages_dir, self._folders[crawl])
 
     def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
         """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,7 +13,7 @@ from pathlib import Path
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.assembly.visit_shares import VisitShares, Weight, all_alike
 from scrawler.core.party.depth import encode, stored_entry
-from scrawler.core.records.records import prefix_of
+from scrawler.core.records.records import place_of
 from scrawler.core.rules import HostRules
 from scrawler.dates import read_date
 from scrawler.errors import StoreBusyError
@@ -33,7 +32,6 @@ from scrawler.revisit.due import Wishes
 from scrawler.settings import Settings
 from scrawler.store.engine import Database
 from scrawler.store.first_states import Archived
-from scrawler.store.machines import Machines
 from scrawler.store.revisits import Revisits
 from scrawler.urls.scope import site_key
 
@@ -47,17 +45,17 @@ def make_revisits(
     settings: Settings,
     database: Database,
     scope: Scope,
-    machine_of: Callable[[str], int | None],
+    written_to: Callable[[], Mapping[str, Path]],
     stopping: Callable[[], bool],
     weight: Weight = all_alike,
 ) -> Revisits:
-    """Return what begins rounds: `machine_of` tells which machine wrote files of a prefix, `weight` a URL's weight."""
+    """Return what begins rounds: `written_to` tells where this host's machines wrote, `weight` a URL's weight."""
     hosts = HostRules(settings, EnvironmentProxies.of(os.environ))
 
     def wishes(key: str) -> Wishes:
         return (hosts.of_site(key) or hosts.shared).revisit_wishes
 
-    archive = ArchivedHeaders(settings, Machines(database), machine_of)
+    archive = ArchivedHeaders(settings, written_to)
     return Revisits(
         database, _packed, REVISIT.number, lambda url: site_key(url, scope), wishes, archive.of_pages, stopping,
         settings.revisit_budget, weight,
@@ -71,11 +69,11 @@ def _packed(entries: Sequence[tuple[str, int, int, bytes]]) -> bytes:
 class ArchivedHeaders:
     """Reads of records on this host by what a server can be asked whether they are still as they were."""
 
-    def __init__(self, settings: Settings, machines: Machines, machine_of: Callable[[str], int | None]) -> None:
+    def __init__(self, settings: Settings, written_to: Callable[[], Mapping[str, Path]]) -> None:
+        """`written_to` has the folder of each machine by the prefix of its files; it is asked once."""
         self._settings = settings
-        self._machines = machines
-        self._machine_of = machine_of
-        self._folders: dict[int, Path] | None = None
+        self._written_to = written_to
+        self._folders: Mapping[str, Path] | None = None
 
     def of_pages(self, pages: Sequence[PageRow]) -> Iterator[Archived]:
         """Yield of each page ETag, Last-Modified, the record to which its revisit refers, and the simhash of its text.
@@ -111,14 +109,9 @@ class ArchivedHeaders:
         return fingerprint_of(utf8).simhash
 
     def _path(self, warc_file: str) -> Path:
-        here = self._settings.pages_dir / warc_file
-        if here.exists():
-            return here
         if self._folders is None:
-            self._folders = self._machines.folders(socket.gethostname())
-        number = self._machine_of(prefix_of(warc_file) or "")
-        there = None if number is None else self._folders.get(number)
-        return here if there is None else there / warc_file
+            self._folders = self._written_to()
+        return place_of(warc_file, self._settings.pages_dir, self._folders)
 
 
 def original_of(answer: StoredAnswer) -> tuple[str, Millis] | None:

@@ -39,7 +39,6 @@ from scrawler.store.earlier import absolute, open_earlier
 from scrawler.store.engine import Database, Waiting
 from scrawler.store.machines import Machines
 from scrawler.store.traces import Traces
-from scrawler.upkeep import warc_prefix
 
 RENDERED_TYPE = "text/html; charset=utf-8"  # of what a browser has made of a page
 _WINDOWS = (1 << 16, 1 << 20, 16 << 20)  # bytes before a page's record that are looked through for that, one by one
@@ -157,8 +156,7 @@ class PageReader:
         self._only_copies = archive is not None
         self._copies_at = _checked(archive) or settings.archive_to
         self._copies: RemoteRecords | None = None  # made when it is first wanted
-        folders = Machines(database).folders(socket.gethostname())
-        self._written_to = {warc_prefix(crawl, number): folder for number, folder in folders.items()}
+        self._written_to = Machines(database).written_to(crawl, socket.gethostname())
 
     def read(self, page: PageRow) -> PageContent:
         """Return what was answered. Raises RecordsLostError where the archive does not hold it (any more)."""

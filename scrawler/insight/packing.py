@@ -34,7 +34,6 @@ from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database
 from scrawler.store.page_lists import PageFilter, PageLists
 from scrawler.store.pages import Pages
-from scrawler.upkeep import machines_prefix
 
 _READ = 1 << 20
 
@@ -153,7 +152,7 @@ class _Copy:
 def _finished(pages: Pages, crawl: Crawl, reader: PageReader, folder: Path, done: Packed) -> dict[str, _Local | _Copy]:
     """Return by name the WARC files whose records are all accounted for, and count the others."""
     found: dict[str, _Local | _Copy] = {}
-    for name in pages.files_of_all(machines_prefix(crawl)):
+    for name in pages.files_of_all(crawl.files_prefix):
         path = reader.path(name)
         if not path.exists():
             copies = reader.copies

@@ -141,6 +141,11 @@ def is_weak(etag: str) -> bool:
     return etag.lstrip().startswith("W/")
 
 
+def is_same_tag(etag: str, other: str) -> bool:
+    """Tell whether two ETags are the same by the weak comparison (RFC 9110, 8.8.3.2)."""
+    return etag.removeprefix("W/") == other.removeprefix("W/")
+
+
 def validators(etag: str, last_modified: str) -> tuple[str, str]:
     """Return what is kept of the two headers."""
     etag, last_modified = etag.strip(), last_modified.strip()

@@ -9,7 +9,7 @@ from scrawler.dates import mail_date
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.terms import Millis
-from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_weak, validators
+from scrawler.model.visits import NEVER, ChangeKind, UrlChange, UrlState, is_same_tag, is_weak, validators
 from scrawler.revisit.change import same_text
 from scrawler.revisit.due import RevisitPolicy, Seen
 from scrawler.revisit.learning import Learned, SiteLearning
@@ -270,7 +270,7 @@ def _still_valid(before: UrlState, row: PageRow, etag: str, last_modified: str) 
     if row.result != Result.NOT_MODIFIED.value:
         return before.etag, before.last_modified
     known = before.etag
-    if etag and known and etag.removeprefix("W/") != known.removeprefix("W/"):
+    if etag and known and not is_same_tag(etag, known):
         if not is_weak(etag) and not is_weak(known):
             return "", ""
         known = etag

@@ -38,6 +38,13 @@ class Crawl:
         """What the names of the WARC files of all its machines begin with."""
         return f"{self.name}-{self.created_at:x}-m"
 
+    def warc_prefix(self, machine_id: int) -> str:
+        """Return what the names of a machine's WARC files begin with.
+
+        Crawls of two databases may share a folder and a name: each mends, cuts and removes its own files only.
+        """
+        return f"{self.files_prefix}{machine_id}"
+
 
 _BEGUN = (SeedState.ACTIVE, SeedState.SLOW, SeedState.DONE)
 

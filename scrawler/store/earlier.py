@@ -81,10 +81,7 @@ class EarlierCrawl:
 
     def folders(self, host: str) -> dict[str, Path]:
         """Return in which folders of a host its machines wrote, by what the names of their files begin with."""
-        return {
-            f"{self.crawl.files_prefix}{number}": folder
-            for number, folder in Machines(self.database).folders(host).items()
-        }
+        return Machines(self.database).written_to(self.crawl, host)
 
     def close(self) -> None:
         """Close its database."""

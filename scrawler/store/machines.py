@@ -29,6 +29,7 @@ from sqlalchemy import func as sql
 from scrawler.model.machines import ENDING, LEASE, Command, Living, LivingMachine, MachineState, Orders
 from scrawler.model.terms import Millis
 from scrawler.partition.identifiers import free_identifier
+from scrawler.store.crawls import Crawl
 from scrawler.store.engine import Database, database_time
 from scrawler.store.faults import read_json
 from scrawler.store.locking import lock_free, skips_locked
@@ -238,6 +239,10 @@ class Machines:
         query = select(machine.c.id, run.c.settings).join(run, run.c.machine_id == machine.c.id).where(of_host)
         rows = self._database.rows(query)
         return {row.id: Path(read_json(row.settings)["pages_dir"]) for row in rows}
+
+    def written_to(self, crawl: Crawl, host: str) -> dict[str, Path]:
+        """Return those folders by what the names of the machines' files begin with."""
+        return {crawl.warc_prefix(number): folder for number, folder in self.folders(host).items()}
 
     def machines(self) -> tuple[MachineView, ...]:
         """Return all machines there ever were, in the order in which they came, with their states as observed now."""

@@ -14,7 +14,7 @@ from scrawler.store.engine import open_database
 from scrawler.store.machines import Machines
 from scrawler.store.seeds import Seeds
 from scrawler.supervisor.process import MachineProcess
-from scrawler.upkeep import Upkeep, warc_prefix
+from scrawler.upkeep import Upkeep
 
 
 class Tally:
@@ -119,5 +119,5 @@ class Tally:
 
     def _warc_files(self, folder: Path, crawl: Crawl) -> Iterator[str]:
         for machine_id in self._machines:  # a machine that was killed could not say which files it had written
-            pattern = f"{warc_prefix(crawl, machine_id)}-*.warc.gz"
+            pattern = f"{crawl.warc_prefix(machine_id)}-*.warc.gz"
             yield from sorted(path.name for path in folder.glob(pattern))

@@ -105,7 +105,8 @@ class AnswerHandler:
             party.traps is not None
             and shown
             and flight.entry.role is not EntryRole.ASSET
-            and not (party.searches is not None and _is_answer(flight))
+            # How many answers to queries there are is bounded elsewhere: they do not count for their patterns.
+            and (party.searches is None or not party.searches.term_of(flight.entry.url))
         ):
             row, source = _note(party.traps, row, links, reading.is_copy)
         if party.policy is not None and links is not None:
@@ -282,12 +283,6 @@ class AnswerHandler:
             flight.party.verdicts[Verdict.DEPTH] += 1
             return
         self.urls.take_assets(flight, [location], depth)
-
-
-def _is_answer(flight: PageFlight) -> bool:
-    """Whether a page answers a query: it does not count for its pattern, for how many come is bounded elsewhere."""
-    searches = flight.party.searches
-    return searches is not None and searches.term_of(flight.entry.url) != ""
 
 
 def _note(

@@ -14,6 +14,7 @@ from scrawler.core.party.flights import PageFlight
 from scrawler.fetch.downloader import Recalled, Response
 from scrawler.fetch.wire import parse_headers, unwanted_type
 from scrawler.model.results import Result
+from scrawler.model.visits import is_same_tag
 
 _OF_BODY = (b"content-", b"transfer-encoding")  # how names of fields begin that speak of the body beside them
 _CONFUSED = frozenset({400, 412, 501})  # statuses of servers that cannot cope with a condition
@@ -40,14 +41,14 @@ def recall(flight: PageFlight, response: Response) -> Response:
     As it came, where the earlier archive does not hold them any more, or it does not speak of these. It reads files:
     nobody has the turn meanwhile.
     """
-    site, url = flight.site, flight.entry.url
-    visit = site.earlier.visits.get(url) if site.earlier is not None else None
+    earlier, url = flight.site.earlier, flight.entry.url
+    visit = earlier.visits.get(url) if earlier is not None else None
+    if earlier is None or visit is None or not _speaks_of(response.headers, visit):
+        return response
     limits = response.request.limits
-    if visit is None or (limits is not None and visit.length > limits.max_body):
+    if limits is not None and visit.length > limits.max_body:
         return response
-    if site.earlier is None or not _speaks_of(response.headers, visit):
-        return response
-    stored = site.earlier.read(url, visit)
+    stored = earlier.read(url, visit)
     if stored is None or digest(stored.body) != visit.digest:
         return response
     head = refreshed_head(sent_head(stored.head), response.head)
@@ -93,4 +94,4 @@ def _fields(head: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _speaks_of(headers: Mapping[str, str], visit: EarlierVisit) -> bool:
     """Tell whether a 304 can mean what an earlier crawl has: it names the ETag of what there is (RFC 9110, 15.4.5)."""
     etag = headers.get("etag", "").strip()
-    return not (etag and visit.etag) or etag.removeprefix("W/") == visit.etag.removeprefix("W/")
+    return not (etag and visit.etag) or is_same_tag(etag, visit.etag)

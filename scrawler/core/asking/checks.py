@@ -72,12 +72,8 @@ class Checks:
         self._tell = tell
         usual = self.address, self.health, self.politeness, self.robots
         self.chain: tuple[Check, ...] = (self.past, *usual)
-        self.chain_of_few: tuple[Check, ...] = (
-            self.past,
-            self.told,
-            self.window,
-            *usual,
-        )  # whose servers or owners say
+        # That of the few sites whose servers or owners say what may be asked for, and when.
+        self.chain_of_few: tuple[Check, ...] = (self.past, self.told, self.window, *usual)
 
     def ask(self, site: SiteContext, choice: Choice, origin: Origin, now: float) -> Answer:
         """Return what the first check says that has something to say, None if all let the URL go."""

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from scrawler.archive.proof import open_warc
 from scrawler.core.records.holding import holds_row
-from scrawler.core.records.records import WARC, prefix_of
+from scrawler.core.records.records import WARC, place_of, prefix_of
 from scrawler.errors import ArchiveError, UnreadableError
 from scrawler.model.records import UNCOUNTED, CdxRow, Loss, LossKind
 
@@ -106,11 +106,9 @@ class OwnFiles:
 
     def path(self, warc_file: str) -> Path | None:
         """Return where a file is, or should be; None where that cannot be told from here."""
-        there = self._written_to.get(prefix_of(warc_file) or "")
-        if there is None:
+        if (prefix_of(warc_file) or "") not in self._written_to:
             return None
-        now = self._folder / warc_file
-        return now if os.path.exists(now) else there / warc_file  # False as well where the folder keeps us out
+        return place_of(warc_file, self._folder, self._written_to)
 
 
 class LossFinder:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
@@ -276,6 +276,18 @@ def prefix_of(warc_file: str) -> str | None:
     """Return the prefix of the writer that made a file, None where it was another archive's."""
     match = _FILE.fullmatch(warc_file)
     return match["prefix"] if match else None
+
+
+def place_of(warc_file: str, folder: Path, written_to: Mapping[str, Path]) -> Path:
+    """Return where a file is, or should be: in the folder in use now, else where its machine wrote it, if known.
+
+    `written_to` has the folder of each machine by the prefix of its files.
+    """
+    here = folder / warc_file
+    if os.path.exists(here):  # False as well where the folder keeps us out
+        return here
+    there = written_to.get(prefix_of(warc_file) or "")
+    return here if there is None else there / warc_file
 
 
 def is_finished(path: Path) -> bool:

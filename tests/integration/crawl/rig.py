@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from scrawler.archive.warc import WarcWriter
 from scrawler.assembly.machine import build_machine
@@ -35,7 +35,6 @@ from scrawler.store.inboxes import Inboxes
 from scrawler.store.machines import Machines
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.truth import party
-from scrawler.upkeep import warc_prefix
 
 if TYPE_CHECKING:
     from tests.integration.crawl.conftest import Crawl
@@ -97,7 +96,7 @@ def watch(
     database = open_database(settings.db, stop=stop)
     crawl, machines = Crawls(database).open(settings.name, settings.scope), Machines(database)
     number = machines.register("watched", os.getpid(), database.now()).id
-    archive = WarcWriter(settings.pages_dir, warc_prefix(crawl, number), info={})
+    archive = WarcWriter(settings.pages_dir, crawl.warc_prefix(number), info={})
     frontier = CountingFrontier(database)
     frontier.on_take_up = on_take_up
     boundary = CrawlBoundary(database, settings.boundary, settings.scope)
@@ -158,3 +157,16 @@ def running(crawl: Crawl, *flags: str) -> Iterator[subprocess.Popen[str]]:
     finally:
         process.kill()
         process.communicate()
+
+
+@contextmanager
+def kept(crawl: Crawl, **settings: Any) -> Iterator[None]:
+    """Keep a crawl in the block, in a thread of its own; it is stopped then."""
+    stop = threading.Event()
+    runs = threading.Thread(target=lambda: crawl.run(stop=stop, keep=True, **settings))
+    runs.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        runs.join()

@@ -20,7 +20,6 @@ from scrawler.store.overview import MachineView
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import WebSpec
 from scrawler.synthweb.truth import party
-from scrawler.upkeep import warc_prefix
 from tests.consistency import check_records, orphans_of
 from tests.integration.crawl.hostile import LONGEST_RUN
 from tests.integration.crawl.rig import running, watch
@@ -91,7 +90,7 @@ def test_the_file_of_a_machine_that_dies_while_the_last_one_ends_is_finished(
         crawl.add(server.web.seeds())
         with crawl.opened() as opened:
             late = Machines(opened.database).register("elsewhere", other.pid, 0).id
-            prefix = warc_prefix(opened.stored, late)
+            prefix = opened.stored.warc_prefix(late)
         (begun := pages / f"{prefix}-20261124000000000-00000.warc.gz").parent.mkdir()
         begun.write_bytes(b"")  # as where it is killed before its first checkpoint
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from warcio.archiveiterator import ArchiveIterator
 
 import scrawler
 from scrawler.errors import RecordsLostError, SettingsError, StoreError
@@ -20,6 +19,7 @@ from scrawler.store.earlier import absolute
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Validators, WebSpec
 from tests.consistency import check_records
+from tests.integration.crawl.earlier import another, file_of, records
 from tests.integration.crawl.hostile import LONGEST_RUN, by_path, page
 from tests.integration.crawl.rig import running
 from tests.integration.fetch.servers import RawServer
@@ -36,36 +36,13 @@ SAME_PAYLOAD = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest
 @pytest.fixture
 def later(crawl: Crawl, tmp_path: Path) -> Crawl:
     """A crawl that may refer to the first one; its files lie in a folder of its own."""
-    return _another(crawl, tmp_path / "later")
+    return another(crawl, tmp_path / "later")
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[SynthServer]:
     with SynthServer(WebSpec(seed=5, sites=3, mean_pages=20, page_bytes=3000)) as server:
         yield server
-
-
-def _another(crawl: Crawl, folder: Path) -> Crawl:
-    folder.mkdir()
-    return type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
-
-
-def _file_of(crawl: Crawl) -> str:
-    return crawl.url.removeprefix("sqlite:///")
-
-
-def _records(crawl: Crawl, kind: str) -> dict[str, tuple[str, str, str]]:
-    """URL -> profile, and URL and date of what they refer to, of the records of pages, as warcio reads them."""
-    found = {}
-    for path in (crawl.folder / "pages").glob("*.warc.gz"):
-        with path.open("rb") as stream:
-            for record in ArchiveIterator(stream):
-                says = record.rec_headers.get_header
-                url = says("WARC-Target-URI") or ""
-                if record.rec_type == kind and not url.endswith("/robots.txt"):
-                    refers = says("WARC-Refers-To-Target-URI") or "", says("WARC-Refers-To-Date") or ""
-                    found[url] = (says("WARC-Profile") or "", *refers)
-    return found
 
 
 def _told(rows: list[PageRow]) -> set[tuple[object, ...]]:
@@ -92,14 +69,14 @@ def test_only_what_has_changed_is_archived_and_the_rest_read_from_the_earlier_cr
         one.add([root])
     crawl.run()
     pages |= _site("second") | {"/moved": pages["/kept"]}
-    summary = later.run(dedup_from=_file_of(crawl))
+    summary = later.run(dedup_from=file_of(crawl))
 
     before = {row.url: row for row in crawl.pages()}
     rows = {row.url.removeprefix(root): row for row in later.pages()}
     earlier = {url for url, row in rows.items() if row.flags & PageFlag.EARLIER}
     kept = next(row for row in before.values() if row.url.endswith(("/kept", "/copy")) and not row.revisit)
-    assert set(_records(later, "response")) == {root + "changes"}
-    revisits = _records(later, "revisit")
+    assert set(records(later, "response")) == {root + "changes"}
+    revisits = records(later, "revisit")
     assert set(revisits) == {root, *(root + name for name in ("kept", "copy", "moved"))}
     assert {profile for profile, _, _ in revisits.values()} == {SAME_PAYLOAD}
     assert {revisits[root + name][1] for name in ("kept", "copy", "moved")} == {kept.url}
@@ -120,10 +97,10 @@ def test_the_same_pages_are_fetched_with_and_without(crawl: Crawl, later: Crawl,
     for one in (crawl, later):
         one.add(served.web.seeds())
     crawl.run()
-    later.run(dedup_from=f"sqlite:///{_file_of(crawl)}")
+    later.run(dedup_from=f"sqlite:///{file_of(crawl)}")
     plain, deduped = crawl.pages(), later.pages()
     assert _told(deduped) == _told(plain)
-    assert not _records(later, "response"), "all is as it was"
+    assert not records(later, "response"), "all is as it was"
     check_records(later.url, later.folder / "pages", earlier=[crawl.url])
     with later.opened() as opened, crawl.opened() as first:
         for row in deduped:
@@ -141,25 +118,25 @@ def test_what_an_earlier_crawl_has_is_no_sign_of_a_trap(crawl: Crawl, later: Cra
     root = serve(by_path(pages)).url("/")
     for one in (crawl, later):
         one.add([root])
-    for one, changes in ((crawl, {}), (later, {"dedup_from": _file_of(crawl)})):
+    for one, changes in ((crawl, {}), (later, {"dedup_from": file_of(crawl)})):
         one.run(trap_pages=5, **changes)
         assert one.fetched() == {root, *(root + link[1:] for link in links)}
-    assert not _records(later, "response")
+    assert not records(later, "response")
 
 
 def test_a_third_crawl_refers_to_the_first_one_through_the_second(
     crawl: Crawl, later: Crawl, serve: Serve, tmp_path: Path
 ) -> None:
-    third = _another(crawl, tmp_path / "third")
+    third = another(crawl, tmp_path / "third")
     pages = _site("first")
     root = serve(by_path(pages)).url("/")
     for one in (crawl, later, third):
         one.add([root])
     crawl.run()
     pages |= _site("second")
-    later.run(dedup_from=_file_of(crawl))
-    third.run(dedup_from=_file_of(later))
-    assert not _records(third, "response")
+    later.run(dedup_from=file_of(crawl))
+    third.run(dedup_from=file_of(later))
+    assert not records(third, "response")
     with third.opened() as opened:
         assert opened.read(root + "changes") == b"second"
         assert opened.read(root + "kept") == b"the same for ever"
@@ -168,7 +145,7 @@ def test_a_third_crawl_refers_to_the_first_one_through_the_second(
 
 @pytest.mark.parametrize("database_url", ["mariadb", "postgresql"], indirect=True)
 def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, serve: Serve, tmp_path: Path) -> None:
-    first, later = crawl_on_both, _another(crawl_on_both, tmp_path / "later")
+    first, later = crawl_on_both, another(crawl_on_both, tmp_path / "later")
     pages = _site("first")
     root = serve(by_path(pages)).url("/")
     for one in (first, later):
@@ -176,7 +153,7 @@ def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, 
     first.run()
     pages |= _site("second")
     later.run(dedup_from=first.url)
-    assert set(_records(later, "response")) == {root + "changes"}
+    assert set(records(later, "response")) == {root + "changes"}
     with pytest.raises(SettingsError, match="the crawl's own database"):
         first.run(dedup_from=first.url)
     with scrawler.Crawl(settings=later.settings(dedup_from=first.url)) as opened:
@@ -190,18 +167,18 @@ def test_a_killed_crawl_goes_on_and_still_refers_to_the_earlier_one(crawl: Crawl
         for one in (crawl, later):
             one.add(server.web.seeds())
         crawl.run()
-        flags = "--dedup-from", _file_of(crawl), "--checkpoint-interval", "0.1", "--delay", "0.02", "--timeout", "1"
+        flags = "--dedup-from", file_of(crawl), "--checkpoint-interval", "0.1", "--delay", "0.02", "--timeout", "1"
         with running(later, *flags) as process:
             wait_for(lambda: bool(later.pages()), LONGEST_RUN, "pages that are committed")
             process.send_signal(signal.SIGKILL)
             process.communicate()
         left = len(later.pages())
-        later.run(dedup_from=_file_of(crawl), timeout=1)
+        later.run(dedup_from=file_of(crawl), timeout=1)
     assert left < len(later.pages())
     assert {row.url for row in later.pages()} == {row.url for row in crawl.pages()}
     assert any(row.status == 304 for row in later.pages()[:left])
     assert any(row.status == 304 for row in later.pages()[left:])
-    assert not _records(later, "response")
+    assert not records(later, "response")
     check_records(later.url, later.folder / "pages", earlier=[crawl.url])
     later.check()
 
@@ -211,8 +188,8 @@ def test_where_an_earlier_crawl_was_moved_can_be_told(crawl: Crawl, later: Crawl
     for one in (crawl, later):
         one.add([root])
     crawl.run()
-    later.run(dedup_from=_file_of(crawl))
-    moved = Path(_file_of(crawl)).rename(crawl.folder / "moved.db")
+    later.run(dedup_from=file_of(crawl))
+    moved = Path(file_of(crawl)).rename(crawl.folder / "moved.db")
     with later.opened() as opened, pytest.raises(RecordsLostError, match=r"there is no database .*crawl\.db"):
         opened.read(root + "kept")
     with scrawler.Crawl(settings=later.settings(dedup_from=str(moved))) as opened:
@@ -227,8 +204,8 @@ def test_a_record_that_is_lost_there_is_archived_whole(crawl: Crawl, later: Craw
     for path in (crawl.folder / "pages").glob("*.warc.gz"):
         path.unlink()
     crawl.run()  # notes what is gone
-    later.run(dedup_from=_file_of(crawl))
-    assert len(_records(later, "response")) == 4
+    later.run(dedup_from=file_of(crawl))
+    assert len(records(later, "response")) == 4
     check_records(later.url, later.folder / "pages")
 
 
@@ -239,10 +216,10 @@ def test_what_cannot_be_an_earlier_crawl_is_told_before_anything_is_begun(
     with pytest.raises(StoreError, match=r"there is no database .*none\.db"):
         crawl.run(dedup_from=str(tmp_path / "none.db"))
     with pytest.raises(SettingsError, match="the crawl's own database"):
-        crawl.run(dedup_from=_file_of(crawl))
+        crawl.run(dedup_from=file_of(crawl))
     later.add(["http://127.0.0.1:9/"], Scope.DOMAIN)
     with pytest.raises(SettingsError, match="scope domain, and this crawl has host"):
-        crawl.run(dedup_from=_file_of(later))
+        crawl.run(dedup_from=file_of(later))
     notes = tmp_path / "no %tes?.db"
     notes.write_text("no database" * 1_000)
     with pytest.raises(StoreError, match=rf"^dedup_from: database {re.escape(str(notes))} is not an SQLite database"):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING
 
 from scrawler.core.progress import Progress
 from scrawler.model.results import Result
@@ -17,6 +17,7 @@ from scrawler.store.pushes import Pushes
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page
+from tests.integration.crawl.rig import kept
 from tests.integration.crawl.test_rounds import again
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
@@ -63,19 +64,6 @@ def count(crawl: Crawl, rows: str) -> int:
     """Count the rows of a table, or some of them."""
     with closing(open_database(crawl.url)) as database, database.read() as connection:
         return int(connection.exec_driver_sql(f"SELECT count(*) FROM {rows}").scalar_one())
-
-
-@contextmanager
-def kept(crawl: Crawl, **settings: Any) -> Iterator[None]:
-    """Keep a crawl in the block."""
-    stop = threading.Event()
-    runs = threading.Thread(target=lambda: crawl.run(stop=stop, keep=True, **settings))
-    runs.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        runs.join()
 
 
 def test_pushed_urls_are_asked_for_at_once_where_nothing_is_due(crawl_on_both: Crawl, serve: Serve) -> None:

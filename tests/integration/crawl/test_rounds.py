@@ -31,7 +31,7 @@ from scrawler.store.page_sums import page_sums
 from scrawler.store.revisits import due_seeds, due_urls, next_due, old_urls
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page, redirect
-from tests.integration.crawl.rig import running
+from tests.integration.crawl.rig import kept, running
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
@@ -226,19 +226,12 @@ def _check_listed(database: Database) -> None:
 
 
 def test_a_crawl_that_is_kept_visits_what_is_due_until_it_is_stopped(crawl: Crawl, serve: Serve) -> None:
-    site, stop = Site(), threading.Event()
+    site = Site()
     server = serve(site)
     crawl.add([server.url()])
     crawl.run()  # nothing of this is due: what the first round brought is scheduled when the crawl is kept
-    runs = threading.Thread(
-        target=lambda: crawl.run(stop=stop, keep=True, revisit="fixed", revisit_interval=1, revisit_pause=0)
-    )
-    runs.start()
-    try:
+    with kept(crawl, revisit="fixed", revisit_interval=1, revisit_pause=0):
         wait_for(lambda: crawl.seed(server.url()).round >= 2, HANGS, "a second round")
-    finally:
-        stop.set()
-        runs.join()
     assert {path for path, visit in rows_of(crawl, server) if visit} >= {"/", "/same", "/tagged", "/changes"}
     crawl.run()  # what was stopped in the midst goes on
     check_records(crawl.url, crawl.folder / "pages")

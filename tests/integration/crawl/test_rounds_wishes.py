@@ -28,7 +28,7 @@ from scrawler.store.seeds import NewSeed, Seeds
 from scrawler.urls.scope import site_key
 from tests.consistency import check_records
 from tests.integration.crawl.hostile import NOT_FOUND, page
-from tests.integration.crawl.rig import running
+from tests.integration.crawl.rig import kept, running
 from tests.integration.fetch.servers import RawServer, Visit, path_of
 from tests.limits import HANGS
 from tests.torture.crawl import wait_for
@@ -88,31 +88,21 @@ def check_demand(crawl: Crawl) -> int:
 
 def test_a_seed_is_visited_as_its_line_says(crawl: Crawl, serve: Serve) -> None:
     """One wishes it, one does not, and settings say nothing."""
-    one, other, stop = serve(Paths(a="x")), serve(Paths(b="y"), "127.0.0.2"), threading.Event()
+    one, other = serve(Paths(a="x")), serve(Paths(b="y"), "127.0.0.2")
     add(crawl, {one.url(): {"revisit": "fixed", "revisit_interval": "1s"}, other.url(): {"topic": "news"}})
-    runs = threading.Thread(target=lambda: crawl.run(stop=stop, keep=True, revisit_pause=0))
-    runs.start()
-    try:
+    with kept(crawl, revisit_pause=0):
         wait_for(lambda: crawl.seed(one.url()).round >= 2, HANGS, "a second round")
-    finally:
-        stop.set()
-        runs.join()
     assert {row.url for row in crawl.pages() if row.visit} == {one.url(), one.url("/a")}
     assert crawl.seed(other.url()).round == 0
 
 
 def test_a_site_is_visited_as_often_as_the_line_of_its_seed_allows(crawl: Crawl, serve: Serve) -> None:
     """Of 48 visits a day two are there to begin with: an hour's. The other site shows that time has passed."""
-    one, other, stop = serve(Paths(a="x", b="y")), serve(Paths(c="z"), "127.0.0.2"), threading.Event()
+    one, other = serve(Paths(a="x", b="y")), serve(Paths(c="z"), "127.0.0.2")
     wish = {"revisit": "fixed", "revisit_interval": "1s"}
     add(crawl, {one.url(): wish | {"revisit_site_budget": "48"}, other.url(): wish})
-    runs = threading.Thread(target=lambda: crawl.run(stop=stop, keep=True, revisit_pause=0))
-    runs.start()
-    try:
+    with kept(crawl, revisit_pause=0):
         wait_for(lambda: crawl.seed(other.url()).round >= 3, HANGS, "three rounds of the other")
-    finally:
-        stop.set()
-        runs.join()
     visited = Counter(row.url.split("/", 3)[2] for row in crawl.pages() if row.visit)
     assert visited[one.url("").removeprefix("http://")] == 2
     assert visited[other.url("").removeprefix("http://")] > 2

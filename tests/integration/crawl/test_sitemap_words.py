@@ -72,7 +72,7 @@ def begin_due(crawl: Crawl, due: str) -> Begun:
     sql(crawl, "UPDATE seed SET due_at = 0")
     with closing(open_database(crawl.url)) as database:
         settings = crawl.settings(**SETTINGS)
-        revisits = make_revisits(settings, database, settings.scope, {}.get, threading.Event().is_set)
+        revisits = make_revisits(settings, database, settings.scope, dict, threading.Event().is_set)
         return revisits.begin_due(0)
 
 

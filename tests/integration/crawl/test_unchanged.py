@@ -11,13 +11,13 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from warcio.archiveiterator import ArchiveIterator
 
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.synthweb.process import SynthServer
 from scrawler.synthweb.spec import Validators, WebSpec
 from tests.consistency import check_records
+from tests.integration.crawl.earlier import another, file_of, records
 from tests.integration.crawl.hostile import NOT_FOUND, page
 from tests.integration.fetch.servers import RawServer, Visit, answer, path_of
 
@@ -32,16 +32,7 @@ WORDS = "some words of a page that stays, "
 @pytest.fixture
 def later(crawl: Crawl, tmp_path: Path) -> Crawl:
     """A crawl that may refer to the first one; its files lie in a folder of its own."""
-    return _another(crawl, tmp_path / "later")
-
-
-def _another(crawl: Crawl, folder: Path) -> Crawl:
-    folder.mkdir()
-    return type(crawl)(folder, f"sqlite:///{folder / 'crawl.db'}")
-
-
-def _file_of(crawl: Crawl) -> str:
-    return crawl.url.removeprefix("sqlite:///")
+    return another(crawl, tmp_path / "later")
 
 
 class Tagged:
@@ -94,38 +85,30 @@ def _site() -> dict[str, bytes]:
     }
 
 
-def _records(crawl: Crawl, kind: str) -> dict[str, tuple[str, str, str]]:
-    """URL -> profile, and URL and date of what they refer to, of the records of pages, as warcio reads them."""
-    found = {}
-    for path in (crawl.folder / "pages").glob("*.warc.gz"):
-        with path.open("rb") as stream:
-            for record in ArchiveIterator(stream):
-                says = record.rec_headers.get_header
-                url = says("WARC-Target-URI") or ""
-                if record.rec_type == kind and not url.endswith("/robots.txt"):
-                    profile = (says("WARC-Profile") or "").removeprefix(PROFILES)
-                    found[url] = (profile, says("WARC-Refers-To-Target-URI") or "", says("WARC-Refers-To-Date") or "")
-    return found
-
-
 def _told(rows: list[PageRow]) -> set[tuple[object, ...]]:
     """What pages came to, but for the status."""
     return {(row.url, row.result, row.digest, row.length, row.depth, row.content_type) for row in rows}
+
+
+def _crawled(serve: Serve, site: Tagged, crawl: Crawl, *later: Crawl) -> str:
+    """Serve a site, add its root to all of the crawls, and run the first one; return the root."""
+    root = serve(site).url("/")
+    for one in (crawl, *later):
+        one.add([root])
+    crawl.run()
+    return root
 
 
 def test_what_is_unchanged_is_not_sent_again_and_its_links_are_followed(
     crawl: Crawl, later: Crawl, serve: Serve
 ) -> None:
     site = Tagged(_site())
-    root = serve(site).url("/")
-    for one in (crawl, later):
-        one.add([root])
-    crawl.run()
+    root = _crawled(serve, site, crawl, later)
     assert not any(conditional for _, conditional in site.asked)
     site.forget()
     site.pages["/changes"] = _body("second", "/new")
     site.pages["/new"] = _body("new")
-    summary = later.run(dedup_from=_file_of(crawl))
+    summary = later.run(dedup_from=file_of(crawl))
 
     assert site.answers == {304: 6, 200: 2}, "as often as there are pages: none was asked for twice"
     before = {row.url: row for row in crawl.pages()}
@@ -135,10 +118,10 @@ def test_what_is_unchanged_is_not_sent_again_and_its_links_are_followed(
     assert unchanged == set(before) - {root + "changes"}
     assert all(row.result == Result.FETCHED for row in rows.values())
     assert {rows[url].digest for url in unchanged} == {before[url].digest for url in unchanged}
-    revisits = _records(later, "revisit")
+    revisits = records(later, "revisit")
     assert set(revisits) == unchanged
-    assert {profile for profile, _, _ in revisits.values()} == {"server-not-modified"}
-    assert set(_records(later, "response")) == {root + "changes", root + "new"}
+    assert {profile for profile, _, _ in revisits.values()} == {PROFILES + "server-not-modified"}
+    assert set(records(later, "response")) == {root + "changes", root + "new"}
     assert sum(bool(row.flags & PageFlag.EARLIER) for row in rows.values()) == 5, "of two that are the same, one"
     assert summary.saved == later.seeds()[0].counts.saved == sum(rows[url].length for url in unchanged)
     assert later.seeds()[0].counts.bytes == sum(row.length for row in rows.values() if row.status == 200)
@@ -152,31 +135,31 @@ def test_what_is_unchanged_is_not_sent_again_and_its_links_are_followed(
         assert told["bytes_not_sent"] == summary.saved
         assert told["payloads_archived"] == 5
         packed = opened.pack(later.folder / "later.wacz")
-        assert (packed.earlier, packed.earlier_crawl) == (6, _file_of(crawl))
+        assert (packed.earlier, packed.earlier_crawl) == (6, file_of(crawl))
         assert "not sent again" in str(opened.why(root + "kept"))
 
 
 def test_synthetic_sites_come_out_the_same_with_and_without(crawl: Crawl, later: Crawl, tmp_path: Path) -> None:
     """Also where sites lie; but for one that says 304 of what has changed, which nobody can know."""
-    plain = _another(crawl, tmp_path / "plain")
+    plain = another(crawl, tmp_path / "plain")
     spec = WebSpec(seed=6, sites=3, mean_pages=40, page_bytes=2000, validators=Validators.TRUE)
     with SynthServer(spec) as server:
         for one in (crawl, later, plain):
             one.add(server.web.seeds())
         crawl.run()
-        later.run(dedup_from=_file_of(crawl))
+        later.run(dedup_from=file_of(crawl))
         plain.run()
     assert _told(later.pages()) == _told(plain.pages())
     statuses = Counter(row.status for row in later.pages() if row.result == Result.FETCHED)
     assert statuses[304] > 5 * statuses[200], "its PDF files alone have no ETag"
-    assert not _records(later, "response")
+    assert not records(later, "response")
     check_records(later.url, later.folder / "pages", earlier=[crawl.url])
     later.check()
 
 
 def test_traps_see_no_difference(crawl: Crawl, later: Crawl, serve: Serve, tmp_path: Path) -> None:
     """Pages of one pattern: some new, some the same as others. The first crawl took all; the others look for traps."""
-    plain = _another(crawl, tmp_path / "plain")
+    plain = another(crawl, tmp_path / "plain")
     words = [f"{number} " + " ".join(f"word{number}x{word}" for word in range(40)) for number in range(40)]
     links = [f"/list?of={number}" for number in range(40)]
     pages = {"/": _body("home", *links[:5], "/same?of=0")}
@@ -190,7 +173,7 @@ def test_traps_see_no_difference(crawl: Crawl, later: Crawl, serve: Serve, tmp_p
     crawl.run(traps=False)
     site.forget()
     plain.run(trap_pages=5, threads=1, delay=0.002)  # without a delay the next page is asked for before one is read
-    later.run(trap_pages=5, threads=1, delay=0.002, dedup_from=_file_of(crawl))
+    later.run(trap_pages=5, threads=1, delay=0.002, dedup_from=file_of(crawl))
     told = [{(row.url, row.result, row.simhash) for row in one.pages()} for one in (plain, later)]
     assert told[0] == told[1]
     assert any(row.result == Result.TRAP for row in later.pages())
@@ -202,10 +185,7 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
     crawl: Crawl, later: Crawl, serve: Serve, damage: str
 ) -> None:
     site = Tagged(_site())
-    root = serve(site).url("/")
-    for one in (crawl, later):
-        one.add([root])
-    crawl.run()
+    root = _crawled(serve, site, crawl, later)
     (warc,) = (crawl.folder / "pages").glob("*.warc.gz")
     deep = next(row for row in crawl.pages() if row.url == root + "deep")
     if damage == "deleted":
@@ -215,7 +195,7 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
         data[deep.warc_offset + deep.warc_length - 6] ^= 255  # of the checksum: what stands before that reads well
         warc.write_bytes(data)
     site.forget()
-    later.run(dedup_from=_file_of(crawl), threads=1)
+    later.run(dedup_from=file_of(crawl), threads=1)
 
     assert _told(later.pages()) == _told(crawl.pages())
     whole = {path for (path, conditional) in site.asked if not conditional}
@@ -240,13 +220,10 @@ def test_a_server_that_cannot_mean_it_is_asked_once_more_for_all_of_a_page(
         "/changes": lambda tag: _unchanged("W/" + tag),
     }
     site = Tagged(_site())
-    root = serve(site).url("/")
-    for one in (crawl, later):
-        one.add([root])
-    crawl.run()
+    root = _crawled(serve, site, crawl, later)
     site.forget()
     site.says = lambda path, tag: lies[path](tag) if path in lies else None
-    later.run(dedup_from=_file_of(crawl), retries=0)
+    later.run(dedup_from=file_of(crawl), retries=0)
     assert _told(later.pages()) == _told(crawl.pages())
     twice = {path for path in site.pages if site.asked[path, True] == site.asked[path, False] == 1}
     assert twice == set(lies) - {"/changes"}
@@ -264,7 +241,7 @@ def test_headers_that_come_with_a_304_count_and_old_cookies_do_not(crawl: Crawl,
     crawl.run()
     first = len(server.heads)
     site.says = lambda path, tag: _unchanged(tag, "X-Robots-Tag: nofollow", "Set-Cookie: new=2")
-    later.run(dedup_from=_file_of(crawl), threads=1, obey_meta=True)
+    later.run(dedup_from=file_of(crawl), threads=1, obey_meta=True)
     assert {row.url for row in later.pages()} == {root}
     assert later.pages()[0].flags & PageFlag.NOFOLLOW
     assert not any(b"old=1" in head for head in server.heads[first:])
@@ -301,7 +278,7 @@ def test_a_compressed_page_and_a_sitemap_are_read_from_the_earlier_archive(
     crawl.run(sitemaps="also")
     assert len(crawl.fetched()) == 4
     asked.clear()
-    later.run(sitemaps="also", dedup_from=_file_of(crawl))
+    later.run(sitemaps="also", dedup_from=file_of(crawl))
     assert asked == {304: 4}
     assert {row.url: (row.result, row.flags & PageFlag.SITEMAP) for row in later.pages()} == {
         row.url: (row.result, row.flags & PageFlag.SITEMAP) for row in crawl.pages()
@@ -311,21 +288,18 @@ def test_a_compressed_page_and_a_sitemap_are_read_from_the_earlier_archive(
 def test_a_chain_of_crawls_refers_to_the_first_and_asks_for_some_pages_as_a_whole(
     crawl: Crawl, later: Crawl, serve: Serve, tmp_path: Path
 ) -> None:
-    third = _another(crawl, tmp_path / "third")
+    third = another(crawl, tmp_path / "third")
     pages = {"/": _body("home", *(f"/{number}" for number in range(40)))}
     pages |= {f"/{number}": _body(f"{WORDS} {number}") for number in range(40)}
     site = Tagged(pages)
-    root = serve(site).url("/")
-    for one in (crawl, later, third):
-        one.add([root])
-    crawl.run()
-    later.run(dedup_from=_file_of(crawl))
+    root = _crawled(serve, site, crawl, later, third)
+    later.run(dedup_from=file_of(crawl))
     site.forget()
-    third.run(dedup_from=_file_of(later))
+    third.run(dedup_from=file_of(later))
     assert site.answers[304] + site.answers[200] == 41
     assert 0 < site.answers[200] < 15, "one in sixteen, by its URL"
     assert third.fetched() == crawl.fetched()
-    assert not _records(third, "response")
+    assert not records(third, "response")
     times = {row.url: row.fetched_at for row in crawl.pages()}
     check_records(third.url, third.folder / "pages", earlier=[crawl.url])
     assert len(times) == 41
@@ -336,12 +310,9 @@ def test_a_chain_of_crawls_refers_to_the_first_and_asks_for_some_pages_as_a_whol
 def test_limits_of_this_crawl_hold_for_what_is_recalled(crawl: Crawl, later: Crawl, serve: Serve) -> None:
     """What is larger than this crawl takes, or of another type, is asked for, and judged as it comes."""
     site = Tagged(_site() | {"/kept": _body("x" * 5_000, "/deep")})
-    root = serve(site).url("/")
-    for one in (crawl, later):
-        one.add([root])
-    crawl.run()
+    root = _crawled(serve, site, crawl, later)
     site.forget()
-    later.run(dedup_from=_file_of(crawl), max_body=3_000, accept=["text/html"])
+    later.run(dedup_from=file_of(crawl), max_body=3_000, accept=["text/html"])
     rows = {row.url: row for row in later.pages()}
     assert rows[root + "kept"].result == Result.TOO_LARGE
     assert rows[root].status == 304

@@ -6,7 +6,7 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,13 +109,17 @@ class Rig:
             thread = threading.Thread(target=run, args=(listener,))
             thread.start()
             try:
-                wait_for(lambda: bool(failures) or self._answers(), HANGS, "a listener that answers")
+                self.wait_until_it_answers(failures)
                 assert not failures
                 yield
             finally:
                 listener.stop()
                 thread.join()
         assert not failures
+
+    def wait_until_it_answers(self, failures: Sequence[BaseException] = ()) -> None:
+        """Return once a request is answered, or something has failed."""
+        wait_for(lambda: bool(failures) or self._answers(), HANGS, "a listener that answers")
 
     def _answers(self) -> bool:
         try:
