@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from http import HTTPStatus
 from pathlib import Path
 
+from scrawler.archive.members import open_file
 from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordError
 from scrawler.archive.record import RevisitOf, sent_head
 from scrawler.assembly.revisits import original_of
@@ -22,6 +24,7 @@ from scrawler.revisit.visit import kept_validators
 from scrawler.settings import Settings
 from scrawler.store.earlier import EarlierCrawl, EarlierPage
 
+_Place = tuple[str, int]  # the file of a record, and where it begins
 _HEADS = 1 << 20  # bytes that the heads of a record may take beside its body
 
 
@@ -42,6 +45,7 @@ class Earlier:
         self._stopping = stopping
         self._say = say
         self._away = False
+        self._told = False  # that files are not as they were
         self._room = EarlierRoom()
         self._room_of_visits = EarlierRoom.of_visits()
 
@@ -63,20 +67,43 @@ class Earlier:
         to_payloads = to_visits = True
         with closing(RecordReader()) as reader:
             for number, crawl in enumerate(self._crawls):
-                for pages in crawl.pages(key):
+                for listed in crawl.pages(key):
                     if self._stopping() or not (to_payloads or to_visits):
                         return
-                    to_payloads = to_payloads and _take_payloads(payloads, pages)
-                    to_visits = visits is not None and to_visits and self._take_visits(visits, reader, number, pages)
+                    pages = self._archives.present(number, listed)
+                    damaged = set[_Place]()
+                    if visits is not None and to_visits:
+                        to_visits = self._take_visits(visits, reader, number, pages, damaged)
+                    whole = [one for one in pages if _place(one) not in damaged]
+                    if len(whole) < len(listed):
+                        self._tell_of_gone(number, min({*listed} - {*whole}, key=_place))
+                    to_payloads = to_payloads and _take_payloads(payloads, whole)
+
+    def _tell_of_gone(self, crawl: int, page: EarlierPage) -> None:
+        if not self._told:
+            self._told = True
+            path = self._archives.path(crawl, page.warc_file)
+            self._say(f"dedup_from: records of {path} are gone: what they held is fetched and archived anew")
 
     def _take_visits(
-        self, visits: EarlierVisits, reader: RecordReader, crawl: int, pages: Sequence[EarlierPage]
+        self,
+        visits: EarlierVisits,
+        reader: RecordReader,
+        crawl: int,
+        pages: Sequence[EarlierPage],
+        damaged: set[_Place],
     ) -> bool:
-        """Remember by what pages can be asked for; returns False where there is no room."""
+        """Remember by what pages can be asked for; returns False where there is no room.
+
+        Where something else than the record of a page is found is added to `damaged`.
+        """
         fetched = [one for one in pages if self._is_wanted(one) and not visits.knows(one.url)]
-        by_place = sorted(fetched, key=_place)
-        paths = {name: self._archives.path(crawl, name) for name in {one.warc_file for one in fetched}}
-        found = {_place(one): self._visit(reader, paths[one.warc_file], crawl, one) for one in by_place}
+        by_place = {_place(one): one for one in (*fetched, *(one for one in pages if not one.revisit))}
+        paths = {name: self._archives.path(crawl, name) for name in {name for name, _ in by_place}}
+        found = {
+            place: self._visit(reader, paths[one.warc_file], crawl, one, damaged)
+            for place, one in sorted(by_place.items())
+        }
         taken = set[str]()
         for one in fetched:
             visit = found[_place(one)]
@@ -100,7 +127,9 @@ class Earlier:
         return (len(self._crawls) + url_hash(url)[0]) % WHOLE_EVERY == 0
 
     @staticmethod
-    def _visit(reader: RecordReader, path: Path, crawl: int, page: EarlierPage) -> EarlierVisit | None:
+    def _visit(
+        reader: RecordReader, path: Path, crawl: int, page: EarlierPage, damaged: set[_Place]
+    ) -> EarlierVisit | None:
         """Return what is known of a page; None where it cannot be read, or does not say by what it is asked for.
 
         What came before stands for what the server said to be unchanged: the crawl that fetched it follows.
@@ -109,12 +138,17 @@ class Earlier:
             return None
         try:
             stored = reader.head(path, page.warc_offset, page.warc_length)
-        except (UnwholeRecordError, OSError):
+        except OSError:
+            return None
+        except UnwholeRecordError:
+            stored = None
+        if stored is None or not stored.record.says(page.url, page.digest, page.revisit):
+            damaged.add(_place(page))
             return None
         original = original_of(stored) if page.revisit else (page.url, page.fetched_at)
         headers = parse_headers(sent_head(stored.head))
         etag, modified = kept_validators(headers.get("etag", ""), headers.get("last-modified", ""))
-        if original is None or not (etag or modified) or not stored.record.says(page.url, page.digest, page.revisit):
+        if original is None or not (etag or modified):
             return None
         return EarlierVisit(
             etag=etag,
@@ -146,6 +180,26 @@ class EarlierArchives:
         if crawl not in self._folders:
             self._folders[crawl] = self._crawls[crawl].folders(socket.gethostname())
         return place_of(warc_file, self._pages_dir, self._folders[crawl])
+
+    def present(self, crawl: int, pages: Sequence[EarlierPage]) -> list[EarlierPage]:
+        """Leave pages out whose records cannot be where they were written: a file is not there, or it is too short."""
+        ends = {name: self._end(crawl, name) for name in {one.warc_file for one in pages}}
+        return [one for one in pages if one.warc_offset + one.warc_length <= ends[one.warc_file]]
+
+    def _end(self, crawl: int, warc_file: str) -> int:
+        """Return how far a file reaches, as far as this host can say.
+
+        What lies on another host, or elsewhere alone (`archive_to`), nobody looks at.
+        """
+        path = self.path(crawl, warc_file)
+        try:
+            with open_file(path) as file:
+                return file.size
+        except FileNotFoundError:
+            written_here = (prefix_of(warc_file) or "") in self._folders.get(crawl, {})
+            return 0 if written_here and not self._crawls[crawl].is_copied() else sys.maxsize
+        except OSError:
+            return 0
 
     def read(self, url: str, visit: EarlierVisit) -> StoredAnswer | None:
         """Return what the server of a page has answered, whole; None where that is gone, damaged, or cannot be read."""
@@ -179,7 +233,7 @@ class EarlierArchives:
         return reader.answer(path, page.warc_offset, page.warc_length, largest)
 
 
-def _place(page: EarlierPage) -> tuple[str, int]:
+def _place(page: EarlierPage) -> _Place:
     return page.warc_file, page.warc_offset
 
 

@@ -83,6 +83,10 @@ class EarlierCrawl:
         """Return in which folders of a host its machines wrote, by what the names of their files begin with."""
         return Machines(self.database).written_to(self.crawl, host)
 
+    def is_copied(self) -> bool:
+        """Tell whether one of its runs has copied files elsewhere, so that what is not here may be there."""
+        return Crawls(self.database).copied_to() is not None
+
     def close(self) -> None:
         """Close its database."""
         self.database.close()

@@ -41,15 +41,20 @@ class EarlierVisit(NamedTuple):
 class EarlierPayloads:
     """The payload digests of a site that an earlier crawl has archived, with their records; the first to come stay."""
 
-    __slots__ = ("_kept",)
+    __slots__ = ("_gone", "_kept")
 
     def __init__(self, room: EarlierRoom) -> None:
         self._kept = _Kept(room)
+        self._gone = set[bytes]()  # as many as there are pages to be asked for at most
 
     def get(self, digest: bytes) -> RevisitOf | None:
         """Return the record that holds a payload."""
-        found = self._kept.get(digest)
+        found = None if digest in self._gone else self._kept.get(digest)
         return None if found is None else RevisitOf(*found)
+
+    def leave(self, digest: bytes) -> None:
+        """Refer to no record for a payload any more: it could not be read there."""
+        self._gone.add(digest)
 
     def remember(self, digest: bytes, record: RevisitOf) -> bool:
         """Keep in which record a payload is; returns False where there is no room for it."""
@@ -58,6 +63,7 @@ class EarlierPayloads:
     def close(self) -> None:
         """Forget them, and give their room back; calling it again does nothing."""
         self._kept.close()
+        self._gone.clear()
 
 
 class EarlierVisits:

@@ -180,7 +180,7 @@ def test_traps_see_no_difference(crawl: Crawl, later: Crawl, serve: Serve, tmp_p
     assert site.answers[304] == len(later.fetched())
 
 
-@pytest.mark.parametrize("damage", ["deleted", "flipped"])
+@pytest.mark.parametrize("damage", ["deleted", "cut", "replaced", "flipped"])
 def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole(
     crawl: Crawl, later: Crawl, serve: Serve, damage: str
 ) -> None:
@@ -188,10 +188,14 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
     root = _crawled(serve, site, crawl, later)
     (warc,) = (crawl.folder / "pages").glob("*.warc.gz")
     deep = next(row for row in crawl.pages() if row.url == root + "deep")
+    data = bytearray(warc.read_bytes())
     if damage == "deleted":
         warc.unlink()
+    elif damage == "cut":
+        warc.write_bytes(data[: min(row.warc_offset for row in crawl.pages())])
+    elif damage == "replaced":
+        warc.write_bytes(bytes(len(data)))
     else:
-        data = bytearray(warc.read_bytes())
         data[deep.warc_offset + deep.warc_length - 6] ^= 255  # of the checksum: what stands before that reads well
         warc.write_bytes(data)
     site.forget()
@@ -199,12 +203,16 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
 
     assert _told(later.pages()) == _told(crawl.pages())
     whole = {path for (path, conditional) in site.asked if not conditional}
-    if damage == "deleted":
-        assert whole == set(site.pages)
-        assert not site.answers[304], "nobody has asked for what is not there"
-    else:
+    if damage == "flipped":
         assert whole == {"/deep"}
         assert site.asked["/deep", True] == site.asked["/deep", False] == 1, "once more, and no more than that"
+        assert set(_records(later, "response")) == {root + "deep"}
+    else:
+        assert whole == set(site.pages)
+        assert not site.answers[304], "nobody has asked for what is not there"
+    with later.opened() as opened:
+        for path, body in site.pages.items():
+            assert opened.read(root + path[1:]) == body, "no record refers to what is gone"
     later.check()
 
 

@@ -41,3 +41,10 @@ def test_room_is_shared_by_sites_and_given_back_once() -> None:
     assert first.get(_digest(0)) is None
     assert second.remember(_digest(1), RevisitOf("http://a.example/1", 1))
     assert not _filled(room, 2, 1)[1], "closed twice, it gave back what it had taken once"
+
+
+def test_what_could_not_be_read_is_referred_to_no_more() -> None:
+    payloads, _ = _filled(EarlierRoom(1), 0, 2)
+    payloads.leave(_digest(0))
+    assert payloads.get(_digest(0)) is None
+    assert payloads.get(_digest(1)) == RevisitOf("http://a.example/1", 1)
