@@ -14,7 +14,7 @@ from scrawler.archive.reading import RecordReader, StoredAnswer, UnwholeRecordEr
 from scrawler.archive.record import RevisitOf, sent_head
 from scrawler.assembly.revisits import original_of
 from scrawler.core.party.earlier import EarlierPayloads, EarlierRoom, EarlierSite, EarlierVisit, EarlierVisits
-from scrawler.core.records.records import place_of
+from scrawler.core.records.records import place_of, prefix_of
 from scrawler.errors import StoreError
 from scrawler.fetch.wire import parse_headers
 from scrawler.model.results import PageFlag, Result

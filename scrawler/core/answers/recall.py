@@ -50,7 +50,7 @@ def recall(flight: PageFlight, response: Response) -> Response:
         return response
     stored = earlier.read(url, visit)
     if stored is None or digest(stored.body) != visit.digest:
-        site.earlier.payloads.leave(visit.digest)  # what comes as a whole now is archived as a whole
+        earlier.payloads.leave(visit.digest)  # what comes as a whole now is archived as a whole
         return response
     head = refreshed_head(sent_head(stored.head), response.head)
     if unwanted_type(head.splitlines(keepends=True), response.request.accept):

@@ -206,7 +206,7 @@ def test_what_the_earlier_archive_does_not_hold_any_more_is_asked_for_as_a_whole
     if damage == "flipped":
         assert whole == {"/deep"}
         assert site.asked["/deep", True] == site.asked["/deep", False] == 1, "once more, and no more than that"
-        assert set(_records(later, "response")) == {root + "deep"}
+        assert set(records(later, "response")) == {root + "deep"}
     else:
         assert whole == set(site.pages)
         assert not site.answers[304], "nobody has asked for what is not there"
