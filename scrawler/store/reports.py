@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, literal, select, union_all
@@ -105,7 +106,7 @@ class Reports:
         query = query.where(seed.c.verdicts.is_not(None)).order_by(seed.c.id).limit(_VERDICTS_READ)
         after = 0
         while rows := self._database.plain_rows(query.where(seed.c.id > after)):
-            texts = Counter(verdicts for _, verdicts in rows)  # small sites have the same: each is read once
+            texts = Counter(map(itemgetter(1), rows))  # small sites have the same: each is read once
             for verdicts, seeds in zip(json.loads(f"[{','.join(texts)}]"), texts.values(), strict=True):
                 for verdict, links in verdicts.items():
                     total[verdict] += links * seeds
