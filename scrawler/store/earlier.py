@@ -142,12 +142,12 @@ def _further(earlier: EarlierCrawl) -> str | None:
 
 def _opened(given: str, own: Database, scope: Scope | None, waiting: Waiting | None) -> EarlierCrawl:
     path = _path(given)
-    if _is_same(given, own):
-        raise SettingsError("dedup_from is the crawl's own database: name that of an earlier crawl")
-    if path is not None and not os.path.isfile(path):
+    if path is not None and not os.path.isfile(path):  # False as well for what the system does not let it look at
         raise StoreError(f"dedup_from: there is no database {path}")
     url = given if path is None else _read_only(path)
     try:
+        if _is_same(given, own):
+            raise SettingsError("dedup_from is the crawl's own database: name that of an earlier crawl")
         database = open_database(url, create=False, waiting=waiting)
     except StoreError as error:
         raise StoreError(f"dedup_from: {_plainly(str(error), url, given)}") from error

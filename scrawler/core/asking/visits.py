@@ -302,9 +302,11 @@ def _is_shown(choice: Choice) -> bool:
 def _may_be_recalled(choice: Choice) -> bool:
     """Whether a page may be asked for only if it has changed since an earlier crawl.
 
-    What is tried again may be that because of the condition, or because the earlier archive does not hold the page.
+    What is tried again, or was pushed back, may be that because of the condition, or because the earlier archive does
+    not hold the page.
     """
-    return choice.lane.key.retries == 0 and not choice.lane.refetches
+    key = choice.lane.key
+    return not key.retries and not key.pushbacks and not choice.lane.refetches
 
 
 def _flight(site: SiteContext, choice: Choice, origin: Origin) -> PageFlight:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import scrawler
-from scrawler.errors import RecordsLostError, SettingsError, StoreError
+from scrawler.errors import DatabaseUrlError, RecordsLostError, SettingsError, StoreError
 from scrawler.model.results import PageFlag, Result
 from scrawler.model.rows import PageRow
 from scrawler.model.scope import Scope
@@ -154,6 +154,11 @@ def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, 
     pages |= _site("second")
     later.run(dedup_from=first.url)
     assert set(records(later, "response")) == {root + "changes"}
+    with pytest.raises(StoreError, match="^dedup_from: there is no database aaa"):
+        crawl.run(dedup_from="a" * 300)
+    with pytest.raises(StoreError, match="^dedup_from: no such kind of database: oracle") as of_kind:
+        crawl.run(dedup_from="oracle://me@127.0.0.1/old")
+    assert not isinstance(of_kind.value, DatabaseUrlError), "which says something of `db`"
     with pytest.raises(SettingsError, match="the crawl's own database"):
         first.run(dedup_from=first.url)
     with scrawler.Crawl(settings=later.settings(dedup_from=first.url)) as opened:

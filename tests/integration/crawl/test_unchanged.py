@@ -226,6 +226,7 @@ def test_a_server_that_cannot_mean_it_is_asked_once_more_for_all_of_a_page(
         "/deep": lambda tag: answer(b"?", "400 Bad Request"),
         "/deeper": lambda tag: answer(b"?", "501 Not Implemented"),
         "/changes": lambda tag: _unchanged("W/" + tag),
+        "/image": lambda tag: answer(b"?", "429 Too Many Requests", "Retry-After: 0"),
     }
     site = Tagged(_site())
     root = _crawled(serve, site, crawl, later)
