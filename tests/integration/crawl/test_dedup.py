@@ -154,11 +154,6 @@ def test_an_earlier_crawl_on_a_server_is_named_by_its_url(crawl_on_both: Crawl, 
     pages |= _site("second")
     later.run(dedup_from=first.url)
     assert set(records(later, "response")) == {root + "changes"}
-    with pytest.raises(StoreError, match="^dedup_from: there is no database aaa"):
-        crawl.run(dedup_from="a" * 300)
-    with pytest.raises(StoreError, match="^dedup_from: no such kind of database: oracle") as of_kind:
-        crawl.run(dedup_from="oracle://me@127.0.0.1/old")
-    assert not isinstance(of_kind.value, DatabaseUrlError), "which says something of `db`"
     with pytest.raises(SettingsError, match="the crawl's own database"):
         first.run(dedup_from=first.url)
     with scrawler.Crawl(settings=later.settings(dedup_from=first.url)) as opened:
@@ -222,6 +217,11 @@ def test_what_cannot_be_an_earlier_crawl_is_told_before_anything_is_begun(
         crawl.run(dedup_from=str(tmp_path / "none.db"))
     with pytest.raises(SettingsError, match="the crawl's own database"):
         crawl.run(dedup_from=file_of(crawl))
+    with pytest.raises(StoreError, match=r"^dedup_from: there is no database aaa"):
+        crawl.run(dedup_from="a" * 300)
+    with pytest.raises(StoreError, match=r"^dedup_from: no such kind of database: oracle") as of_kind:
+        crawl.run(dedup_from="oracle://me@127.0.0.1/old")
+    assert not isinstance(of_kind.value, DatabaseUrlError), "which says something of `db`"
     later.add(["http://127.0.0.1:9/"], Scope.DOMAIN)
     with pytest.raises(SettingsError, match="scope domain, and this crawl has host"):
         crawl.run(dedup_from=file_of(later))
