@@ -147,7 +147,7 @@ def _put_together(
     permission = Permission(Lease(LEASE / 1000, _LEASE_MARGIN), standstill, checkpointer)
     if exchange is not None:
         mail.open(exchange, settings, crew, permission, ending)
-    sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.read)
+    sharing = ServerSharing(stores.servers, rules, turn, look_again, checkpointer.aside)
     origins = Origins(
         turn,
         resolver,

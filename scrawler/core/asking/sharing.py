@@ -38,7 +38,7 @@ class Servers(Protocol):
 
 
 class ServerSharing:
-    """Asks for the shares and times that its budget needs; `read(job)` runs a job on the store thread."""
+    """Asks for the shares and times that its budget needs; `aside(job)` runs a job soon on the store thread."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class ServerSharing:
         rules: CrawlRules,
         turn: RLock,
         look_again: Callable[[SiteContext], None],
-        read: Callable[[Callable[[], None]], None],
+        aside: Callable[[Callable[[], None]], None],
     ) -> None:
         self.budget = AddressBudget(rules, look_again, self._ask)
         self._servers = servers
         self._rules = rules
         self._turn = turn
-        self._read = read
+        self._aside = aside
         self._machines = 1  # how many machines live, or are about to
         self._all = False
         self._asked = False
@@ -71,7 +71,7 @@ class ServerSharing:
     def _ask(self) -> None:
         if not self._asked:
             self._asked = True
-            self._read(self._answer)
+            self._aside(self._answer)
 
     def _answer(self) -> None:
         """Ask the database for what is needed by now; done again from the start where that is busy."""

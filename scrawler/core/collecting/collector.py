@@ -429,7 +429,7 @@ class UrlCollector:
 
     def _settle(self, site: SiteContext, now: float) -> None:
         """Hand over the ends of parties; fill up with seeds that were set aside, or let go of the site."""
-        self._handover.changes(site, now)
+        self._handover.ends(site, now)
         if not site.listing:
             before = site.count
             site.forget_ended()

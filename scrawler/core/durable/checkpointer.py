@@ -21,7 +21,7 @@ from scrawler.model.deltas import SiteDelta
 
 T = TypeVar("T")
 
-_LINGER = 0.1  # seconds a batch waits for company
+LINGER = 0.1  # seconds a batch waits for company, unless its deltas say that it may be longer
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 5.0  # bounds of the pauses between tries on a busy database, in seconds
 
 
@@ -66,7 +66,9 @@ class Checkpointer(threading.Thread):
         self._on_durable = on_durable
         self._changed = threading.Condition()
         self._deltas: list[SiteDelta] = []
+        self._due_at = inf  # when the deltas have waited for company long enough
         self._reads: deque[Callable[[], None]] = deque()
+        self._asides: deque[Callable[[], None]] = deque()
         self._rows = 0  # waiting or being written
         self._busy = False
         self._full = False
@@ -78,10 +80,14 @@ class Checkpointer(threading.Thread):
         self.costs = CheckpointCosts()
         self.refused = 0  # page rows that were not written: others own the site by now, or the machine has failed
 
-    def submit(self, delta: SiteDelta) -> None:
-        """Take a delta; never blocks (collectors ask `has_room` before they start requests)."""
+    def submit(self, delta: SiteDelta, wait: float = LINGER) -> None:
+        """Take a delta, which may wait so many seconds for company.
+
+        Never blocks: collectors ask `has_room` before they start requests.
+        """
         with self._changed:
             self._deltas.append(delta)
+            self._due_at = min(self._due_at, time.monotonic() + wait)
             self._rows += _weight(delta)
             self._changed.notify()
 
@@ -97,6 +103,12 @@ class Checkpointer(threading.Thread):
             self._reads.append(job)
             self._changed.notify()
 
+    def aside(self, job: Callable[[], None]) -> None:
+        """Run a job soon that has nothing to do with what was submitted, and need not wait until that is durable."""
+        with self._changed:
+            self._asides.append(job)
+            self._changed.notify()
+
     def has_room(self) -> bool:
         """Whether collectors may go on to make rows; once it says no, `on_committed` tells that there was no room."""
         if self._rows < self._room and not self._full:  # as nearly always; asked before each request, without the lock
@@ -109,7 +121,7 @@ class Checkpointer(threading.Thread):
     def idle(self) -> bool:
         """Whether everything submitted is durable."""
         with self._changed:
-            return not (self._deltas or self._reads or self._busy)
+            return not (self._deltas or self._reads or self._asides or self._busy)
 
     def close(self, patience: float) -> None:
         """Write what is there, then end; a busy database is tried again for so many seconds from now."""
@@ -122,11 +134,9 @@ class Checkpointer(threading.Thread):
         """Commit batches and answer reads until closed; an error ends the machine."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._deltas or self._reads or self._closing)
-                self._changed.wait_for(self._waits_for_nothing, _LINGER)
-                self._alone = False
-                deltas, self._deltas = self._deltas, []
-                reads, self._reads = self._reads, deque()
+                while not self._waits_for_nothing():
+                    self._changed.wait(None if self._due_at == inf else max(0.0, self._due_at - time.monotonic()))
+                deltas, reads = self._taken()
                 if not deltas and not reads:
                     return
                 self._busy = True
@@ -140,7 +150,22 @@ class Checkpointer(threading.Thread):
                 self._busy = False
 
     def _waits_for_nothing(self) -> bool:
-        return bool(self._reads) or self._alone or self._closing or self._rows >= self._room / 4
+        return bool(self._reads or self._asides) or self._closing or self._is_due()
+
+    def _is_due(self) -> bool:
+        if not self._deltas:
+            return False
+        return self._alone or self._rows >= self._room / 4 or self._due_at <= time.monotonic()
+
+    def _taken(self) -> tuple[list[SiteDelta], deque[Callable[[], None]]]:
+        """Return what is to be done now; what has nothing to do with deltas that wait lets them wait on."""
+        jobs, self._asides = self._asides, deque()
+        if jobs and not (self._reads or self._closing or self._is_due()):
+            return [], jobs
+        deltas, self._deltas, self._due_at, self._alone = self._deltas, [], inf, False
+        jobs += self._reads
+        self._reads = deque()
+        return deltas, jobs
 
     def _work(self, deltas: list[SiteDelta], reads: deque[Callable[[], None]]) -> None:
         lost: Collection[int] = ()

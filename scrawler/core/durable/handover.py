@@ -4,6 +4,7 @@ There is one clock for the machine: a site is handed over when its oldest change
 kill costs is bounded by that: the work of `checkpoint_interval` seconds at most, and of `MOST_ANSWERS` answers. Where
 many sites have changed, they are handed over evenly, some each second or so. They all began within a second or two, so
 that by age alone they would come at once: a commit of 2,000 sites took a second in which nothing could be asked for.
+What ends meanwhile goes with the next of them.
 
 Of a site that lists a page part by part nothing is handed over until its end: whoever takes the site over after a kill
 finds all of that page, or nothing, and no part of it counts twice.
@@ -15,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from math import ceil, inf
 
+from scrawler.core.durable.checkpointer import LINGER
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
 from scrawler.core.rules import CrawlRules
@@ -22,10 +24,9 @@ from scrawler.model.deltas import SiteDelta
 
 MOST_ANSWERS = 20_000  # so many answers of all sites together wait in memory
 _SOON = 1.5  # seconds after which a machine with little to do hands a site over: people look at the database meanwhile
-_SITES_A_SECOND = 25  # so many are handed over; where more have changed, each waits longer and brings more
-# (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page; 5,000 sites on five
-# machines at a page in 5 s: with 100 a second MariaDB has two pages of a site at a time, with 50 three, for 15 % less;
-# 25 let a machine of 200 sites wait for 8 s instead of 4, for a twelfth less again on two cores that were full)
+_SITES_A_SECOND = 12  # so many are handed over; where more have changed, each waits longer and brings more
+# (2,000 sites at a page a second: a site of one page costs 400 us, of 15 pages 30 us a page; on five machines of 200
+# sites, at a page in 2.4 s, MariaDB has two pages of a site at a time with 25 a second, five with 12)
 _AT_A_TIME = 0.25  # seconds within which sites are handed over together, for they are committed together
 # So long is it, in seconds, from one time at which some of many sites are handed over, be they old or not, to the next:
 # as long as makes so many sites, which is when a commit's own statements cost little beside their rows.
@@ -37,10 +38,10 @@ _MANY = int(_SOON * _SITES_A_SECOND)  # changed sites; more cannot be handed ove
 class Handover:
     """Hands over the changes of sites: when they are old or many, when a server has asked for something, at their end.
 
-    `submit` must not block.
+    `submit(delta, seconds)` must not block; for so long the delta may wait to be committed with others.
     """
 
-    def __init__(self, submit: Callable[[SiteDelta], None], rules: CrawlRules) -> None:
+    def __init__(self, submit: Callable[[SiteDelta, float], None], rules: CrawlRules) -> None:
         self._submit = submit
         self._rules = rules
         self._unsaved: OrderedDict[SiteContext, float] = OrderedDict()  # since when, machine time; the oldest first
@@ -97,7 +98,7 @@ class Handover:
         self._share_at = now + pace
         return ceil(sites * pace / age)
 
-    def changes(self, site: SiteContext, now: float) -> None:
+    def changes(self, site: SiteContext, now: float, wait: float = LINGER) -> None:
         """Hand over what a site has not yet handed over, unless a page of it is listed in part."""
         self._forget(site)
         if site.listing:
@@ -106,16 +107,31 @@ class Handover:
         site.told = False
         delta = site.take_delta(now)
         if delta is not None and not site.lost:
-            self._submit(delta)
+            self._submit(delta, wait)
+
+    def ends(self, site: SiteContext, now: float) -> None:
+        """Hand over what a site has not yet handed over, some parties of which have come to their end."""
+        self.changes(site, now, LINGER if site.told else self._until_others(site, now))
 
     def release(self, site: SiteContext, now: float, resting: bool = False) -> None:
         """Give a site back to the database."""
+        wait = LINGER if site.told else self._until_others(site, now)
         self._forget(site)
         delta = site.take_delta(now, released=True, resting=resting)
         if delta is not None and not (site.lost or site.listing):
-            self._submit(delta)
+            self._submit(delta, wait)
         site.lost = True  # the database has it back
         site.forget()
+
+    def _until_others(self, site: SiteContext, now: float) -> float:
+        """Return for how many seconds what is over may wait: many sites are handed over in a while, and it with them.
+
+        One by one the ends of small sites would make a commit a second, whose statements cost more than their rows.
+        """
+        if len(self._unsaved) <= _MANY:
+            return LINGER
+        until = min(self._share_at, self._unsaved.get(site, now) + self._longest_age())
+        return max(LINGER, until - now)
 
     def _add(self, site: SiteContext, now: float) -> None:
         self._unsaved[site] = now

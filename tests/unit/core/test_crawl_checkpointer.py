@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from scrawler.core.durable import checkpointer as checkpointer_module
 from scrawler.core.durable.checkpointer import Checkpointer
 from scrawler.core.durable.costs import CheckpointCosts
 from scrawler.errors import StoreBusyError, StoreError
@@ -112,16 +111,60 @@ def test_what_comes_together_is_one_transaction_after_one_flush(shop: Shop, open
     assert checkpointer.idle
 
 
-def test_the_last_delta_of_a_machine_waits_for_no_company(
-    shop: Shop, opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpointer_module, "_LINGER", 10 * HANGS)
+LONG = 10 * HANGS  # seconds for which a delta would wait for company
+
+
+def test_what_may_wait_is_committed_with_the_first_that_may_not(shop: Shop, opened: Opened) -> None:
     checkpointer = opened()
-    checkpointer.submit(delta(1))
+    checkpointer.submit(delta(1), LONG)
+    assert not shop.told.acquire(timeout=0.05)
+    assert not checkpointer.idle
+    checkpointer.submit(delta(2))
+    checkpointer.submit(delta(3), LONG)
+    shop.wait()
+    assert shop.batches == [[1, 2, 3]]
+
+
+def test_rows_that_are_many_wait_for_no_company(shop: Shop, opened: Opened) -> None:
+    checkpointer = opened(room=8)
+    checkpointer.submit(delta(1), LONG)
+    checkpointer.submit(delta(2), LONG)
+    shop.wait()
+    assert shop.batches == [[1, 2]]
+
+
+def test_a_job_aside_lets_deltas_wait_on_and_a_read_does_not(shop: Shop, opened: Opened) -> None:
+    checkpointer = opened()
+    done = threading.Semaphore(0)
+    checkpointer.submit(delta(1), LONG)
+    checkpointer.aside(done.release)
+    assert done.acquire(timeout=HANGS)
+    shop.wait()
+    assert shop.batches == []
+    checkpointer.read(done.release)
+    assert done.acquire(timeout=HANGS)
+    assert shop.batches == [[1]]
+
+
+def test_close_runs_the_jobs_aside_and_writes_what_may_wait(shop: Shop, opened: Opened) -> None:
+    checkpointer = two_on_their_way(shop, opened)
+    done: list[int] = []
+    checkpointer.aside(lambda: done.append(1))
+    checkpointer.submit(delta(3), LONG)
+    checkpointer.close(HANGS)
+    shop.gate.set()
+    checkpointer.join(HANGS)
+    assert shop.batches == [[1], [2, 3]]
+    assert done == [1]
+
+
+def test_the_last_delta_of_a_machine_waits_for_no_company(shop: Shop, opened: Opened) -> None:
+    checkpointer = opened()
+    checkpointer.submit(delta(1), LONG)
     checkpointer.linger_no_more()
     shop.wait()
     assert shop.batches == [[1]]
-    checkpointer.submit(delta(2))
+    checkpointer.submit(delta(2), LONG)
     assert not shop.told.acquire(timeout=0.05), "only what had been submitted is in a hurry"
     checkpointer.linger_no_more()
     shop.wait()

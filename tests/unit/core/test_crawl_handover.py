@@ -7,6 +7,7 @@ from math import inf
 import pytest
 
 from scrawler.core.durable import handover
+from scrawler.core.durable.checkpointer import LINGER
 from scrawler.core.durable.handover import Handover
 from scrawler.core.party.context import SeedContext
 from scrawler.core.party.site import SiteContext
@@ -27,8 +28,13 @@ class Desk:
 
     def __init__(self, **rules: object) -> None:
         self.deltas: list[SiteDelta] = []
-        self.handover = Handover(self.deltas.append, crawl_rules(**{"checkpoint_interval": AGE} | rules))
+        self.waits: list[float] = []  # for how long each of all deltas may wait to be committed
+        self.handover = Handover(self._submit, crawl_rules(**{"checkpoint_interval": AGE} | rules))
         self.sites: list[SiteContext] = []
+
+    def _submit(self, delta: SiteDelta, wait: float) -> None:
+        self.deltas.append(delta)
+        self.waits.append(wait)
 
     def site(self) -> SiteContext:
         number = len(self.sites) + 1
@@ -73,7 +79,8 @@ def test_a_machine_with_little_to_do_hands_over_soon() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sites", "age", "pace"), [(200, 8.0, 4.0), (400, AGE, 4.0), (2_000, AGE, 1.125), (5_000, AGE, 0.5)]
+    ("sites", "age", "pace"),
+    [(60, 5.0, 2.5), (120, 10.0, 4.0), (200, AGE, 4.0), (400, AGE, 4.0), (2_000, AGE, 1.125), (5_000, AGE, 0.5)],
 )
 def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float, pace: float) -> None:
     """All began at once; what is answered once a second is handed over again and again."""
@@ -101,11 +108,11 @@ def test_many_are_handed_over_evenly_and_none_too_late(sites: int, age: float, p
 
 def test_few_wait_for_each_other_until_the_oldest_is_old() -> None:
     desk = Desk()
-    for _ in range(35):
+    for _ in range(18):
         desk.answer(desk.site(), 100.0)
     assert desk.handover.next_at == 101.5
     desk.handover.checkpoint(101.5)
-    assert desk.saved() == list(range(1, 36))
+    assert desk.saved() == list(range(1, 19))
 
 
 def test_each_is_handed_over_when_its_own_oldest_change_is_old() -> None:
@@ -190,3 +197,43 @@ def test_nothing_is_written_of_a_site_that_was_given_back() -> None:
     desk.answer(site, 101.0)
     desk.handover.checkpoint(200.0)
     assert desk.saved() == []
+
+
+@pytest.mark.parametrize("released", [True, False])
+def test_what_is_over_waits_until_others_are_handed_over_where_many_are(released: bool) -> None:
+    """At 120 sites, each is handed over within 10 s, and some of them every 4 s."""
+    desk = Desk()
+    for _ in range(120):
+        desk.answer(desk.site(), 100.0)
+    desk.handover.checkpoint(100.0)
+    for site, now, wait in ((desk.sites[-1], 101.0, 3.0), (desk.sites[-2], 103.95, LINGER)):
+        desk.waits.clear()
+        if released:
+            desk.handover.release(site, now)
+        else:
+            desk.handover.ends(site, now)
+        assert desk.waits == [pytest.approx(wait)]
+
+
+def test_what_is_over_waits_for_no_longer_than_its_oldest_change_may() -> None:
+    desk = Desk(checkpoint_interval=6.0)
+    for _ in range(120):
+        desk.answer(desk.site(), 100.0)
+    desk.handover.checkpoint(103.0)  # the next ones are handed over at 106.0; the 60 that are left may be 5 s old
+    desk.waits.clear()
+    desk.handover.ends(desk.sites[-1], 103.5)
+    assert desk.waits == [pytest.approx(1.5)]
+
+
+def test_what_is_over_does_not_wait_where_little_is_done_or_a_server_has_asked_for_something() -> None:
+    desk = Desk()
+    for _ in range(10):
+        desk.answer(desk.site(), 100.0)
+    desk.handover.ends(desk.sites[0], 100.1)
+    desk.handover.release(desk.sites[1], 100.1)
+    for _ in range(110):
+        desk.answer(desk.site(), 100.2)
+    desk.handover.checkpoint(100.2)
+    desk.sites[-1].told = True
+    desk.handover.ends(desk.sites[-1], 100.3)
+    assert set(desk.waits) == {LINGER}
