@@ -6,6 +6,7 @@ python -m experiments.freshness
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from heapq import heapify, heappop, heappush
@@ -38,6 +39,7 @@ from scrawler.synthweb.spec import WebSpec
 
 _CHANGES = 0.1  # a day, in the mean of the pages that change
 _SITE_PAGES = 200
+_COMING_DAYS = 60  # so long as many pages come as go in the synthetic web
 _BOUNDS = Bounds(3_600.0, 365 * DAY_S)
 _STEADY = 0.5  # of the time is for learning; freshness is taken over the rest
 
@@ -95,6 +97,7 @@ def main(quick: bool, results: Path, pages: int, days: int, every: float, worker
     webs = [
         Web("Poisson", pages, days, every, WebSpec(changes=_CHANGES)),
         Web("mixed", pages // 10, days, every, WebSpec(changes=_CHANGES, still=0.3, periodic=0.25, bursty=0.25)),
+        Web("coming", pages // 10, min(days, _COMING_DAYS), every / 3, WebSpec(changes=_CHANGES, coming=0.5)),
     ]
     jobs = list(product(webs, ARMS))
     with ProcessPoolExecutor(workers) as pool:
@@ -114,11 +117,10 @@ def main(quick: bool, results: Path, pages: int, days: int, every: float, worker
 def run(web: Web, arm: Arm) -> Course:
     """Visit the pages of a web by a policy, as often as the budget allows: always the page that is due first.
 
-    All copies are fetched at the beginning. Visits come at equal times, so that all policies have as many, whatever
-    they ask for; who is not due yet is visited early, and who is due waits where the policy asks for too much.
+    What is there at the beginning is fetched then. Visits come at equal times, so that all policies have as many,
+    whatever they ask for; who is not due yet is visited early, and who is due waits where the policy asks for too much.
     """
-    changes = Changes(web.spec)
-    pages = [changes.of(page // _SITE_PAGES, page % _SITE_PAGES) for page in range(web.pages)]
+    pages = _pages(web)
     collection = Collection(pages, arm, web.pages / (web.every_days * DAY_S))
     pause = web.every_days * DAY_S / web.pages
     fresh, ages, visits = list[float](), list[float](), 0
@@ -126,20 +128,60 @@ def run(web: Web, arm: Arm) -> Course:
         while (visits + 1) * pause <= day * DAY_S:
             visits += 1
             collection.visit(visits * pause)
-        stale_s = np.maximum(0.0, day * DAY_S - collection.stale_at)
+        stale_s = collection.stale_s(day * DAY_S)
         fresh.append(float((stale_s == 0).mean()))
         ages.append(float(stale_s.mean()) / DAY_S)
     return Course(visits, fresh, ages)
 
 
-class Collection:
-    """Copies of pages, and when each is due; a page's state is what a database would hold of it."""
+class Home:
+    """The home page of a site: it leads to all others, and changes as well when one of them comes or goes."""
 
-    def __init__(self, pages: Sequence[PageChanges], arm: Arm, budget: float) -> None:
+    def __init__(self, own: PageChanges, others: Sequence[PageChanges], days: int) -> None:
+        """Take its own changes, the other pages, and the time that counts."""
+        ends = (end for page in others for end in page.life if 0.0 < end < days * DAY_S)
+        self._own = own
+        self._turns = sorted(ends)
+        self.rate = own.rate + len(self._turns) / (days * DAY_S)
+        self.life = own.life
+
+    def next(self, after: float) -> float:
+        """Return the time of the next change, later than `after`."""
+        turn = bisect_right(self._turns, after)
+        own = self._own.next(after)
+        return min(own, self._turns[turn]) if turn < len(self._turns) else own
+
+
+def _pages(web: Web) -> list[PageChanges | Home]:
+    """Return the pages of all sites, of which the first of each is its home page."""
+    changes = Changes(web.spec)
+    found: list[PageChanges | Home] = []
+    for first in range(0, web.pages, _SITE_PAGES):
+        count = min(_SITE_PAGES, web.pages - first)
+        others = [changes.of(first // _SITE_PAGES, page, is_leaf=True) for page in range(1, count)]
+        found += [Home(changes.of(first // _SITE_PAGES, 0), others, web.days), *others]
+    return found
+
+
+class Collection:
+    """Copies of pages, and when each is due; a page's state is what a database would hold of it.
+
+    A page that comes is found by the next visit to its site's home page, and visited then; one that is found gone is
+    visited no more.
+    """
+
+    def __init__(self, pages: Sequence[PageChanges | Home], arm: Arm, budget: float) -> None:
         """Fetch all pages at time 0, and spread the first visits over the time that a round takes."""
         self._pages = pages
         self._arm = arm
-        self.stale_at = np.array([page.next(0.0) for page in pages])  # when each copy ceases to be up to date
+        self._born = np.array([page.life.born for page in pages])
+        self._gone = np.array([page.life.gone for page in pages])
+        self._held = (self._born <= 0.0) & (self._gone > 0.0)  # of what there are copies
+        # When each copy ceases to be up to date; what there is no copy of is not since it came.
+        self._stale_at = np.where(self._held, [min(page.next(0.0), page.life.gone) for page in pages], self._born)
+        self._awaited: dict[int, list[int]] = {}  # pages that come, by site, the last first
+        for page in np.flatnonzero(self._born > 0.0)[np.argsort(-self._born[self._born > 0.0])]:
+            self._awaited.setdefault(int(page) // _SITE_PAGES, []).append(int(page))
         self._visited = [0.0] * len(pages)
         self._checks = [Checks()] * len(pages)
         self._moments = [SiteRates()] * len(pages)
@@ -147,26 +189,50 @@ class Collection:
         first = [max(page.rate, 1e-10) if arm.knows else UNKNOWN.mean for page in pages]
         self._rates = first
         self._demand = Demand(budget, _BOUNDS)
-        for rate in first:
-            self._demand.add(rate, 1.0)
+        held = [int(page) for page in np.flatnonzero(self._held)]
+        for page in held:
+            self._demand.add(first[page], 1.0)
         random = Random(1)
         self._due = []
-        for page, rate in enumerate(first):
-            due = next_visit(arm.policy, Visited(rate), self._demand)
+        for page in held:
+            due = next_visit(arm.policy, Visited(first[page]), self._demand)
             self._due.append((random.random() * due.after_s, page))
         heapify(self._due)
+
+    def stale_s(self, now: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        """Return how long each page that is there, or of which there is a copy, has not been up to date."""
+        counted = self._held | ((self._born <= now) & (self._gone > now))
+        return np.maximum(0.0, now - self._stale_at[counted])
 
     def visit(self, now: float) -> None:
         """Visit the page that is due first."""
         _, page = heappop(self._due)
-        changed = bool(self.stale_at[page] <= now)
-        interval = now - self._visited[page]
-        if not self._arm.knows:
-            self._learn(page, interval, changed)
+        if self._gone[page] <= now:
+            self._leave(page)
+            return
+        if not self._held[page]:
+            self._held[page] = True
+            self._demand.add(self._rates[page], 1.0)
+        elif not self._arm.knows:
+            self._learn(page, now - self._visited[page], bool(self._stale_at[page] <= now))
         after_s = next_visit(self._arm.policy, Visited(self._rates[page]), self._demand).after_s
         self._visited[page] = now
-        self.stale_at[page] = self._pages[page].next(now)
+        self._stale_at[page] = min(self._pages[page].next(now), self._gone[page])
         heappush(self._due, (now + after_s, page))
+        if page % _SITE_PAGES == 0:
+            self._find(page // _SITE_PAGES, now)
+
+    def _find(self, site: int, now: float) -> None:
+        """Find the pages that have come to a site: they are visited next."""
+        awaited = self._awaited.get(site, [])
+        while awaited and self._born[awaited[-1]] <= now:
+            heappush(self._due, (0.0, awaited.pop()))
+
+    def _leave(self, page: int) -> None:
+        """Drop the copy of a page that is gone, if there is one."""
+        if self._held[page]:
+            self._held[page] = False
+            self._demand.remove(self._rates[page], 1.0)
 
     def _learn(self, page: int, interval: float, changed: bool) -> None:
         site, checks = page // _SITE_PAGES, self._checks[page].checked(interval, changed)
@@ -194,8 +260,7 @@ def _row(web: Web, arm: Arm, course: Course) -> Row:
 
 def theory(web: Web, policy: Policy) -> dict[str, float]:
     """Return freshness and age that the closed forms give for Poisson processes of known rates."""
-    changes = Changes(web.spec)
-    rates = [max(changes.of(page // _SITE_PAGES, page % _SITE_PAGES).rate, 1e-10) for page in range(web.pages)]
+    rates = [max(page.rate, 1e-10) for page in _pages(web)]
     demand = Demand(web.pages / (web.every_days * DAY_S), _BOUNDS)
     for rate in rates:
         demand.add(rate, 1.0)
@@ -402,12 +467,15 @@ def _over_time(webs: Sequence[Web], courses: dict[tuple[str, Arm], Course]) -> I
 
 
 def _notes(webs: Sequence[Web]) -> list[str]:
-    web = webs[0]
+    web, _, coming = webs
     return [
         f"{web.pages:,} pages for {web.days} days of virtual time, with a visit of each page every {web.every_days:g}"
         f" days on average, whatever the policy. Pages change {_CHANGES:g} times a day in the mean (lognormal, sigma"
         f" {web.spec.change_spread:g}); {_SITE_PAGES} pages are a site. Of the mixed web 30 % of the pages never"
-        " change; of the others a quarter each change at a fixed period and in bursts of 8.",
+        " change; of the others a quarter each change at a fixed period and in bursts of 8. In the coming web"
+        " half of the pages, but for home pages, are there for 15 to 60 days of some 180; it has"
+        f" {coming.days} days, and one visit a page every {coming.every_days:g} days. What has come is found at the"
+        " home page of its site, and is not up to date before; what is gone is not until a visit has found that.",
         "freshness: share of the copies that are up to date, at the end of each day; age: time since the page changed,"
         " 0 while the copy is up to date. Both over the second half of the time, but for the last column.",
         "All is decided by scrawler.revisit; what is learned are changed or not, per visit, and nothing else. Those"

@@ -24,3 +24,13 @@ def test_a_collection_is_as_fresh_as_theory_says() -> None:
 def test_all_policies_have_as_many_visits() -> None:
     web = Web("mixed", 100, 90, 30.0, WebSpec(changes=0.5, still=0.3, periodic=0.3, bursty=0.3))
     assert {run(web, Arm(policy, knows=False)).visits for policy in Policy} == {300}
+
+
+def test_what_has_come_and_gone_is_found_by_visits() -> None:
+    spec = WebSpec(coming=1.0)  # nothing else changes
+    fixed = Arm(Policy.FIXED, knows=True)
+    often, seldom = (run(Web("coming", 400, 60, every, spec), fixed) for every in (0.5, 10.0))
+    assert min(often.fresh) > 0.95
+    assert sum(seldom.fresh) < sum(often.fresh) - 5.0
+    assert max(seldom.ages) > 10.0 * max(often.ages)
+    assert run(Web("still", 400, 60, 10.0, WebSpec()), fixed).fresh == [1.0] * 60
