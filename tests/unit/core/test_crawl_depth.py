@@ -79,9 +79,10 @@ def test_entries_survive_packing() -> None:
     assert list(decode_urls(encode(entries))) == [entry.url for entry in entries]
 
 
+_URLS = ["http://a/", "http://a/?x=%20y", "http://a/ü", "http://a//http://a/", "https://a/", "http://ab/", "http://a:8/"]
 _ENTRIES = st.builds(
     Entry,
-    st.sampled_from(["http://a/", "http://a/?x=%20y", "http://a/ü"]),
+    st.sampled_from(_URLS),
     st.integers(1, 3),
     st.integers(0, 3),
     st.sampled_from([0, 0, 0, 1234567890123]),
@@ -106,6 +107,43 @@ def test_a_chunk_is_read_from_anywhere(parts: list[tuple[Entry, int]], data: st.
         read.append(entry)
         lane.take()
     assert read == entries[cursor:]
+
+
+@settings(max_examples=100, deadline=None)
+@given(pages=st.lists(st.tuples(st.lists(st.sampled_from(_URLS), min_size=1, max_size=8), st.booleans()), min_size=1))
+def test_lists_hold_urls_of_any_origin_and_chunks_have_them_whole(pages: list[tuple[list[str], bool]]) -> None:
+    lane, durable, listed = new_lane(), Durable(), []
+    for urls, is_kept in pages:
+        lane.extend(urls, 1)
+        listed += urls
+        if is_kept:
+            durable.checkpoint(lane)
+            lane = durable.reopen()
+    durable.checkpoint(lane)
+    kept = b"\n".join(zlib.decompress(row.data) for _, row in sorted(durable.chunks.items()))
+    assert [line.rpartition(" ")[2] for line in kept.decode().split("\n")] == listed
+    read = []
+    while (entry := _next(lane, durable)) is not None:
+        read.append(entry.url)
+        lane.take()
+    assert read == listed
+
+
+def _next(lane: Lane, durable: Durable) -> Entry | None:
+    durable.fill(lane)
+    return lane.peek()
+
+
+def test_a_tail_stands_in_memory_without_the_origin_of_its_urls() -> None:
+    origin = f"http://{'a' * 10_000}.example"
+    lane = new_lane()
+    tracemalloc.start()
+    try:
+        lane.extend([f"{origin}/{number}" for number in range(CHUNK_ENTRIES - 1)], 1)
+        size = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert size < 4 * len(origin)
 
 
 def test_what_a_page_lists_has_its_referrer_once() -> None:
