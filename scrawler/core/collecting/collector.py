@@ -38,6 +38,10 @@ _LARGE_BODY = 1 << 18  # bytes; larger pages are read outside the turn. For usua
 _TURN = 0.01  # seconds for which a collector keeps the turn while responses come in; each hand-over costs cold caches
 # (20 threads with 2 sites each: 680 us of CPU a page when the turn was handed on after each response or two, 647 so).
 
+_STARTS = 32  # requests that are started before answers are looked for again: as many as are read at once. Where a
+# thousand sites are due and the processor is late, all of them would else be asked while answers wait in the system,
+# at 7 KB a request; and how long a server took would be measured with what the answer had to wait.
+
 _LONGEST_WAIT = 60.0  # seconds for which a collector with nothing to do sleeps, unless it is woken
 
 _GIVE_WAY = 0.001  # seconds between two slices of a long list: a lock that is taken back at once goes to nobody else
@@ -199,7 +203,9 @@ class UrlCollector:
             for response in landed:
                 self._read_and_apply(response)
             going = self._go_on(ending)
-            if not going or time.monotonic() >= ends_at or not self._downloader.ready():
+            now = time.monotonic()
+            has_more = self._downloader.ready() or (not ending and self._schedule.next_at <= now)
+            if not going or now >= ends_at or not has_more:
                 return going, []
 
     def _land(self, now: float, ending: bool) -> list[Response]:
@@ -316,7 +322,8 @@ class UrlCollector:
         now = time.monotonic()
         if not ending:
             self._ports.help_yourself(self)
-            while (site := self._schedule.take_due(now)) is not None:
+            most = self._downloader.in_flight + _STARTS
+            while self._downloader.in_flight < most and (site := self._schedule.take_due(now)) is not None:
                 self._visit(site, now)
         if now >= self._handover.next_at:
             self._handover.checkpoint(now)
